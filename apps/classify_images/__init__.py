@@ -1,0 +1,1 @@
+"""The classify-images command: one file a verb."""

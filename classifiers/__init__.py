@@ -1,0 +1,3 @@
+"""Histograms or feature sets → labels."""
+
+__all__: list[str] = []

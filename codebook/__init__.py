@@ -1,0 +1,3 @@
+"""Local descriptors → visual words → histograms, or feature sets."""
+
+__all__: list[str] = []

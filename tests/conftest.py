@@ -1,0 +1,29 @@
+"""Shared fixtures: where real data is, and a seeded random generator."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("VISUALWORDS_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def data_folder():
+    """Give ``find(name)`` → the folder of that real data set, or skip the test."""
+
+    def find(name: str) -> Path:
+        if not (DATA / name).is_dir():
+            pytest.skip(
+                f"needs the {name} images; point VISUALWORDS_DATA at the folder that has them"
+            )
+        return DATA / name
+
+    return find

@@ -1,0 +1,53 @@
+"""The shape of the project: which folder may import which, and how the package is mapped."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ORDER = ["vision", "features", "codebook", "classifiers", "apps"]  # imports point to the left
+
+
+def imported_folder(module: str) -> str | None:
+    """Return the folder that an absolute module name lives in; None if it is not ours."""
+    parts = module.split(".")
+    if parts[0] != "visualwords":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in ORDER else "vision"
+
+
+def imports_of(path: Path) -> list[str]:
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import; write the absolute name"
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_a_folder_imports_only_folders_to_its_left(folder):
+    allowed = ORDER[: ORDER.index(folder) + 1]
+    for path in (ROOT / folder).rglob("*.py"):
+        if path == ROOT / "vision" / "__init__.py":
+            continue  # it names the headline classes for type checkers and loads them lazily
+        for name in imports_of(path):
+            assert imported_folder(name) in (None, *allowed), f"{path} imports {name}"
+
+
+def test_no_folder_is_imported_under_its_bare_name():
+    code = (
+        "import sys, pkgutil, importlib, visualwords\n"
+        "for m in pkgutil.walk_packages(visualwords.__path__, 'visualwords.'):\n"
+        "    importlib.import_module(m.name)\n"
+        f"print(*sorted(set({ORDER!r}) & set(sys.modules)))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert result.stdout.split() == []
