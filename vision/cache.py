@@ -1,0 +1,97 @@
+"""A cache of features on disk that can be wrong, old, shared or interrupted without harm.
+
+An entry is keyed by the bytes of the image file and by what was computed from them (the name,
+parameters and version of an extractor and of the preprocessing). It carries a checksum of its
+own content. Whatever does not check out counts as absent and is computed again.
+"""
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from visualwords.files import write_atomically
+
+MAGIC = b"VWCACHE1"
+CHECKSUM_BYTES = 16
+
+
+class FeatureCache:
+    """Arrays on disk, found by the content they were computed from.
+
+    Parameters
+    ----------
+    folder : path-like
+        Created when the first entry is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> cache = FeatureCache(tempfile.mkdtemp())
+    >>> key = cache.key(b"bytes of an image", {"extractor": "ColorHistogram", "bins": 4})
+    >>> cache.get(key) is None
+    True
+    >>> cache.put(key, np.arange(3))
+    >>> cache.get(key)
+    array([0, 1, 2])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = Path(folder)
+
+    @staticmethod
+    def key(data: bytes, settings: dict[str, Any]) -> str:
+        """Return the name of what ``settings`` compute from a file's ``data``."""
+        digest = hashlib.blake2b(data, digest_size=20)
+        digest.update(json.dumps(settings, sort_keys=True).encode())
+        return digest.hexdigest()
+
+    def get(self, key: str) -> np.ndarray | None:
+        """Return the array of a key, or None if there is no entry or it is not intact."""
+        try:
+            entry = self._path(key).read_bytes()
+        except OSError:
+            return None
+        start = len(MAGIC) + CHECKSUM_BYTES
+        if not entry.startswith(MAGIC) or entry[len(MAGIC) : start] != _checksum(entry[start:]):
+            return None
+        return np.load(io.BytesIO(entry[start:]), allow_pickle=False)
+
+    def put(self, key: str, array: np.ndarray) -> None:
+        """Keep an array; a disk that is full or read-only makes this a no-op."""
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=False)
+        payload = buffer.getvalue()
+        path = self._path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, MAGIC + _checksum(payload) + payload)
+        except OSError:  # the feature is at hand; only the next run will be slower
+            return
+
+    def entries(self) -> Iterator[Path]:
+        """Yield the files of the cache."""
+        return self.folder.glob("??/*.npy")
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key[2:]}.npy"
+
+
+def default_folder() -> Path | None:
+    """Return the user's cache folder for features; None where there is no home."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base:
+        return Path(base) / "visualwords"
+    try:
+        return Path.home() / ".cache" / "visualwords"
+    except RuntimeError:
+        return None
+
+
+def _checksum(payload: bytes) -> bytes:
+    return hashlib.blake2b(payload, digest_size=CHECKSUM_BYTES).digest()

@@ -1,0 +1,176 @@
+"""Folders of labelled images, without copying or opening one of them.
+
+Three layouts are understood::
+
+    photos/cat/1.jpg                       one folder a class
+    photos/train/cat/1.jpg                 the same inside train, val and test
+    photos.csv or photos.jsonl             columns path, label and optionally split, group
+
+Rules of the walk, so that the same files always mean the same data set:
+
+- Paths are sorted by class, then by the bytes of their names; the order on disk is irrelevant.
+- Sub-folders of a class belong to the class. Hidden files, ``__MACOSX`` and the files of
+  ``NOT_IMAGES`` are ignored. Any other regular file is a candidate whatever its extension: images
+  are told by their content. Pipes, sockets, broken or looping links are listed in ``skipped``.
+- Class names are compared in Unicode's composed form (NFC): ``é`` typed in two ways is one class.
+  Names that differ only in case are two classes, and ``warnings`` says so.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from visualwords._listing import Item, Listing, list_folder, list_table
+from visualwords.errors import FolderError
+
+TABLES = (".csv", ".jsonl")
+
+
+class ImageFolder:
+    """Labelled images in a folder or a table; scanned on first use.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder in one of the layouts above, or a ``.csv`` or ``.jsonl`` file.
+
+    Attributes
+    ----------
+    paths, labels : list of str
+        The images and their classes, in a fixed order.
+    classes : list of str
+        The different labels, sorted.
+    splits, groups : list of str or None
+        Given split and group of each image.
+    skipped : list of (path, reason)
+        What was met and can't be an image.
+    warnings : list of str
+        What looks like a mistake in the data.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> root = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in "cat/1.jpg", "cat/2.jpg", "dog/1.jpg", "dog/2.jpg":
+    ...     (root / name).parent.mkdir(exist_ok=True)
+    ...     _ = (root / name).write_bytes(b"")
+    >>> folder = ImageFolder(root)
+    >>> folder.classes, len(folder)
+    (['cat', 'dog'], 4)
+    >>> train, test = folder.split(test_size=0.5, seed=0)
+    >>> train.labels, test.labels
+    (['cat', 'dog'], ['cat', 'dog'])
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = os.fspath(path)
+
+    @cached_property
+    def _listing(self) -> Listing:
+        if os.path.isdir(self.path):
+            return list_folder(self.path)
+        if not os.path.exists(self.path):
+            raise FolderError(f"{self.path}: no such folder or table")
+        if Path(self.path).suffix.lower() not in TABLES:
+            raise FolderError(
+                f"{self.path}: neither a folder nor a {' or '.join(TABLES)} table of images"
+            )
+        return list_table(self.path)
+
+    @property
+    def items(self) -> list[Item]:
+        """Every image with its label, split and group."""
+        return self._listing.items
+
+    @cached_property
+    def paths(self) -> list[str]:
+        return [item.path for item in self.items]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        return [item.label for item in self.items]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        return sorted(set(self.labels))
+
+    @property
+    def splits(self) -> list[str | None]:
+        return [item.split for item in self.items]
+
+    @property
+    def groups(self) -> list[str | None]:
+        return [item.group for item in self.items]
+
+    @property
+    def skipped(self) -> list[tuple[str, str]]:
+        return self._listing.skipped
+
+    @property
+    def warnings(self) -> list[str]:
+        return self._listing.warnings
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"ImageFolder({self.path!r})"
+
+    def select(self, indices: Iterable[int]) -> "ImageFolder":
+        """Return the folder restricted to some of its images."""
+        part = ImageFolder(self.path)
+        part.__dict__["_listing"] = Listing([self.items[i] for i in indices], [], [])
+        return part
+
+    def part(self, split: str) -> "ImageFolder":
+        """Return the images of a given split, as ``train`` or ``test``."""
+        return self.select(i for i, name in enumerate(self.splits) if name == split)
+
+    def split(self, test_size: float = 0.2, seed: int = 0) -> tuple["ImageFolder", "ImageFolder"]:
+        """Divide into a training and a test part, class by class, at random.
+
+        Parameters
+        ----------
+        test_size : float in (0, 1)
+            Share of each class that is tested. With groups the share is one over a whole number.
+        seed : int
+            The same seed gives the same division of the same files.
+
+        Returns
+        -------
+        train, test : ImageFolder
+        """
+        if not 0 < test_size < 1:
+            raise ValueError(f"test_size is {test_size}; it must lie between 0 and 1")
+        train, test = _divide(self.labels, self.groups, test_size, seed, self.path)
+        return self.select(train), self.select(test)
+
+
+def _divide(
+    labels: Sequence[str],
+    groups: Sequence[str | None],
+    test_size: float,
+    seed: int,
+    name: str,
+) -> tuple[list[int], list[int]]:
+    """Return sorted indices of the training and the test part."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
+
+    smallest, count = min(Counter(labels).items(), key=lambda pair: pair[1], default=("", 0))
+    if count < 2:
+        raise FolderError(
+            f"{name}: class {smallest!r} has {count} image{'s' * (count != 1)}; "
+            "a split needs at least 2 of each class"
+        )
+    if any(group is not None for group in groups):
+        together = [group if group is not None else f"\0{i}" for i, group in enumerate(groups)]
+        folds = StratifiedGroupKFold(max(2, round(1 / test_size)), shuffle=True, random_state=seed)
+        train, test = next(folds.split(labels, labels, together))
+    else:
+        n_classes = len(set(labels))
+        n_test = min(max(round(test_size * len(labels)), n_classes), len(labels) - n_classes)
+        shuffle = StratifiedShuffleSplit(1, test_size=n_test, random_state=seed)
+        train, test = next(shuffle.split(labels, labels))
+    return sorted(train.tolist()), sorted(test.tolist())

@@ -1,0 +1,140 @@
+"""Reading images: any common format in, one kind of array out, nothing surprising in between.
+
+This is the only module that opens image files. What comes out is ``uint8``, ``(h, w, 3)`` RGB or
+``(h, w)`` grey, upright, in C order. What can't be read is refused with a typed error
+(`visualwords.errors.ImageError`) whose message is one line.
+
+=====================  ==========================================================================
+what the file holds    what happens to it
+=====================  ==========================================================================
+EXIF orientation 1–8   turned upright
+alpha channel          laid over white
+palette, 1-bit, CMYK   converted to RGB
+more than 8 bits       scaled from the smallest of 8, 10, 12, 14, 16, 24 or 32 bits that holds the
+                       image's largest value, so that 12-bit data in 16-bit files keeps its range
+float                  must lie in 0…1 or 0…255; NaN and infinity are refused
+several frames         the first one
+=====================  ==========================================================================
+
+The grey of a JPEG is its own luma plane; that of any other file is the same weighted sum
+(0.299 R + 0.587 G + 0.114 B) of its colours.
+"""
+
+import errno
+import os
+import stat
+
+import cv2
+import numpy as np
+
+from visualwords._decoding import decode
+from visualwords.errors import ImageError, UnreadableImageError
+
+MAX_PIXELS = 100_000_000
+MAX_BYTES = 1 << 29  # no photograph is larger; a disk image renamed to .jpg may be
+MODES = ("rgb", "grey")
+
+
+def read_image(
+    path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview,
+    mode: str = "rgb",
+    max_pixels: int = MAX_PIXELS,
+    *,
+    max_side: int | None = None,
+) -> np.ndarray:
+    """Read one image as a ``uint8`` array.
+
+    Parameters
+    ----------
+    path_or_bytes : path, or the bytes of an image file
+        The format is told by the content; the name does not matter.
+    mode : {"rgb", "grey"}
+        Shape of the result: ``(h, w, 3)`` or ``(h, w)``.
+    max_pixels : int
+        An image whose header promises more is refused before anything is decoded.
+    max_side : int, optional
+        Shrink the image so that its longer side has at most this many pixels. JPEGs are then
+        decoded at a half, quarter or eighth of their size where that suffices.
+
+    Returns
+    -------
+    ndarray of uint8, C order
+
+    Raises
+    ------
+    ImageError
+        One of `UnreadableImageError`, `UnknownFormatError`, `DamagedImageError`,
+        `ImageTooLargeError`.
+
+    Examples
+    --------
+    >>> from skimage.data import data_dir
+    >>> read_image(f"{data_dir}/brick.png", mode="grey").shape
+    (512, 512)
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    if isinstance(path_or_bytes, bytes | bytearray | memoryview):
+        data = bytes(path_or_bytes)
+    else:
+        data = read_bytes(path_or_bytes)
+    if not data:
+        raise UnreadableImageError("the file is empty")
+    return shrink(decode(data, mode, max_pixels, max_side), max_side)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a regular file; pipes, devices and folders are refused, not opened."""
+    try:
+        # O_NONBLOCK: opening a pipe without a writer would otherwise wait for one for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as problem:
+        if problem.errno == errno.ENXIO:
+            raise UnreadableImageError("not a regular file") from None
+        raise UnreadableImageError(_reason(problem)) from None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if stat.S_ISDIR(status.st_mode):
+            raise UnreadableImageError("a folder, not a file")
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableImageError("not a regular file")
+        if status.st_size > MAX_BYTES:
+            raise UnreadableImageError(f"{status.st_size:,} bytes; at most {MAX_BYTES:,} are read")
+        try:
+            return file.read(MAX_BYTES)
+        except OSError as problem:
+            raise UnreadableImageError(_reason(problem)) from None
+
+
+def as_image(array: object, mode: str) -> np.ndarray:
+    """Check an image given as an array and bring it into a mode.
+
+    Parameters
+    ----------
+    array : array-like of uint8, shape (h, w, 3) or (h, w)
+    mode : {"rgb", "grey"}
+    """
+    image = np.asarray(array)
+    if image.dtype != np.uint8 or image.size == 0:
+        raise ImageError(f"array of {image.dtype} and shape {image.shape}; needs non-empty uint8")
+    if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
+        raise ImageError(f"array of shape {image.shape}; needs (h, w, 3) RGB or (h, w) grey")
+    if mode == "rgb" and image.ndim == 2:
+        image = np.repeat(image[:, :, None], 3, axis=2)
+    elif mode == "grey" and image.ndim == 3:
+        image = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
+    return np.ascontiguousarray(image)
+
+
+def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
+    """Scale an image down, by area averaging, until its longer side is at most ``max_side``."""
+    height, width = image.shape[:2]
+    if max_side is None or max(height, width) <= max_side:
+        return image
+    scale = max_side / max(height, width)
+    size_wh = max(1, round(width * scale)), max(1, round(height * scale))
+    return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)
+
+
+def _reason(problem: OSError) -> str:
+    return (problem.strerror or str(problem)).lower()

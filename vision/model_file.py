@@ -1,0 +1,190 @@
+"""The model file: a zip of one JSON manifest and plain arrays; reading it can't run code.
+
+Everything is checked before memory is taken: the names of the members, their declared sizes
+against the shapes and types in the manifest, the sum of all. Equal content gives equal bytes.
+"""
+
+import io
+import json
+import os
+import re
+import zipfile
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from visualwords.errors import ModelFileError
+from visualwords.files import write_atomically
+
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+MAX_MANIFEST_BYTES = 1 << 24
+MAX_MODEL_BYTES = 1 << 31
+MAX_MEMBERS = 1000
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
+NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
+DTYPES = frozenset(
+    np.dtype(kind).str
+    for kind in ["?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"]
+)
+
+
+def write_model(
+    path: str | os.PathLike[str], manifest: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Write a model file in one step.
+
+    Parameters
+    ----------
+    path : path-like
+    manifest : dict
+        What JSON can hold; ``format_version`` and ``arrays`` are added.
+    arrays : dict of name → array of numbers
+        Names are words of ``a-z0-9_`` joined by slashes.
+    """
+    for name, array in arrays.items():
+        if not NAME.fullmatch(name) or array.dtype.str not in DTYPES:
+            raise ValueError(f"array {name!r} of type {array.dtype} can't be kept in a model file")
+    described = {
+        name: {"dtype": array.dtype.str, "shape": list(array.shape)}
+        for name, array in sorted(arrays.items())
+    }
+    text = json.dumps(
+        manifest | {"format_version": FORMAT_VERSION, "arrays": described},
+        sort_keys=True,
+        indent=1,
+        ensure_ascii=True,
+        allow_nan=False,
+    )
+
+    def write(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            _add(archive, MANIFEST, text.encode())
+            for name, array in sorted(arrays.items()):
+                _add(archive, f"{name}.npy", _npy_bytes(array))
+
+    write_atomically(path, write)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read a model file; whatever is wrong with it raises `ModelFileError` naming the file."""
+    manifest, arrays = _read(path, with_arrays=True)
+    return manifest, arrays
+
+
+def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the manifest of a model file only."""
+    return _read(path, with_arrays=False)[0]
+
+
+def _read(
+    path: str | os.PathLike[str], with_arrays: bool
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            members = _checked_members(archive)
+            manifest = _checked_manifest(archive, members)
+            names = manifest["arrays"] if with_arrays else ()
+            return manifest, {name: _load(archive, manifest, name) for name in names}
+    except ModelFileError as problem:
+        raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
+    except OSError as problem:
+        reason = (problem.strerror or str(problem)).lower()
+        raise ModelFileError(f"{os.fspath(path)}: {reason}") from None
+    except Exception as problem:  # a damaged zip can make its reader raise almost anything
+        raise ModelFileError(
+            f"{os.fspath(path)}: not a usable model file ({type(problem).__name__}: {problem}); "
+            "train it again or get a fresh copy"
+        ) from None
+
+
+def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name, after checks that need no decompression."""
+    infos = archive.infolist()
+    if len(infos) > MAX_MEMBERS:
+        raise ModelFileError(f"{len(infos)} members; a model has at most {MAX_MEMBERS}")
+    members = {info.filename: info for info in infos}
+    if MANIFEST not in members or len(members) != len(infos):
+        raise ModelFileError("no model: the manifest is missing or a member is there twice")
+    for name in members.keys() - {MANIFEST}:
+        if not (name.endswith(".npy") and NAME.fullmatch(name[:-4])):
+            raise ModelFileError(f"member {name!r} does not belong into a model")
+    total = sum(info.file_size for info in infos)
+    if total > MAX_MODEL_BYTES:
+        raise ModelFileError(f"declares {total:,} bytes; at most {MAX_MODEL_BYTES:,} are read")
+    return members
+
+
+def _checked_manifest(
+    archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]
+) -> dict[str, Any]:
+    """Return the manifest, after comparing what it declares with the members that are there."""
+    if members[MANIFEST].file_size > MAX_MANIFEST_BYTES:
+        raise ModelFileError("the manifest is too large")
+    manifest = json.loads(_content(archive, MANIFEST))
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError("no model: the manifest has no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
+            "upgrade it with: pip install -U visualwords"
+        )
+    arrays = manifest.get("arrays")
+    if not isinstance(arrays, dict) or {f"{name}.npy" for name in arrays} != members.keys() - {
+        MANIFEST
+    }:
+        raise ModelFileError("the manifest does not match the members")
+    for name, declared in arrays.items():
+        size = members[f"{name}.npy"].file_size
+        if declared["dtype"] not in DTYPES or size != _npy_size(declared):
+            raise ModelFileError(f"array {name!r} is not what the manifest declares")
+    return manifest
+
+
+def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.ndarray:
+    array = np.load(io.BytesIO(_content(archive, f"{name}.npy")), allow_pickle=False)
+    declared = manifest["arrays"][name]
+    if array.dtype.str != declared["dtype"] or list(array.shape) != declared["shape"]:
+        raise ModelFileError(f"array {name!r} is not what the manifest declares")
+    return array
+
+
+def _content(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member's bytes; never more than it declared, and its CRC has been checked."""
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as member:
+        content = member.read(size)
+        if len(content) != size or member.read(1):
+            raise ModelFileError(f"member {name!r} is not of its declared size")
+    return content
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    info = zipfile.ZipInfo(name, EPOCH)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, content, compresslevel=6)
+
+
+def _npy_bytes(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(
+        buffer, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False
+    )
+    return buffer.getvalue()
+
+
+def _npy_size(declared: dict[str, Any]) -> int:
+    """Return the bytes that the .npy form of a declared array takes, without making it."""
+    dtype, shape = np.dtype(declared["dtype"]), declared["shape"]
+    if not all(isinstance(side, int) and 0 <= side <= MAX_MODEL_BYTES for side in shape):
+        raise ModelFileError("an array's shape is no shape")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": declared["dtype"], "fortran_order": False, "shape": tuple(shape)}
+    )
+    n_items = 1
+    for side in shape:
+        n_items *= side
+    return len(header.getvalue()) + n_items * dtype.itemsize
