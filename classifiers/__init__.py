@@ -1,3 +1,6 @@
 """Histograms or feature sets → labels."""
 
-__all__: list[str] = []
+from visualwords.classifiers.icd import ICDClassifier
+from visualwords.classifiers.quantizer import Quantizer
+
+__all__ = ["ICDClassifier", "Quantizer"]

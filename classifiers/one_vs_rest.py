@@ -1,0 +1,82 @@
+"""What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+
+def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes and every label's index among them.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes.
+
+    Examples
+    --------
+    >>> classes, codes = encode_labels(["dog", "cat", "dog"])
+    >>> classes.tolist(), codes.tolist()
+    (['cat', 'dog'], [1, 0, 1])
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            f"the labels hold one class only ({classes.tolist()}); a classifier needs at least two"
+        )
+    return classes, codes
+
+
+def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return one-vs-rest targets ±1 of shape (n_problems, n_samples).
+
+    Two classes are one problem, in which the second class is positive.
+
+    Examples
+    --------
+    >>> signs(np.array([0, 2]), 3).astype(int).tolist()
+    [[1, -1], [-1, -1], [-1, 1]]
+    """
+    positive = [1] if n_classes == 2 else range(n_classes)
+    return np.where(codes == np.reshape(positive, (-1, 1)), np.float32(1), np.float32(-1))
+
+
+def sample_costs(
+    C: float,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    class_weight: Any = None,
+    sample_weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the cost of every sample: C × weight of its class × its own weight.
+
+    "balanced" class weights count samples by their weights, as repeated rows would.
+
+    Examples
+    --------
+    >>> sample_costs(2.0, np.array([0, 1, 1]), np.array(["a", "b"]), {"b": 0.5}).tolist()
+    [2.0, 1.0, 1.0]
+    """
+    cost = np.full(codes.size, float(C))
+    if sample_weight is not None:
+        cost *= sample_weight
+    if class_weight is not None:
+        by_class = compute_class_weight(
+            class_weight, classes=classes, y=classes[codes], sample_weight=sample_weight
+        )
+        cost *= by_class[codes]
+    return cost
+
+
+def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the labels that decision values name: the best class, or the sign of one column.
+
+    Examples
+    --------
+    >>> labels_of(np.array([-0.5, 2.0]), np.array(["cat", "dog"])).tolist()
+    ['cat', 'dog']
+    """
+    if scores.ndim == 1:
+        return classes[(scores > 0).astype(np.intp)]
+    return classes[np.argmax(scores, axis=1)]

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from visualwords.classifiers import Quantizer
+
+
+def test_levels_follow_equation_13(rng):
+    X = rng.normal(size=(50, 7))
+    quantizer = Quantizer(n_bins=10).fit(X)
+    v_max = np.sort(X.ravel())[int(np.ceil(0.975 * X.size)) - 1]
+    assert quantizer.v_max_ == v_max
+    expected = np.clip(10 * (X - X.min()) / (v_max - X.min()), 0, 10).astype(int)
+    np.testing.assert_array_equal(quantizer.transform(X), expected)
+
+
+def test_exact_multiples_keep_their_level():
+    for v_max in range(1, 50):
+        X = np.arange(v_max + 1.0)[:, None]
+        levels = Quantizer(n_bins=v_max, percentile=100).fit_transform(X)
+        np.testing.assert_array_equal(levels, X)
+
+
+def test_natural_counts_pass_unchanged(rng):
+    X = rng.integers(0, 200, (20, 5)).astype(np.uint8)
+    quantizer = Quantizer(strategy="integer").fit(X)
+    assert quantizer.transform(X) is not None
+    np.testing.assert_array_equal(quantizer.transform(X), X)
+    assert quantizer.transform(X.astype(float)).dtype == np.uint8
+    assert Quantizer(strategy="integer").fit_transform([[300, 0]]).dtype == np.uint16
+
+
+@pytest.mark.parametrize("bad", [[[0.5, 1.0]], [[-1, 2]], [[70_000, 0]]])
+def test_values_that_are_no_counts_are_refused(bad):
+    with pytest.raises(ValueError, match="strategy='uniform'"):
+        Quantizer(strategy="integer").fit(bad)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile", "integer"])
+def test_sparse_and_dense_agree(rng, strategy):
+    X = rng.poisson(0.4, (60, 9)).astype(float)
+    dense = Quantizer(strategy=strategy).fit(X)
+    thin = Quantizer(strategy=strategy).fit(sparse.csr_matrix(X))
+    levels = thin.transform(sparse.csr_matrix(X))
+    assert sparse.issparse(levels)
+    np.testing.assert_array_equal(levels.toarray(), dense.transform(X))
+
+
+def test_sparse_data_with_negative_values_become_dense_levels(rng):
+    X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.5)
+    levels = Quantizer().fit(sparse.csr_matrix(X)).transform(sparse.csr_matrix(X))
+    np.testing.assert_array_equal(levels, Quantizer().fit(X).transform(X))
+
+
+def test_very_sparse_data_keep_a_range():
+    X = np.zeros((100, 10))
+    X[:4, 0] = [1, 2, 3, 4]
+    assert Quantizer().fit(X).v_max_ == 4
+    assert Quantizer().fit(sparse.csr_matrix(X)).v_max_ == 4
+
+
+def test_quantile_levels_spread_a_skewed_feature(rng):
+    X = np.exp(3 * rng.normal(size=(1000, 1)))
+    levels = Quantizer(n_bins=10, strategy="quantile").fit_transform(X)
+    counts = np.bincount(levels.ravel(), minlength=11)
+    assert counts[:10].min() > 90
+    order = np.argsort(X[:, 0])
+    assert np.all(np.diff(levels[order, 0].astype(int)) >= 0)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile", "integer"])
+def test_state_restores_the_same_levels(rng, strategy):
+    X = rng.integers(0, 30, (40, 6)).astype(float)
+    quantizer = Quantizer(strategy=strategy).fit(X)
+    again = Quantizer(strategy=strategy).set_state(quantizer.get_state())
+    np.testing.assert_array_equal(again.transform(X + 3), quantizer.transform(X + 3))
+
+
+def test_a_weight_counts_like_repeated_rows(rng):
+    X = rng.normal(size=(40, 3))
+    weight = rng.integers(0, 4, 40)
+    assert (
+        Quantizer().fit(X, sample_weight=weight).v_max_
+        == Quantizer().fit(X.repeat(weight, axis=0)).v_max_
+    )
+
+
+@parametrize_with_checks([Quantizer()])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
