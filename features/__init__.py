@@ -1,3 +1,5 @@
 """Image array → local descriptors, or one vector for the whole image."""
 
-__all__: list[str] = []
+from visualwords.features.color import ColorHistogram
+
+__all__ = ["ColorHistogram"]

@@ -1,0 +1,160 @@
+"""The contract of everything that turns an image into numbers."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import cv2
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from visualwords.errors import ImageError
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+
+__all__ = ["Extractor", "as_grey", "as_rgb"]
+
+
+class Extractor(TransformerMixin, BaseEstimator):
+    """Base of all extractors; a custom descriptor is a subclass with one method.
+
+    An extractor that gives one vector an image defines ``describe(image)``. One that gives the
+    descriptors of patches defines ``extract(image)`` and sets ``is_local = True``. Parameters are
+    stored by ``__init__`` as given and checked when used. Nothing is learned from images.
+
+    Attributes
+    ----------
+    version : int
+        Part of every cache key: raise it whenever the same image gives other numbers.
+    color_mode : "rgb" or "grey"
+        The ``mode`` of :func:`visualwords.images.read_image` that suits this extractor. The other
+        kind of array is accepted too, and converted by :func:`as_rgb` or :func:`as_grey`.
+    is_local : bool
+        Whether ``transform`` gives local features (``extract``) or vectors (``describe``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class MeanColor(Extractor):
+    ...     def describe(self, image):
+    ...         return as_rgb(image).mean(axis=(0, 1))
+    >>> MeanColor().fit_transform([np.full((8, 9, 3), 7, np.uint8)])
+    array([[7., 7., 7.]])
+    >>> MeanColor().get_feature_names_out()
+    array(['meancolor0', 'meancolor1', 'meancolor2'], dtype=object)
+    """
+
+    version: ClassVar[int] = 1
+
+    @property
+    def color_mode(self) -> str:
+        return "rgb"
+
+    @property
+    def is_local(self) -> bool:
+        return False
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        """Return the one vector of an image."""
+        raise NotImplementedError(f"{type(self).__name__} gives no vector for a whole image")
+
+    def extract(self, image: np.ndarray) -> LocalFeatures:
+        """Return the descriptors of an image's patches."""
+        raise NotImplementedError(f"{type(self).__name__} gives no local descriptors")
+
+    def visualize(self, image: np.ndarray) -> np.ndarray:
+        """Return an RGB picture (uint8) of what the extractor sees in an image."""
+        return as_rgb(image).copy()
+
+    def check_parameters(self) -> None:
+        """Raise ``ValueError`` or ``TypeError`` where a parameter can't be used."""
+
+    def fit(self, images: Any = None, y: Any = None) -> "Extractor":
+        """Check the parameters; nothing is learned and ``images`` is not touched."""
+        self.check_parameters()
+        return self
+
+    def transform(self, images: Iterable[np.ndarray]) -> np.ndarray | LocalFeatureSets:
+        """Turn images into rows of a matrix, or into ragged sets of local features.
+
+        Parameters
+        ----------
+        images : iterable of uint8 arrays, (h, w, 3) RGB or (h, w) grey
+
+        Returns
+        -------
+        (n_images, d) array, or LocalFeatureSets where ``is_local``
+        """
+        self.check_parameters()
+        if self.is_local:
+            return LocalFeatureSets.concatenate(self.extract(image) for image in images)
+        rows = [self.describe(image) for image in images]
+        for i, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ImageError(
+                    f"image {i} gives {len(row)} numbers where image 0 gives {len(rows[0])}; "
+                    "bring all images to one size first"
+                )
+        return np.stack(rows) if rows else np.zeros((0, len(self.get_feature_names_out())))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns: the class and a number, counted on a black 64×64 image.
+
+        Override it for better names, or where the number of columns depends on the image.
+        """
+        black = np.zeros((64, 64, 3), np.uint8)
+        n = self.extract(black).descriptors.shape[1] if self.is_local else len(self.describe(black))
+        return np.array([f"{type(self).__name__.lower()}{i}" for i in range(n)], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        tags.no_validation = True
+        return tags
+
+
+def as_rgb(image: np.ndarray) -> np.ndarray:
+    """Return an image as RGB in C order; grey is repeated in the three channels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_rgb(np.full((1, 1), 9, np.uint8)).tolist()
+    [[[9, 9, 9]]]
+    """
+    image = _check_image(image)
+    if image.ndim == 2:
+        image = np.repeat(image[:, :, None], 3, axis=2)
+    return np.ascontiguousarray(image)
+
+
+def as_grey(image: np.ndarray) -> np.ndarray:
+    """Return an image as grey in C order: 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601).
+
+    The conversion is OpenCV's, rounded to the nearest level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_grey(np.full((1, 1, 3), (255, 0, 0), np.uint8)).tolist()
+    [[76]]
+    """
+    image = np.ascontiguousarray(_check_image(image))
+    return cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else image
+
+
+def _check_image(image: np.ndarray) -> np.ndarray:
+    image = np.asarray(image)
+    if image.dtype != np.uint8:
+        raise TypeError(
+            f"the image's pixels are {image.dtype}; features take uint8, as "
+            "visualwords.images.read_image returns. Scale yours to 0..255 and convert it"
+        )
+    if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)) or image.size == 0:
+        raise ImageError(
+            f"the image's shape is {image.shape}; needed is (height, width) for grey or "
+            "(height, width, 3) for RGB, at least 1x1"
+        )
+    return image

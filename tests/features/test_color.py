@@ -1,0 +1,122 @@
+"""ColorHistogram against its definition, OpenCV, and its promises."""
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from reference.colors import color_histogram
+
+from visualwords.features import ColorHistogram
+
+SMALL_IMAGES = st.tuples(st.integers(1, 12), st.integers(1, 12)).flatmap(
+    lambda shape: arrays(np.uint8, (*shape, 3))
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SMALL_IMAGES, st.tuples(*[st.integers(1, 9)] * 3))
+def test_counts_match_the_definition(image, bins):
+    np.testing.assert_array_equal(
+        ColorHistogram(bins).describe(image), color_histogram(image, bins)
+    )
+
+
+@pytest.mark.parametrize("bins", [(4, 4, 4), (256, 1, 3), (7, 30, 16)])
+@pytest.mark.parametrize(
+    ("space", "code"), [("rgb", None), ("hsv", cv2.COLOR_RGB2HSV_FULL), ("lab", cv2.COLOR_RGB2Lab)]
+)
+def test_counts_equal_those_of_opencv(photo, bins, space, code):
+    converted = photo if code is None else cv2.cvtColor(photo, code)
+    expected = cv2.calcHist([converted], [0, 1, 2], None, list(bins), [0, 256] * 3)
+    counts = ColorHistogram(bins, space).describe(photo)
+    assert counts.dtype == np.uint32
+    np.testing.assert_array_equal(counts, expected.ravel().astype(np.uint32))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SMALL_IMAGES, st.integers(1, 4), st.integers(1, 4))
+def test_the_windows_of_a_grid_share_all_pixels(image, rows, columns):
+    split = ColorHistogram(3, windows=(rows, columns)).describe(image).reshape(rows * columns, 27)
+    np.testing.assert_array_equal(split.sum(axis=0), ColorHistogram(3).describe(image))
+
+
+def test_given_windows_count_the_pixels_inside(photo):
+    windows = [[0, 0, 1, 1], [0.25, 0.5, 0.75, 1.0]]
+    counts = ColorHistogram(5, windows=windows).describe(photo).reshape(2, 125)
+    np.testing.assert_array_equal(counts[0], ColorHistogram(5).describe(photo))
+    inside = photo[150:300, 113:338]  # 451 columns: 112.75 and 338.25 go to the nearest edge
+    np.testing.assert_array_equal(counts[1], ColorHistogram(5).describe(inside))
+
+
+def test_patches_are_counted_one_by_one(photo):
+    found = ColorHistogram((2, 3, 4), patch_size=20, step=13).extract(photo)
+    assert found.descriptors.dtype == np.uint16
+    assert (found.sizes == 20).all()
+    for i in (0, 40, len(found) - 1):
+        x, y = np.rint(found.positions[i] * (451, 300) - 10).astype(int)
+        patch = photo[y : y + 20, x : x + 20]
+        np.testing.assert_array_equal(found.descriptors[i], color_histogram(patch, (2, 3, 4)))
+
+
+def test_a_grey_image_is_an_image_with_equal_channels(photo):
+    grey = photo[..., 1]
+    expected = ColorHistogram(4).describe(np.dstack([grey] * 3))
+    np.testing.assert_array_equal(ColorHistogram(4).describe(grey), expected)
+
+
+def test_mirroring_and_turning_change_nothing(photo):
+    expected = ColorHistogram(6).describe(photo)
+    for same in (photo[:, ::-1], photo[::-1], np.rot90(photo)):
+        np.testing.assert_array_equal(ColorHistogram(6).describe(same), expected)
+
+
+@pytest.mark.parametrize("space", ["rgb", "hsv", "lab"])
+def test_columns_are_named_by_window_and_color(space):
+    extractor = ColorHistogram((2, 1, 3), space, windows=2)
+    names = extractor.get_feature_names_out()
+    assert len(set(names)) == len(names) == 24
+    first = {"rgb": "red", "hsv": "hue", "lab": "lightness"}[space]
+    assert names[-1].startswith(f"window3_{first}1_")
+
+
+def test_the_name_of_a_column_says_what_it_counts():
+    extractor = ColorHistogram((2, 1, 3), windows=2)
+    image = np.zeros((8, 8, 3), np.uint8)
+    image[:4, :3, 0] = 255
+    counts = dict(zip(extractor.get_feature_names_out(), extractor.describe(image)))
+    assert counts["window0_red1_green0_blue0"] == 12
+    assert counts["window0_red0_green0_blue0"] == 4
+    assert counts["window3_red0_green0_blue0"] == 16
+
+
+def test_visualize_shows_as_many_colors_as_there_are_bins(photo):
+    picture = ColorHistogram(2).visualize(photo)
+    assert picture.shape == photo.shape
+    assert picture.dtype == np.uint8
+    assert set(np.unique(picture)) <= {64, 192}
+    for space in ("hsv", "lab"):
+        assert ColorHistogram(4, space).visualize(photo).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"bins": 0},
+        {"bins": 257},
+        {"bins": (4, 4)},
+        {"bins": 2.5},
+        {"bins": 200},
+        {"space": "cmyk"},
+        {"windows": 0},
+        {"windows": [[0, 0, 2, 1]]},
+        {"windows": [[0.5, 0, 0.5, 1]]},
+        {"windows": [0, 0, 1]},
+        {"layout": "sparse"},
+        {"step": 0},
+    ],
+)
+def test_wrong_parameters_are_named(parameters, photo):
+    with pytest.raises((ValueError, TypeError), match=next(iter(parameters)).rstrip("s")):
+        ColorHistogram(**parameters).fit([photo])

@@ -1,0 +1,164 @@
+"""What every extractor promises, whatever it computes."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from visualwords import features
+from visualwords.errors import ImageError
+from visualwords.features import ColorHistogram
+from visualwords.features.extractor import Extractor, as_grey, as_rgb
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+
+WHOLE = [
+    ColorHistogram(),
+    ColorHistogram((3, 2, 5), "hsv", windows=2),
+    ColorHistogram(2, "lab"),
+]
+LOCAL = [ColorHistogram(2, layout="dense")]
+
+
+def test_public_names():
+    assert features.__all__ == ["ColorHistogram"]
+
+
+@pytest.mark.parametrize("extractor", WHOLE, ids=repr)
+def test_transform_stacks_what_describe_gives(extractor, photo):
+    images = [photo[:64, :80], photo[100:164, :80], photo[:64, 300:380, 0]]
+    rows = extractor.fit(images).transform(iter(images))
+    assert rows.shape == (3, len(extractor.get_feature_names_out()))
+    for row, image in zip(rows, images):
+        np.testing.assert_array_equal(row, extractor.describe(image))
+
+
+@pytest.mark.parametrize("extractor", LOCAL, ids=repr)
+def test_transform_concatenates_what_extract_gives(extractor, photo):
+    images = [photo[:64, :80], photo[:3, :3], photo[:90, :100]]
+    sets = extractor.fit(images).transform(iter(images))
+    assert isinstance(sets, LocalFeatureSets)
+    assert len(sets) == 3
+    assert len(sets[1]) == 0
+    assert sets.descriptors.shape[1] == len(extractor.get_feature_names_out())
+    for one, image in zip(sets, images):
+        np.testing.assert_array_equal(one.descriptors, extractor.extract(image).descriptors)
+        np.testing.assert_array_equal(one.positions, extractor.extract(image).positions)
+        np.testing.assert_array_equal(one.sizes, extractor.extract(image).sizes)
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+def test_order_and_memory_layout_of_images_change_nothing(extractor, photo):
+    compute = extractor.extract if extractor.is_local else extractor.describe
+    value = (lambda f: f.descriptors) if extractor.is_local else (lambda f: f)
+    image = photo[:64, :80]
+    expected = value(compute(image))
+    read_only = image.copy()
+    read_only.flags.writeable = False
+    wide = np.zeros((128, 160, 3), np.uint8)
+    wide[::2, ::2] = image
+    for same in (image.copy(), read_only, np.asfortranarray(image), wide[::2, ::2]):
+        np.testing.assert_array_equal(value(compute(same)), expected)
+    compute(photo[50:114, 7:87])
+    np.testing.assert_array_equal(value(compute(image)), expected)
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+def test_odd_images_give_finite_features(extractor, odd_images):
+    for image in odd_images.values():
+        if extractor.is_local:
+            found = extractor.extract(image)
+            assert np.isfinite(found.descriptors).all()
+            assert ((found.positions >= 0) & (found.positions <= 1)).all()
+            assert found.descriptors.shape == (
+                len(found),
+                len(extractor.get_feature_names_out()),
+            )
+        else:
+            row = extractor.describe(image)
+            assert np.isfinite(row).all()
+            assert len(row) == len(extractor.get_feature_names_out())
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+def test_extractors_are_transformers_of_scikit_learn(extractor, photo):
+    copy = clone(extractor)
+    assert copy.get_params() == extractor.get_params()
+    assert isinstance(copy.version, int)
+    assert copy.color_mode in ("rgb", "grey")
+    assert copy.fit(None) is copy
+    pipeline = make_pipeline(copy, FunctionTransformer())
+    images = [photo[:64, :80], photo[64:128, :80]]
+    assert len(pipeline.fit(images).transform(images)) == 2
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+def test_visualize_gives_a_picture(extractor, photo, odd_images):
+    for image in (photo[:64, :80], photo[:64, :80, 0], odd_images["one pixel"]):
+        picture = extractor.visualize(image)
+        assert picture.dtype == np.uint8
+        assert picture.ndim == 3
+        assert picture.shape[2] == 3
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+@pytest.mark.parametrize("dtype", [float, np.float32, np.int8, np.uint16, bool])
+def test_other_pixel_types_are_refused(extractor, dtype):
+    with pytest.raises(TypeError, match="uint8"):
+        extractor.fit_transform([np.zeros((64, 80, 3), dtype)])
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+@pytest.mark.parametrize("shape", [(), (9,), (9, 9, 4), (9, 9, 1), (1, 9, 9, 3), (0, 9), (9, 0, 3)])
+def test_other_shapes_are_refused(extractor, shape):
+    with pytest.raises(ImageError, match="shape"):
+        extractor.fit_transform([np.zeros(shape, np.uint8)])
+
+
+@pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
+def test_no_images_give_no_rows(extractor):
+    assert len(extractor.fit_transform([])) == 0
+
+
+def test_vectors_of_different_lengths_are_refused():
+    class Pixels(Extractor):
+        def describe(self, image):
+            return as_grey(image).ravel()
+
+    with pytest.raises(ImageError, match="image 1 gives 12 numbers where image 0 gives 9"):
+        Pixels().transform([np.zeros((3, 3), np.uint8), np.zeros((3, 4), np.uint8)])
+
+
+def test_an_extractor_says_what_it_does_not_give(photo):
+    with pytest.raises(NotImplementedError, match="Extractor"):
+        Extractor().extract(photo)
+    with pytest.raises(NotImplementedError, match="Extractor"):
+        Extractor().describe(photo)
+
+
+def test_a_custom_local_descriptor_needs_one_method(photo):
+    class Corner(Extractor):
+        is_local = True
+
+        def extract(self, image):
+            return LocalFeatures(
+                as_rgb(image)[0, :1].astype(np.float32),
+                np.zeros((1, 2), np.float32),
+                np.ones(1, np.float32),
+            )
+
+    sets = Corner().fit_transform([photo, photo])
+    assert sets.descriptors.shape == (2, 3)
+    assert list(Corner().get_feature_names_out()) == ["corner0", "corner1", "corner2"]
+
+
+def test_local_features_check_their_shapes():
+    with pytest.raises(ValueError, match="belong together"):
+        LocalFeatures(np.zeros((3, 4)), np.zeros((2, 2)), np.zeros(3))
+
+
+def test_sets_are_indexed_like_a_sequence(photo):
+    sets = ColorHistogram(2, layout="dense").transform([photo[:40, :40], photo[:20, :20]])
+    assert len(sets[-1]) == len(sets[1]) == 1
+    with pytest.raises(IndexError, match="image 2 of 2"):
+        sets[2]
