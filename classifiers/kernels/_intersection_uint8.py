@@ -1,0 +1,165 @@
+"""Histogram intersection of bytes: sums of minima with the processor's own instructions.
+
+x86 has one instruction for 16, 32 or 64 minima of bytes and one that adds up bytes (``psadbw``).
+LLVM finds neither from a loop (it widens the bytes to 32 bits first), so the block kernel below
+is written in LLVM's language. On other processors a plain loop takes its place.
+"""
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from visualwords.compiled import njit
+
+_ROWS, _COLUMNS = 2, 4  # of the block whose sums stay in registers
+
+
+def _vector_width() -> int:
+    """Bytes in the widest vector with ``psadbw`` on this processor; 0 without any."""
+    if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
+        return 0
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512bw"):
+        return 64
+    return 32 if features.get("avx2") else 16
+
+
+WIDTH = _vector_width()
+_SUM_OF_BYTES = {
+    16: "llvm.x86.sse2.psad.bw",
+    32: "llvm.x86.avx2.psad.bw",
+    64: "llvm.x86.avx512.psad.bw.512",
+}
+
+
+@intrinsic
+def block_of_min_sums(typing, x, i, y, j, mask, out):
+    """out[r, c] = sum_k min(x[i + r, k], y[j + c, k]) for a block of rows.
+
+    The last vector of a row overlaps the one before; ``mask`` keeps each byte from counting twice.
+    """
+    signature = types.void(x, i, y, j, mask, out)
+    return signature, _emit_block
+
+
+def _emit_block(context, builder, signature, arguments):
+    x, y, mask, out = (
+        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 2, 4, 5)
+    )
+    length = cgutils.unpack_tuple(builder, x.shape)[1]
+    a = _row_pointers(builder, x.data, arguments[1], length, _ROWS)
+    b = _row_pointers(builder, y.data, arguments[3], length, _COLUMNS)
+    sums = [cgutils.alloca_once_value(builder, _zero_sums()) for _ in range(_ROWS * _COLUMNS)]
+    width = ir.Constant(length.type, WIDTH)
+    whole = builder.udiv(length, width)
+    with cgutils.for_range(builder, whole) as loop:
+        _add_minima(builder, a, b, builder.mul(loop.index, width), None, sums)
+    with builder.if_then(builder.icmp_unsigned("!=", builder.mul(whole, width), length)):
+        keep = _load(builder, mask.data, ir.Constant(length.type, 0))
+        _add_minima(builder, a, b, builder.sub(length, width), keep, sums)
+    for k, where in enumerate(sums):
+        total = _horizontal_sum(builder, builder.load(where))
+        target = builder.gep(out.data, [ir.Constant(length.type, k)])
+        builder.store(total, target)
+    return context.get_dummy_value()
+
+
+def _add_minima(builder, a, b, position, keep, sums):
+    """sums[r, c] += sum of min(a_r, b_c) over one vector."""
+    left = [_load(builder, row, position) for row in a]
+    if keep is not None:
+        left = [builder.and_(vector, keep) for vector in left]
+    right = [_load(builder, row, position) for row in b]
+    bytes_type = ir.VectorType(ir.IntType(8), WIDTH)
+    sums_type = ir.VectorType(ir.IntType(64), WIDTH // 8)
+    kind = ir.FunctionType(sums_type, [bytes_type, bytes_type])
+    add_bytes = cgutils.get_or_insert_function(builder.module, kind, _SUM_OF_BYTES[WIDTH])
+    zero = ir.Constant(bytes_type, [0] * WIDTH)
+    for r, vector in enumerate(left):
+        for c, other in enumerate(right):
+            smaller = builder.select(builder.icmp_unsigned("<", vector, other), vector, other)
+            where = sums[r * _COLUMNS + c]
+            added = builder.call(add_bytes, [smaller, zero])
+            builder.store(builder.add(builder.load(where), added), where)
+
+
+def _row_pointers(builder, data, first, length, count):
+    """Addresses of rows first, first + 1, … of a C-ordered array."""
+    offset = builder.mul(first, length)
+    rows = []
+    for _ in range(count):
+        rows.append(builder.gep(data, [offset]))
+        offset = builder.add(offset, length)
+    return rows
+
+
+def _load(builder, row, position):
+    pointer = builder.gep(row, [position])
+    vector = ir.VectorType(ir.IntType(8), WIDTH)
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=1)
+
+
+def _zero_sums():
+    return ir.Constant(ir.VectorType(ir.IntType(64), WIDTH // 8), [0] * (WIDTH // 8))
+
+
+def _horizontal_sum(builder, vector):
+    lanes = [
+        builder.extract_element(vector, ir.Constant(ir.IntType(32), k)) for k in range(WIDTH // 8)
+    ]
+    total = lanes[0]
+    for lane in lanes[1:]:
+        total = builder.add(total, lane)
+    return total
+
+
+@njit()
+def gram_rows(x, y, first, last, symmetric, mask, out):
+    """out[i, j] = sum_k min(x[i, k], y[j, k]) for i in first … last - 1, by 2 × 4 blocks.
+
+    x : (n, d) uint8, C order, n >= 2, d >= WIDTH      y : (m, d) likewise, m >= 4
+    symmetric : x is y; only blocks that touch j <= i are computed
+    mask : (WIDTH,) uint8, from ``tail_mask``           out : (n, m) float32
+    """
+    sums = np.empty((2, 4), np.int64)
+    stop = np.uint64(min(last, y.shape[0])) if symmetric else np.uint64(y.shape[0])
+    for column in range(0, stop, 4):
+        j = min(column, y.shape[0] - 4)
+        for row in range(first, last, 2):
+            if symmetric and row + 1 < column:
+                continue
+            i = min(row, x.shape[0] - 2)
+            block_of_min_sums(x, i, y, j, mask, sums)
+            for r in range(2):
+                for c in range(4):
+                    out[i + r, j + c] = sums[r, c]
+
+
+@njit()
+def gram_rows_plain(x, y, first, last, out):
+    """out[i, j] = sum_k min(x[i, k], y[j, k]) for i in first … last - 1; any processor."""
+    for i in range(first, last):
+        for j in range(y.shape[0]):
+            total = np.int64(0)
+            for k in range(x.shape[1]):
+                total += min(x[i, k], y[j, k])
+            out[i, j] = total
+
+
+@njit()
+def mirror(out):
+    """Copy the lower triangle to the upper one."""
+    for i in range(out.shape[0]):
+        for j in range(i):
+            out[j, i] = out[i, j]
+
+
+def tail_mask(d: int) -> np.ndarray:
+    """Bytes 255 for those of a row's last vector that whole vectors have not covered."""
+    mask = np.zeros(max(WIDTH, 1), np.uint8)
+    if WIDTH:
+        mask[WIDTH - d % WIDTH :] = 255
+    return mask
