@@ -1,0 +1,117 @@
+"""Probabilities from decision values: a sigmoid per class, fitted on held-out scores."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from visualwords.classifiers import one_vs_rest
+
+
+def held_out_scores(
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    *,
+    n_folds: int = 5,
+    random_state: Any = 0,
+) -> np.ndarray:
+    """Return decision values of every sample from a clone trained without it.
+
+    Parameters
+    ----------
+    estimator : classifier with ``decision_function``
+        Cloned for every fold; must not calibrate itself.
+    X : array or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    sample_weight : array of shape (n_samples,), optional
+    n_folds : int, default=5
+        Lowered to the size of the smallest class.
+    random_state : int
+        Of the folds.
+
+    Returns
+    -------
+    array of shape (n_samples,) or (n_samples, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If a class has a single sample: it can't be held out and learned from.
+    """
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"probabilities need two samples of every class, but {classes[counts.argmin()]!r} "
+            "has one; use probability=False"
+        )
+    folds = StratifiedKFold(min(n_folds, counts.min()), shuffle=True, random_state=random_state)
+    scores = np.empty(y.size if classes.size == 2 else (y.size, classes.size))
+    for train, test in folds.split(np.zeros(y.size), y):
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        model = clone(estimator).fit(_safe_indexing(X, train), y[train], **weight)
+        scores[test] = model.decision_function(_safe_indexing(X, test))
+    return scores
+
+
+def fit_sigmoids(
+    scores: np.ndarray, codes: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Fit P(class | score) = 1 / (1 + exp(−(a·score + b))) for every one-vs-rest problem.
+
+    Targets are Platt's, (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2), so that separable scores have a finite
+    answer.
+
+    Parameters
+    ----------
+    scores : (n,) for two classes, else (n, n_classes)
+    codes : (n,) int
+        Index of every sample's class.
+    sample_weight : (n,), optional
+
+    Returns
+    -------
+    (n_problems, 2) float64
+        Slope a and intercept b.
+    """
+    columns = scores.reshape(codes.size, -1)
+    n_classes = 2 if scores.ndim == 1 else columns.shape[1]
+    weight = np.ones(codes.size) if sample_weight is None else sample_weight
+    targets = one_vs_rest.signs(codes, n_classes) > 0
+    return np.array([_fit_sigmoid(s, t, weight) for s, t in zip(columns.T, targets)])
+
+
+def _fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    spread = scores.std() or 1.0
+    column = np.concatenate([scores, scores])[:, None] / spread
+    labels = np.repeat([1, 0], scores.size)
+    share = np.concatenate([weight * target, weight * (1 - target)])
+    model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
+    model.fit(column, labels, sample_weight=share)
+    return np.array([model.coef_[0, 0] / spread, model.intercept_[0]])
+
+
+def probabilities(scores: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Return class probabilities of shape (n_samples, n_classes), rows summing to one.
+
+    Several one-vs-rest sigmoids are divided by their sum, as scikit-learn does.
+
+    Examples
+    --------
+    >>> probabilities(np.array([0.0, 2.0]), np.array([[1.0, 0.0]])).round(2).tolist()
+    [[0.5, 0.5], [0.12, 0.88]]
+    """
+    if scores.ndim == 1:
+        positive = expit(sigmoids[0, 0] * scores + sigmoids[0, 1])
+        return np.column_stack([1 - positive, positive])
+    each = expit(scores * sigmoids[:, 0] + sigmoids[:, 1])
+    total = each.sum(axis=1, keepdims=True)
+    uniform = np.full_like(each, 1 / each.shape[1])
+    return np.divide(each, total, out=uniform, where=total > 0)
