@@ -86,7 +86,7 @@ def list_folder(root: str) -> Listing:
     items = [
         Item(path, unicodedata.normalize("NFC", name), split)
         for name, folder, split in classes
-        for path in sorted(_files_below(folder, skipped), key=os.fsencode)
+        for path in sorted(files_below(folder, skipped), key=os.fsencode)
     ]
     if not items:
         raise FolderError(f"{root}: {len(classes)} class folders, but no file in any of them")
@@ -149,7 +149,7 @@ def _folders_in(root: str) -> dict[str, str]:
     return dict(sorted(names.items(), key=lambda pair: os.fsencode(pair[0])))
 
 
-def _files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
+def files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
     """Yield the candidate files of a class folder and its sub-folders."""
     seen = set()
     waiting = [folder]
@@ -211,6 +211,6 @@ def _case_twins(root: str, labels: set[str]) -> list[str]:
 
 
 def _no_classes(root: str) -> str:
-    n_files = len(list(_files_below(root, [])))
+    n_files = len(list(files_below(root, [])))
     found = f"{n_files} files but no folders" if n_files else "nothing"
     return f"{root}: found {found}; put the images of each class into a folder of its own"

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from visualwords._listing import Item, Listing, list_folder, list_table
+from visualwords._listing import Item, Listing, files_below, list_folder, list_table
 from visualwords.errors import FolderError
 
 TABLES = (".csv", ".jsonl")
@@ -146,6 +146,12 @@ class ImageFolder:
             raise ValueError(f"test_size is {test_size}; it must lie between 0 and 1")
         train, test = _divide(self.labels, self.groups, test_size, seed, self.path)
         return self.select(train), self.select(test)
+
+
+def list_files(folder: str | os.PathLike[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the candidate files of a folder without labels, and what can't be an image."""
+    skipped: list[tuple[str, str]] = []
+    return sorted(files_below(os.fspath(folder), skipped), key=os.fsencode), skipped
 
 
 def _divide(

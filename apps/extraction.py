@@ -1,0 +1,166 @@
+"""The first stage of every recipe: image files or arrays → one row of numbers each.
+
+Images are independent of each other, so any number of jobs gives the same rows. What can't be
+read is left out and listed with its reason; a file is read once, and what is cached belongs to
+exactly the bytes that were read.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from visualwords.apps.recipes import Channel, Recipe
+from visualwords.cache import FeatureCache
+from visualwords.duplicates import digest
+from visualwords.errors import ImageError
+from visualwords.features.extractor import Extractor
+from visualwords.images import MAX_PIXELS, as_image, read_bytes, read_image, shrink
+from visualwords.progress import Progress, Silent
+
+CHUNK = 16  # images; small enough that Ctrl-C is answered at once
+
+Source = str | np.ndarray
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What was computed from a list of images.
+
+    Attributes
+    ----------
+    channels : list of (n_kept, d) float32 arrays, one for each channel of the recipe
+    kept : positions of the images that could be read
+    skipped : list of (position, reason)
+    digests : fingerprints of the files that could be read; empty for arrays
+    """
+
+    channels: list[np.ndarray]
+    kept: np.ndarray
+    skipped: list[tuple[int, str]]
+    digests: list[bytes]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """All channels side by side."""
+        return np.concatenate(self.channels, axis=1)
+
+
+def extract(
+    sources: Sequence[Source],
+    recipe: Recipe,
+    *,
+    n_jobs: int | None = None,
+    cache: FeatureCache | None = None,
+    max_pixels: int = MAX_PIXELS,
+    progress: Progress | None = None,
+) -> Extraction:
+    """Compute the channels of a recipe for many images.
+
+    Parameters
+    ----------
+    sources : sequence of paths or uint8 arrays
+    recipe : Recipe
+    n_jobs : int, optional
+        Threads (or workers of the active joblib backend).
+    cache : FeatureCache, optional
+    max_pixels : int
+        Larger images are skipped.
+    progress : Progress, optional
+    """
+    progress = progress or Silent()
+    progress.start("reading images", len(sources))
+    chunks = [sources[i : i + CHUNK] for i in range(0, len(sources), CHUNK)]
+    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    results: list[_Result] = []
+    for chunk in work(delayed(_extract_chunk)(c, recipe, cache, max_pixels) for c in chunks):
+        results += chunk
+        progress.advance(len(chunk))
+    kept = [i for i, result in enumerate(results) if isinstance(result, _Row)]
+    rows = [result for result in results if isinstance(result, _Row)]
+    return Extraction(
+        channels=[_stack(row.channels[c] for row in rows) for c in range(len(recipe.channels))],
+        kept=np.array(kept, dtype=np.intp),
+        skipped=[(i, reason) for i, reason in enumerate(results) if isinstance(reason, str)],
+        digests=[row.digest for row in rows if row.digest],
+    )
+
+
+@dataclass(frozen=True)
+class _Row:
+    channels: list[np.ndarray]
+    digest: bytes
+
+
+_Result = _Row | str  # or the reason why there is none
+
+
+def _stack(rows: Iterable[np.ndarray]) -> np.ndarray:
+    rows = list(rows)
+    return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
+
+
+def _extract_chunk(
+    sources: Sequence[Source], recipe: Recipe, cache: FeatureCache | None, max_pixels: int
+) -> list[_Result]:
+    extractors = [channel.build() for channel in recipe.channels]
+    results: list[_Result] = []
+    for source in sources:
+        try:
+            results.append(_extract_one(source, recipe, extractors, cache, max_pixels))
+        except ImageError as problem:
+            results.append(str(problem))
+    return results
+
+
+def _extract_one(
+    source: Source,
+    recipe: Recipe,
+    extractors: Sequence[Extractor],
+    cache: FeatureCache | None,
+    max_pixels: int,
+) -> _Row:
+    data = None if isinstance(source, np.ndarray) else read_bytes(source)
+    images: dict[str, np.ndarray] = {}
+
+    def image(mode: str) -> np.ndarray:
+        if mode not in images:
+            if data is None:
+                images[mode] = shrink(as_image(source, mode), recipe.max_side)
+            else:
+                images[mode] = read_image(data, mode, max_pixels, max_side=recipe.max_side)
+        return images[mode]
+
+    channels = []
+    for channel, extractor in zip(recipe.channels, extractors):
+        key = None
+        if cache is not None and data is not None:
+            key = cache.key(data, _settings(channel, extractor, recipe))
+            vector = cache.get(key)
+            if vector is not None:
+                channels.append(vector)
+                continue
+        vector = _comparable(extractor.describe(image(extractor.color_mode)), channel.power)
+        if cache is not None and key is not None:
+            cache.put(key, vector)
+        channels.append(vector)
+    return _Row(channels, digest(data) if data is not None else b"")
+
+
+def _settings(channel: Channel, extractor: Extractor, recipe: Recipe) -> dict[str, Any]:
+    """Return all that decides a channel's numbers, beside the bytes of the file."""
+    return {
+        "extractor": channel.extractor,
+        "params": extractor.get_params(),
+        "version": extractor.version,
+        "power": channel.power,
+        "max_side": recipe.max_side,
+    }
+
+
+def _comparable(counts: np.ndarray, power: float) -> np.ndarray:
+    """Return counts as shares of their sum, raised to a power; no counts give zeros."""
+    shares = counts / max(counts.sum(dtype=np.float64), 1.0)
+    return (shares**power).astype(np.float32)

@@ -1,0 +1,112 @@
+"""Models to files and back."""
+
+import os
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+import visualwords
+from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.recipes import Recipe
+from visualwords.classifiers import ICDClassifier
+from visualwords.errors import ModelFileError
+from visualwords.model_file import read_model, write_model
+
+IMAGE_CLASSIFIER = "image-classifier"
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
+STATE = "classifier/"
+
+
+def load(path: str | os.PathLike[str]) -> ImageClassifier:
+    """Read a model file written by ``ImageClassifier.save`` or ``classify-images train``.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    ImageClassifier
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a usable model. Nothing in a model file is ever executed.
+    """
+    manifest, arrays = read_model(path)
+    try:
+        if manifest["kind"] != IMAGE_CLASSIFIER:
+            raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
+        return _restore(manifest, arrays)
+    except ModelFileError as problem:
+        raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
+    except Exception as problem:  # a manifest by another hand can be wrong in any way
+        raise ModelFileError(
+            f"{os.fspath(path)}: the manifest does not describe a model "
+            f"({type(problem).__name__}: {problem})"
+        ) from None
+
+
+def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
+    golden = golden_images()
+    arrays = {STATE + name: value for name, value in model.classifier_.get_state().items()}
+    arrays |= {
+        "golden/images": np.stack(golden),
+        "golden/decisions": model.decision_function(golden),
+        "training/class_counts": model.class_counts_,
+        "training/digests": model.training_digests_,
+    }
+    write_model(path, _manifest(model), arrays)
+
+
+def golden_images() -> list[np.ndarray]:
+    """Return small generated images whose scores a model file keeps, to be checked elsewhere."""
+    rng = np.random.default_rng(20101)
+    noise = rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    rows, columns = np.mgrid[:48, :64]
+    ramp = np.stack([rows * 5, columns * 4, (rows + columns) * 2], axis=2).astype(np.uint8)
+    blocks = np.kron(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8), np.ones((8, 8, 1), np.uint8))
+    return [noise, ramp, blocks]
+
+
+def _manifest(model: ImageClassifier) -> dict[str, Any]:
+    return {
+        "kind": IMAGE_CLASSIFIER,
+        "classes": model.classes_.tolist(),
+        "recipe": model.recipe_.to_json(),
+        "training": {
+            "images": int(model.class_counts_.sum()),
+            "images_per_class": model.class_counts_.tolist(),
+            "skipped": len(model.skipped_),
+            "random_state": model.random_state,
+            "iterations": int(model.classifier_.n_iter_),
+            "recipes_tried": model.tried_,
+        },
+        "versions": {
+            "visualwords": visualwords.__version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+        },
+    }
+
+
+def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageClassifier:
+    recipe = Recipe.from_json(manifest["recipe"])
+    training = manifest["training"]
+    model = ImageClassifier(recipe=recipe, random_state=training["random_state"])
+    model.recipe_ = recipe
+    model.classes_ = np.array(manifest["classes"])
+    model.class_counts_ = arrays["training/class_counts"]
+    model.training_digests_ = arrays["training/digests"]
+    model.tried_ = training["recipes_tried"]
+    model.skipped_ = []
+    state = {
+        name.removeprefix(STATE): value for name, value in arrays.items() if name.startswith(STATE)
+    }
+    model.classifier_ = ICDClassifier(**recipe.classifier).set_state(state)
+    if len(model.classes_) != len(model.classifier_.classes_):
+        raise ModelFileError("the classes do not fit the tables")
+    return model

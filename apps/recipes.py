@@ -1,0 +1,72 @@
+"""Recipes: named, readable settings of the whole path from an image file to a label."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from visualwords import features as extractors
+from visualwords.features.extractor import Extractor
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One way to look at an image: an extractor, and how its counts are made comparable.
+
+    Counts are divided by their sum and raised to ``power``: images of different sizes become
+    alike, and a power below one keeps large uniform areas from drowning everything else.
+    """
+
+    extractor: str
+    params: dict[str, Any] = field(default_factory=dict)
+    power: float = 0.5
+
+    def build(self) -> Extractor:
+        """Make the extractor."""
+        return getattr(extractors, self.extractor)(**self.params)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that happens to an image before the classifier, and the classifier's settings."""
+
+    name: str
+    summary: str
+    channels: tuple[Channel, ...]
+    max_side: int | None = 640
+    classifier: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as what JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Recipe":
+        """Restore a recipe from `to_json`."""
+        channels = tuple(Channel(**channel) for channel in values["channels"])
+        return cls(**{**values, "channels": channels})
+
+
+_COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25)
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (Recipe("color", "64-bin RGB histogram of the whole image", (_COLOR,)),)
+}
+
+
+def find_recipe(name: "str | Recipe") -> Recipe:
+    """Return the recipe of a name; a recipe is returned as it is."""
+    if isinstance(name, Recipe):
+        return name
+    if name not in RECIPES:
+        raise ValueError(f"there is no recipe {name!r}; choose from auto, {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+def merge_channels(recipes: Iterable[Recipe]) -> Recipe:
+    """Return a recipe whose channels are those of all, each once, so that they are read once."""
+    recipes = list(recipes)
+    channels: list[Channel] = []
+    for recipe in recipes:
+        channels += [channel for channel in recipe.channels if channel not in channels]
+    return Recipe("all", "every channel", tuple(channels), recipes[0].max_side)

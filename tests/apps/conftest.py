@@ -1,0 +1,29 @@
+"""A small folder of generated photographs, two classes that differ in colour."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+COLORS = {"sea": (30, 80, 190), "sand": (210, 180, 110), "wood": (40, 120, 50)}
+
+
+def write_png(path: Path, image: np.ndarray) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(cv2.imencode(".png", image[:, :, ::-1])[1].tobytes())
+    return path
+
+
+def noisy(color, rng, shape=(30, 40)):
+    return np.clip(rng.normal(color, 35, (*shape, 3)), 0, 255).astype(np.uint8)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Give a folder with three classes of eight images each."""
+    rng = np.random.default_rng(1)
+    for name, color in COLORS.items():
+        for i in range(8):
+            write_png(tmp_path / "photos" / name / f"{i}.png", noisy(color, rng))
+    return tmp_path / "photos"

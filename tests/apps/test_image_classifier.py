@@ -1,0 +1,137 @@
+"""The whole path from folders of images to labels."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier, load
+from visualwords.apps.recipes import RECIPES, Channel, Recipe
+from visualwords.errors import FolderError, ImageError
+from visualwords.folders import ImageFolder
+from visualwords.images import read_image
+
+
+def bytes_of(model, path):
+    model.save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("recipe", [*RECIPES, "auto"])
+def test_separable_colours_are_learned_by_every_recipe(photos, recipe):
+    train, test = ImageFolder(photos).split(0.25, seed=0)
+    model = ImageClassifier(recipe).fit(train)
+    assert model.classes_.tolist() == sorted(COLORS)
+    assert model.score(test) >= (1.0 if recipe in ("color", "auto") else 0.5)
+
+
+def test_folder_paths_and_arrays_give_the_same_model(photos, tmp_path):
+    folder = ImageFolder(photos)
+    arrays = [read_image(path) for path in folder.paths]
+    from_folder = ImageClassifier("color").fit(str(photos)).decision_function(folder)
+    from_paths = ImageClassifier("color").fit(folder.paths, folder.labels)
+    from_arrays = ImageClassifier("color").fit(arrays, folder.labels)
+    np.testing.assert_array_equal(from_folder, from_paths.decision_function(folder.paths))
+    np.testing.assert_array_equal(from_folder, from_arrays.decision_function(arrays))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_after_reload_are_the_same_bit_for_bit(photos, tmp_path, n_classes):
+    if n_classes == 2:
+        shutil.rmtree(photos / "wood")
+    model = ImageClassifier("auto").fit(photos)
+    model.save(tmp_path / "m.vw")
+    restored = load(tmp_path / "m.vw")
+    folder = ImageFolder(photos)
+    np.testing.assert_array_equal(
+        model.decision_function(folder), restored.decision_function(folder)
+    )
+    assert restored.predict(folder).tolist() == model.predict(folder).tolist()
+    assert bytes_of(restored, tmp_path / "again.vw") == (tmp_path / "m.vw").read_bytes()
+
+
+def test_model_bytes_depend_neither_on_jobs_nor_on_the_order_of_files(photos, tmp_path):
+    one = bytes_of(ImageClassifier("auto", n_jobs=1).fit(photos), tmp_path / "1.vw")
+    shuffled = tmp_path / "elsewhere"
+    files = sorted(photos.rglob("*.png"), key=lambda p: hash(p.name))
+    for path in reversed(files):
+        target = shuffled / path.relative_to(photos)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    assert bytes_of(ImageClassifier("auto", n_jobs=3).fit(shuffled), tmp_path / "3.vw") == one
+
+
+def test_warm_and_cold_cache_give_the_same_model(photos, tmp_path):
+    cold = bytes_of(ImageClassifier("auto").fit(photos), tmp_path / "cold.vw")
+    cache = tmp_path / "cache"
+    filling = bytes_of(ImageClassifier("auto", cache_dir=cache).fit(photos), tmp_path / "a.vw")
+    n_entries = sum(len(files) for *_, files in os.walk(cache))
+    warm = bytes_of(ImageClassifier("auto", cache_dir=cache).fit(photos), tmp_path / "b.vw")
+    assert cold == filling == warm
+    assert n_entries == sum(len(files) for *_, files in os.walk(cache)) > 0
+
+
+def test_unreadable_training_images_are_left_out_and_listed(photos):
+    (photos / "sea" / "broken.png").write_bytes(b"no image")
+    with pytest.warns(UserWarning, match=r"1 of 25 images left out .*broken\.png"):
+        model = ImageClassifier("color").fit(photos)
+    (name, reason), *rest = model.skipped_
+    assert name.endswith("broken.png")
+    assert "not an image" in reason
+    assert not rest
+
+
+def test_an_unreadable_image_to_predict_is_an_error_that_names_it(photos, tmp_path):
+    model = ImageClassifier("color").fit(photos)
+    (tmp_path / "x.jpg").write_bytes(b"")
+    with pytest.raises(ImageError, match=r"x\.jpg: the file is empty"):
+        model.predict([tmp_path / "x.jpg"])
+
+
+def test_one_class_is_refused_with_a_sentence(photos):
+    for name in ("sand", "wood"):
+        shutil.rmtree(photos / name)
+    with pytest.raises(FolderError, match="only class 'sea'; at least two classes"):
+        ImageClassifier("color").fit(photos)
+
+
+def test_given_splits_are_respected(photos, tmp_path):
+    root = tmp_path / "divided"
+    for path in photos.rglob("*.png"):
+        part = "test" if path.stem in "01" else "train"
+        target = root / part / path.parent.name / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    model = ImageClassifier("color").fit(root)
+    assert model.class_counts_.tolist() == [6, 6, 6]
+    assert model.score(root) == 1.0
+
+
+def test_parameters_can_be_cloned_and_searched(photos, rng):
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(4)]
+    labels = [name for name in COLORS for _ in range(4)]
+    model = ImageClassifier("color", random_state=3)
+    assert clone(model).get_params() == model.get_params()
+    search = GridSearchCV(model, {"recipe": list(RECIPES)}, cv=2).fit(images, labels)
+    assert search.best_score_ == 1.0
+
+
+def test_a_recipe_of_ones_own_is_used_and_kept_in_the_file(photos, tmp_path):
+    recipe = Recipe("mine", "hue", (Channel("ColorHistogram", {"bins": 8, "space": "hsv"}),))
+    model = ImageClassifier(recipe).fit(photos)
+    model.save(tmp_path / "m.vw")
+    assert load(tmp_path / "m.vw").recipe_ == recipe
+
+
+def test_an_unknown_recipe_is_refused_with_the_known_ones(photos):
+    with pytest.raises(ValueError, match="no recipe 'colour'; choose from auto, color"):
+        ImageClassifier("colour").fit(photos)
+
+
+def test_images_and_labels_must_be_equally_many(photos):
+    with pytest.raises(ValueError, match="24 images but 1 labels"):
+        ImageClassifier("color").fit(ImageFolder(photos).paths, ["sea"])
