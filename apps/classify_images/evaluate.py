@@ -1,0 +1,25 @@
+"""classify-images evaluate"""
+
+import click
+
+from visualwords.apps.classify_images import options
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("folder", type=click.Path())
+@options.report
+@options.reading
+def evaluate(model: str, folder: str, report: str | None, **reading: object) -> int:
+    """Compare what MODEL says with the labels of FOLDER (its test part, if it has one)."""
+    from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.loading import load
+    from visualwords.folders import ImageFolder
+
+    run = Run(**reading)
+    classifier = run.prepare(load(model))
+    images = ImageFolder(folder)
+    testing = images.part("test") if "test" in images.splits else images
+    run.skip(images.skipped)
+    run.test(classifier, testing, report, {"model": model})
+    return run.exit_code()

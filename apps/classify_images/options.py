@@ -1,0 +1,68 @@
+"""Options that several verbs share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Verb = Callable[..., Any]
+
+jobs = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads; all cores by default. Results do not depend on it.",
+)
+seed = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+strict = click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
+quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
+report = click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write a report to look at."
+)
+
+
+def reading(verb: Verb) -> Verb:
+    """Add the options of everything that reads many images."""
+    for option in (
+        click.option(
+            "--max-pixels",
+            type=click.IntRange(min=1),
+            default=100_000_000,
+            show_default=True,
+            help="Skip larger images.",
+        ),
+        click.option("--no-cache", is_flag=True, help="Keep no features on disk."),
+        click.option(
+            "--cache",
+            "cache_dir",
+            type=click.Path(file_okay=False),
+            metavar="DIR",
+            help="Where features are kept; the user's cache folder by default.",
+        ),
+        jobs,
+        quiet,
+        strict,
+        as_json,
+    ):
+        verb = option(verb)
+    return verb
+
+
+def cache_folder(cache_dir: str | None, no_cache: bool) -> str | None:
+    """Return where features are to be kept, or None."""
+    from visualwords.cache import default_folder
+
+    if no_cache:
+        return None
+    folder = cache_dir or default_folder()
+    return None if folder is None else str(folder)
+
+
+def n_threads(jobs: int | None) -> int:
+    """Return the number of threads to use."""
+    from joblib import cpu_count
+
+    return jobs or cpu_count()

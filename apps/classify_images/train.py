@@ -1,0 +1,89 @@
+"""classify-images train"""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from visualwords.apps.classify_images import options
+
+if TYPE_CHECKING:
+    from visualwords.folders import ImageFolder
+
+
+@click.command()
+@click.argument("folder", type=click.Path())
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="M.vw")
+@click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try all.")
+@click.option("--test", type=click.Path(), metavar="DIR", help="Labelled images to test on.")
+@click.option(
+    "--test-size",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Hold this share of every class back and test on it.",
+)
+@options.report
+@options.seed
+@options.reading
+def train(
+    folder: str,
+    output: str,
+    recipe: str,
+    test: str | None,
+    test_size: float | None,
+    report: str | None,
+    seed: int,
+    **reading: object,
+) -> int:
+    """Learn from FOLDER and write a model file.
+
+    FOLDER has one sub-folder a class, or train, val and test folders of such, or is a CSV or
+    JSONL table with the columns path and label (and split, group).
+    """
+    from visualwords.apps.classify_images.running import Run, check_output
+    from visualwords.apps.recipes import RECIPES
+    from visualwords.apps.terminal import say
+    from visualwords.duplicates import describe_duplicates
+    from visualwords.folders import ImageFolder
+
+    if recipe != "auto" and recipe not in RECIPES:
+        raise click.BadParameter(f"{recipe!r}; choose from auto, {', '.join(RECIPES)}")
+    if test is not None and test_size is not None:
+        raise click.UsageError("--test and --test-size exclude each other")
+    check_output(output)
+    images = ImageFolder(folder)
+    for sentence in [*images.warnings, *describe_duplicates(images)]:
+        say(f"warning: {sentence}")
+    training, testing = _divide(images, test, test_size, seed)
+    run = Run(**reading)
+    model = run.train(training, recipe, seed)
+    run.skip(images.skipped)
+    run.check_strict()
+    model.save(output)
+    size = os.path.getsize(output)
+    say(
+        f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
+        f"recipe {model.recipe_.name}, {size / 1000:,.0f} kB"
+    )
+    summary = {"model": output, "recipe": model.recipe_.name, "recipes_tried": model.tried_}
+    if testing is None:
+        run.print_summary(summary)
+    else:
+        run.test(model, testing, report, summary)
+    return run.exit_code()
+
+
+def _divide(
+    images: "ImageFolder", test: str | None, test_size: float | None, seed: int
+) -> tuple["ImageFolder", "ImageFolder | None"]:
+    """Return what to train and what to test on: as asked, else as the folder itself is divided."""
+    from visualwords.folders import ImageFolder
+
+    if test is not None:
+        other = ImageFolder(test)
+        return images, other.part("test") if "test" in other.splits else other
+    if test_size is not None:
+        return images.split(test_size, seed)
+    if "train" in images.splits:
+        return images.part("train"), images.part("test") if "test" in images.splits else None
+    return images, None

@@ -1,0 +1,103 @@
+"""Comparing labels with the truth: the figures behind the tables and the report."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+Z_95 = 1.959964  # the normal distribution's 97.5th percentile
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well labels agree with the truth.
+
+    Attributes
+    ----------
+    classes : the labels that occur in the truth or are known to the model, sorted
+    confusion : counts[true class, given class]
+    precision, recall, f1 : of each class; NaN where a class has no test image
+    support : test images of each class
+    """
+
+    classes: list[str]
+    confusion: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+    f1: np.ndarray
+    support: np.ndarray
+
+    @property
+    def n_images(self) -> int:
+        return int(self.support.sum())
+
+    @property
+    def n_right(self) -> int:
+        return int(np.trace(self.confusion))
+
+    @property
+    def accuracy(self) -> float:
+        """Share of all images that got the right label."""
+        return self.n_right / self.n_images
+
+    @property
+    def mean_per_class(self) -> float:
+        """Mean of the classes' shares of right labels; every tested class counts the same."""
+        return float(np.mean(self.recall[self.support > 0]))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of the accuracy (Wilson's score interval)."""
+        n, share = self.n_images, self.accuracy
+        spread = Z_95 * np.sqrt(share * (1 - share) / n + Z_95**2 / (4 * n**2))
+        centre, scale = share + Z_95**2 / (2 * n), 1 + Z_95**2 / n
+        return float((centre - spread) / scale), float((centre + spread) / scale)
+
+    def worst_confusions(self, most: int = 5) -> list[tuple[str, str, int]]:
+        """Return (true class, given class, count) of the most frequent mistakes."""
+        counts = self.confusion.copy()
+        np.fill_diagonal(counts, 0)
+        order = np.argsort(-counts, axis=None, kind="stable")[:most]
+        pairs = zip(*np.unravel_index(order, counts.shape))
+        return [
+            (self.classes[i], self.classes[j], int(counts[i, j])) for i, j in pairs if counts[i, j]
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as what JSON can hold."""
+        return {
+            "images": self.n_images,
+            "accuracy": self.accuracy,
+            "accuracy_interval_95": list(self.interval),
+            "mean_per_class_accuracy": self.mean_per_class,
+            "classes": {
+                name: {
+                    "images": int(self.support[i]),
+                    "precision": float(self.precision[i]),
+                    "recall": float(self.recall[i]),
+                    "f1": float(self.f1[i]),
+                }
+                for i, name in enumerate(self.classes)
+            },
+            "confusion": self.confusion.tolist(),
+        }
+
+
+def compare(truth: list[str], guesses: list[str], known: list[str]) -> Evaluation:
+    """Compare the true labels with the given ones.
+
+    Examples
+    --------
+    >>> result = compare(["cat", "cat", "dog"], ["cat", "dog", "dog"], ["cat", "dog"])
+    >>> round(result.accuracy, 3), result.mean_per_class
+    (0.667, 0.75)
+    """
+    if not truth:
+        raise ValueError("there is no image to compare")
+    classes = sorted(set(truth) | set(known))
+    precision, recall, f1, support = precision_recall_fscore_support(
+        truth, guesses, labels=classes, zero_division=0.0
+    )
+    confusion = confusion_matrix(truth, guesses, labels=classes)
+    return Evaluation(classes, confusion, precision, recall, f1, support)
