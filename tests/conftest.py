@@ -1,14 +1,12 @@
 """Shared fixtures: where real data is, and a seeded random generator."""
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # tests import the slow definitions: reference.*
 DATA = Path(os.environ.get("VISUALWORDS_DATA", ROOT.parent / "shared" / "data"))
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from reference.colors import color_histogram
 
+from tests.reference.colors import color_histogram
 from visualwords.features import ColorHistogram
 
 SMALL_IMAGES = st.tuples(st.integers(1, 12), st.integers(1, 12)).flatmap(

@@ -1,0 +1,44 @@
+"""The public surface: what users import is written down here, and changes on purpose only."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+PUBLIC = {
+    "visualwords": ["ImageClassifier", "__version__", "load"],
+    "visualwords.features": ["ColorHistogram"],
+    "visualwords.codebook": [],
+    "visualwords.classifiers": ["ICDClassifier", "Quantizer"],
+}
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_are_exactly_these(package):
+    module = importlib.import_module(package)
+    assert sorted(module.__all__) == sorted(PUBLIC[package])
+    assert all(hasattr(module, name) for name in PUBLIC[package])
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    import visualwords
+
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        visualwords.Nonsense  # noqa: B018 - the access is the test
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import visualwords", ["numpy", "numba", "sklearn", "cv2", "click"]),
+        (
+            "import visualwords.apps.classify_images.main",
+            ["numpy", "numba", "sklearn", "cv2", "rich", "joblib", "PIL"],
+        ),
+    ],
+)
+def test_heavy_libraries_are_imported_only_when_needed(code, absent):
+    code += f"; import sys; print(*[n for n in {absent!r} if n in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/")
+    assert (result.returncode, result.stdout.split()) == (0, []), result.stderr
