@@ -1,5 +1,6 @@
 """Image array → local descriptors, or one vector for the whole image."""
 
+from visualwords.features.centrist import Centrist
 from visualwords.features.color import ColorHistogram
 
-__all__ = ["ColorHistogram"]
+__all__ = ["Centrist", "ColorHistogram"]

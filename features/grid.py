@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_windows", "patch_bounds", "unit_centers", "window_bounds"]
+__all__ = ["as_windows", "patch_bounds", "pyramid_windows", "unit_centers", "window_bounds"]
 
 
 def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
@@ -85,3 +85,31 @@ def window_bounds(windows: np.ndarray, height: int, width: int) -> np.ndarray:
     """
     scale = np.array([width, height, width, height])
     return np.floor(windows * scale + 0.5).astype(np.int64)
+
+
+def pyramid_windows(n_windows: int = 31) -> list[np.ndarray]:
+    """Return the windows of a spatial pyramid in the unit square, a list of levels.
+
+    Parameters
+    ----------
+    n_windows : {31, 21}
+        21: the image, 2×2 and 4×4 windows. 31: level by level, windows of the same size between
+        those of the grid are added: 1; 2×2 and 1; 4×4 and 3×3.
+
+    Examples
+    --------
+    >>> [len(level) for level in pyramid_windows(31)]
+    [1, 5, 25]
+    >>> pyramid_windows(31)[1][-1].tolist()
+    [0.25, 0.25, 0.75, 0.75]
+    """
+    if n_windows not in (21, 31):
+        raise ValueError(f"{n_windows} windows; there are pyramids of 21 and 31")
+    levels = []
+    for n in (1, 2, 4):
+        grid = as_windows(n)
+        corners = np.array([(x, y) for y in range(n - 1) for x in range(n - 1)]).reshape(-1, 2)
+        low = (corners + 0.5) / n
+        between = np.hstack([low, low + 1 / n])
+        levels.append(np.vstack([grid, between]) if n_windows == 31 else grid)
+    return levels

@@ -8,7 +8,7 @@ import pytest
 
 PUBLIC = {
     "visualwords": ["ImageClassifier", "__version__", "load"],
-    "visualwords.features": ["ColorHistogram"],
+    "visualwords.features": ["Centrist", "ColorHistogram"],
     "visualwords.codebook": [],
     "visualwords.classifiers": ["ICDClassifier", "Quantizer"],
 }

@@ -6,9 +6,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from visualwords import features
 from visualwords.errors import ImageError
-from visualwords.features import ColorHistogram
+from visualwords.features import Centrist, ColorHistogram
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
@@ -16,12 +15,11 @@ WHOLE = [
     ColorHistogram(),
     ColorHistogram((3, 2, 5), "hsv", windows=2),
     ColorHistogram(2, "lab"),
+    Centrist(),
+    Centrist("pyramid", resize_levels=True),
+    Centrist("pedestrian", sobel=True),
 ]
-LOCAL = [ColorHistogram(2, layout="dense")]
-
-
-def test_public_names():
-    assert features.__all__ == ["ColorHistogram"]
+LOCAL = [ColorHistogram(2, layout="dense"), Centrist("dense")]
 
 
 @pytest.mark.parametrize("extractor", WHOLE, ids=repr)

@@ -1,0 +1,78 @@
+"""Loops of the census transform and its histograms."""
+
+import numpy as np
+
+from visualwords.compiled import njit
+
+
+@njit()
+def census_transform(image):
+    """code[y, x] = bits of (centre >= neighbour), the first of the 8 neighbours highest.
+
+    image : (h, w) uint8, C order      returns (h - 2, w - 2) uint8, the codes of inner pixels
+    """
+    height, width = image.shape
+    code = np.empty((max(height - 2, 0), max(width - 2, 0)), np.uint8)
+    for y in range(code.shape[0]):
+        census_row(image[y], image[y + 1], image[y + 2], code[y])
+    return code
+
+
+@njit()
+def census_row(above, middle, below, code):
+    """One row of codes; neighbours from the top left to the bottom right."""
+    for x in range(code.size):
+        center = middle[x + 1]
+        bits = np.uint8(128 if center >= above[x] else 0)
+        bits |= np.uint8(64 if center >= above[x + 1] else 0)
+        bits |= np.uint8(32 if center >= above[x + 2] else 0)
+        bits |= np.uint8(16 if center >= middle[x] else 0)
+        bits |= np.uint8(8 if center >= middle[x + 2] else 0)
+        bits |= np.uint8(4 if center >= below[x] else 0)
+        bits |= np.uint8(2 if center >= below[x + 1] else 0)
+        bits |= np.uint8(1 if center >= below[x + 2] else 0)
+        code[x] = bits
+
+
+@njit()
+def count_codes(code, bounds, counts):
+    """counts[k, c] = number of codes c in window k, spread over four arrays while counting.
+
+    code : (h, w) uint8      bounds : (m, 4) int64 x0, y0, x1, y1 inside it, the end exclusive
+    counts : (m, 256) uint32, all zero, filled here
+    """
+    parts = np.empty((3, 256), np.uint32)
+    one = np.uint32(1)
+    for k in range(bounds.shape[0]):
+        x0, y0, x1, y1 = bounds[k]
+        parts[:] = 0
+        for y in range(y0, y1):
+            row = code[y, x0:x1]
+            n = np.uint64(row.size)
+            x = np.uint64(0)
+            while x + np.uint64(3) < n:
+                counts[k, np.uint64(row[x])] += one
+                parts[0, np.uint64(row[x + np.uint64(1)])] += one
+                parts[1, np.uint64(row[x + np.uint64(2)])] += one
+                parts[2, np.uint64(row[x + np.uint64(3)])] += one
+                x += np.uint64(4)
+            while x < n:
+                counts[k, np.uint64(row[x])] += one
+                x += np.uint64(1)
+        for i in range(256):
+            counts[k, i] += parts[0, i] + parts[1, i] + parts[2, i]
+
+
+@njit()
+def count_codes_of_patches(code, bounds, counts):
+    """The same for small windows, where a counter of one byte or two is enough.
+
+    counts : (m, 256) uint8 or uint16, all zero, filled here
+    """
+    for k in range(bounds.shape[0]):
+        x0, y0, x1, y1 = bounds[k]
+        one = counts[k]
+        for y in range(y0, y1):
+            row = code[y, x0:x1]
+            for x in range(row.size):
+                one[np.uint64(row[x])] += 1

@@ -1,0 +1,142 @@
+"""Centrist against its definition and its promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from reference.census import NEIGHBOURS, census_histogram, census_image
+
+from visualwords.features import Centrist
+from visualwords.features.extractor import as_grey
+from visualwords.features.grid import pyramid_windows, window_bounds
+from visualwords.features.sobel import sobel_image
+
+SMALL_IMAGES = st.tuples(st.integers(1, 20), st.integers(1, 20)).flatmap(
+    lambda shape: arrays(np.uint8, shape, elements=st.integers(100, 108))
+)
+
+
+def renumber(turn):
+    """Return the code that each code becomes when the neighbours are moved by ``turn``."""
+    places = [NEIGHBOURS.index(turn(*n)) for n in NEIGHBOURS]
+    codes = np.arange(256)
+    return sum(((codes >> (7 - i)) & 1) << (7 - place) for i, place in enumerate(places))
+
+
+@settings(max_examples=60, deadline=None)
+@given(SMALL_IMAGES)
+def test_codes_and_counts_match_the_definition(grey):
+    np.testing.assert_array_equal(Centrist().census(grey), census_image(grey))
+    np.testing.assert_array_equal(Centrist().describe(grey), census_histogram(grey))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SMALL_IMAGES, st.integers(3, 12), st.integers(1, 9))
+def test_patches_match_the_definition(grey, patch_size, step):
+    found = Centrist(patch_size=patch_size, step=step).extract(grey)
+    height, width = grey.shape
+    corners = [
+        (y, x)
+        for y in range(0, height - patch_size + 1, step)
+        for x in range(0, width - patch_size + 1, step)
+    ]
+    assert len(found) == len(corners)
+    for (y, x), counts, position in zip(corners, found.descriptors, found.positions):
+        patch = grey[y : y + patch_size, x : x + patch_size]
+        np.testing.assert_array_equal(counts, census_histogram(patch))
+        center = ((x + patch_size / 2) / width, (y + patch_size / 2) / height)
+        np.testing.assert_allclose(position, center, rtol=1e-6)
+
+
+def test_counts_of_large_patches_do_not_overflow():
+    flat = np.zeros((20, 20), np.uint8)
+    assert Centrist(patch_size=16).extract(flat).descriptors.dtype == np.uint8
+    found = Centrist(patch_size=20).extract(flat)
+    assert found.descriptors.dtype == np.uint16
+    assert found.descriptors[0, 255] == 18 * 18
+
+
+def test_the_pedestrian_window_has_24_super_blocks_of_352_codes(photo):
+    window = as_grey(photo)[50:158, 200:236]
+    blocks = Centrist("pedestrian").describe(window).reshape(8, 3, 256)
+    assert (blocks.sum(axis=2) == 352).all()
+    for i, j in np.ndindex(8, 3):
+        block = window[12 * i : 12 * i + 24, 9 * j : 9 * j + 18]
+        np.testing.assert_array_equal(blocks[i, j], census_histogram(block))
+
+
+def test_the_pyramid_counts_31_windows(photo):
+    grey = as_grey(photo)[:90, :121]
+    counts = Centrist("pyramid").describe(grey).reshape(31, 256)
+    windows = np.vstack(pyramid_windows(31))
+    for row, (x0, y0, x1, y1) in zip(counts, window_bounds(windows, 90, 121)):
+        np.testing.assert_array_equal(row, census_histogram(grey[y0:y1, x0:x1]))
+
+
+def test_resized_levels_have_windows_of_one_size():
+    grey = np.zeros((128, 96), np.uint8)
+    counts = Centrist("pyramid", resize_levels=True).describe(grey).reshape(31, 256)
+    assert (counts[:, 255] == 30 * 22).all()
+
+
+@pytest.mark.parametrize("layout", ["whole", "pyramid", "pedestrian"])
+def test_brightness_and_contrast_change_nothing(photo, layout):
+    grey = as_grey(photo)[:108, :36] // 4
+    expected = Centrist(layout).describe(grey)
+    bend = (2 * np.arange(64) + np.arange(64) ** 2 // 64).astype(np.uint8)
+    for same in (grey + 100, 3 * grey, bend[grey]):
+        np.testing.assert_array_equal(Centrist(layout).describe(same), expected)
+
+
+@pytest.mark.parametrize(
+    ("move", "turn"),
+    [
+        (lambda image: image[:, ::-1], lambda dy, dx: (dy, -dx)),
+        (lambda image: image[::-1], lambda dy, dx: (-dy, dx)),
+        (np.rot90, lambda dy, dx: (-dx, dy)),
+    ],
+    ids=["left-right", "top-bottom", "quarter turn"],
+)
+def test_mirroring_and_turning_only_renumber_codes(photo, move, turn):
+    grey = as_grey(photo)
+    moved = Centrist().describe(move(grey))
+    np.testing.assert_array_equal(moved[renumber(turn)], Centrist().describe(grey))
+
+
+def test_the_sobel_image_is_the_magnitude_of_the_gradient(photo):
+    grey = as_grey(photo)[:30, :40].astype(int)
+    padded = np.pad(grey, 1, mode="edge")
+    gx, gy = np.zeros((2, 30, 40))
+    for dy, dx in NEIGHBOURS:
+        shifted = padded[1 + dy : 31 + dy, 1 + dx : 41 + dx]
+        gx += dx * (2 - abs(dy)) * shifted
+        gy += dy * (2 - abs(dx)) * shifted
+    expected = np.minimum(np.hypot(gx, gy) / 4, 255)
+    assert np.abs(sobel_image(grey.astype(np.uint8)) - expected).max() <= 0.5 + 1e-6
+    sobel = Centrist(sobel=True).describe(grey.astype(np.uint8))
+    np.testing.assert_array_equal(sobel, census_histogram(sobel_image(grey.astype(np.uint8))))
+
+
+def test_columns_are_named_by_window_and_code():
+    for layout, n, last in (
+        ("whole", 256, "census255"),
+        ("dense", 256, "census255"),
+        ("pyramid", 7936, "window30_census255"),
+        ("pedestrian", 6144, "block7.2_census255"),
+    ):
+        names = Centrist(layout).get_feature_names_out()
+        assert len(set(names)) == n
+        assert names[-1] == last
+
+
+def test_visualize_shows_the_codes(photo):
+    picture = Centrist().visualize(photo)
+    assert picture.shape == photo.shape
+    np.testing.assert_array_equal(picture[1:-1, 1:-1, 0], Centrist().census(photo))
+
+
+@pytest.mark.parametrize("parameters", [{"layout": "round"}, {"patch_size": 2}, {"step": 0}])
+def test_wrong_parameters_are_named(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        Centrist(**parameters).fit()
