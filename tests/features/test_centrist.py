@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from reference.census import NEIGHBOURS, census_histogram, census_image
 
+from tests.reference.census import NEIGHBOURS, census_histogram, census_image
 from visualwords.features import Centrist
 from visualwords.features.extractor import as_grey
 from visualwords.features.grid import pyramid_windows, window_bounds
