@@ -11,6 +11,10 @@ PUBLIC = {
     "visualwords.features": ["Centrist", "ColorHistogram"],
     "visualwords.codebook": [],
     "visualwords.classifiers": ["ICDClassifier", "Quantizer"],
+    "visualwords.classifiers.kernels": [
+        *["intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"],
+        *["gcs", "cs", "triangular", "circular", "spherical", "laplace", "polynomial"],
+    ],
 }
 
 

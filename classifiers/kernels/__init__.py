@@ -1,3 +1,23 @@
 """Kernel functions ``(X, Y=None, **parameters) -> Gram matrix``, one family a file."""
 
-__all__: list[str] = []
+from visualwords.classifiers.kernels.additive import chi2, jensen_shannon, power_mean
+from visualwords.classifiers.kernels.compact import circular, cs, gcs, spherical, triangular
+from visualwords.classifiers.kernels.minmax import gint, gmm, intersection, ngmm
+from visualwords.classifiers.kernels.radial import laplace, polynomial
+
+__all__ = [
+    "chi2",
+    "circular",
+    "cs",
+    "gcs",
+    "gint",
+    "gmm",
+    "intersection",
+    "jensen_shannon",
+    "laplace",
+    "ngmm",
+    "polynomial",
+    "power_mean",
+    "spherical",
+    "triangular",
+]
