@@ -1,23 +1,58 @@
-"""Writing files so that a reader never meets half of one."""
+"""Reading files without ever waiting, and writing them so that nobody meets half of one."""
 
+import errno
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading; anything else raises ``OSError``, a pipe without waiting.
+
+    Examples
+    --------
+    >>> open_regular(os.curdir)
+    Traceback (most recent call last):
+    IsADirectoryError: [Errno 21] a folder, not a file
+    """
+    try:
+        # O_NONBLOCK: opening a pipe without a writer would otherwise wait for one for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as problem:
+        if problem.errno == errno.ENXIO:  # a socket
+            raise OSError(errno.ENXIO, "not a regular file") from None
+        raise
+    except ValueError:  # a zero byte in the name
+        raise OSError(errno.EINVAL, "not a name of a file") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file")
+    raise OSError(errno.EINVAL, "not a regular file")
+
+
 def write_atomically(
     path: str | os.PathLike[str],
     content: bytes | Callable[[BinaryIO], object],
+    *,
+    durable: bool = True,
 ) -> None:
-    """Write a file under a temporary name beside it, flush it to disk, then rename it.
+    """Write a file under a temporary name beside it, then rename it.
 
     Parameters
     ----------
     path : path-like
-        Where the file goes; an existing file is replaced in one step.
+        Where the file goes; an existing file is replaced in one step. A link stays, and what it
+        points to is replaced. Devices and pipes are refused: renaming would remove them.
     content : bytes, or a function that writes to the binary file it is given
+    durable : bool
+        Wait until the content is on the disk, so that even a power failure leaves the old file or
+        the new one. Without it such a failure may leave a damaged file.
 
     Examples
     --------
@@ -27,27 +62,21 @@ def write_atomically(
     >>> target.read_bytes()
     b'42'
     """
-    target = Path(path)
-    descriptor, temporary = tempfile.mkstemp(
-        dir=target.parent, prefix=".writing-", suffix=target.suffix
-    )
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+    temporary = target.with_name(f".writing-{secrets.token_hex(8)}{target.suffix}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        # Not mkstemp: its files are the owner's alone; here the umask decides, as for any file.
+        with open(temporary, "xb") as file:
             if callable(content):
                 content(file)
             else:
                 file.write(content)
             file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _default_mode())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:  # Ctrl-C too must leave no litter
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-
-
-def _default_mode() -> int:
-    """Return the permissions that ``open`` would have given; ``mkstemp`` gives owner-only."""
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask

@@ -1,0 +1,123 @@
+"""Files are written whole or not at all, and read without ever waiting."""
+
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from visualwords.files import open_regular, write_atomically
+
+
+def test_content_may_be_bytes_or_a_function_that_writes(tmp_path):
+    path = tmp_path / "a.bin"
+    write_atomically(path, b"bytes")
+    assert path.read_bytes() == b"bytes"
+    write_atomically(path, lambda file: file.write(b"written"))
+    assert path.read_bytes() == b"written"
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.parametrize("problem", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_exception_midway_leaves_the_old_file_and_no_litter(problem, tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+
+    def fail(file):
+        file.write(b"half of the new")
+        raise problem
+
+    with pytest.raises(problem):
+        write_atomically(path, fail)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+
+    def fail(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+def test_a_missing_folder_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        write_atomically(tmp_path / "nowhere" / "a.bin", b"")
+
+
+def test_the_permissions_are_those_of_any_new_file(tmp_path):
+    write_atomically(tmp_path / "ours", b"")
+    (tmp_path / "plain").write_bytes(b"")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_many_threads_leave_one_whole_file_and_the_umask_alone(tmp_path):
+    path = tmp_path / "a.bin"
+    contents = [bytes([i]) * 10_000 for i in range(40)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda content: write_atomically(path, content), contents))
+    assert path.read_bytes() in contents
+    assert os.listdir(tmp_path) == ["a.bin"]
+    umask = os.umask(0o022)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+def test_a_reader_never_meets_half_a_file(tmp_path):
+    path = tmp_path / "a.bin"
+    write_atomically(path, b"0" * 50_000)
+    stop = threading.Event()
+
+    def write():
+        for turn in range(10_000):
+            if stop.is_set():
+                return
+            write_atomically(path, b"%d" % (turn % 10) * 50_000, durable=False)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(write)
+        seen = [path.read_bytes() for _ in range(200)]
+        stop.set()
+    assert all(len(content) == 50_000 and len(set(content)) == 1 for content in seen)
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    target = tmp_path / "models" / "a.vw"
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    link = tmp_path / "latest.vw"
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_regular_file_is_not_replaced(make, tmp_path):
+    path = tmp_path / "special"
+    make(path)
+    before = path.stat().st_ino
+    with pytest.raises(OSError, match="not a regular file"):
+        write_atomically(path, b"new")
+    assert path.stat().st_ino == before
+    assert os.listdir(tmp_path) == ["special"]
+
+
+def test_a_pipe_without_a_writer_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        open_regular(tmp_path / "pipe")
+
+
+def test_a_regular_file_is_opened_for_reading(tmp_path):
+    (tmp_path / "a").write_bytes(b"content")
+    with open_regular(tmp_path / "a") as file:
+        assert file.read() == b"content"
