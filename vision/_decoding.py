@@ -2,14 +2,16 @@
 
 import io
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 
 import cv2
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from visualwords._completeness import jpeg_lacks_data, png_lacks_rows, tiff_lacks_strips
 from visualwords._pixels import grey_of, rgb_of, to_eight_bits, upright
 from visualwords.errors import (
     DamagedImageError,
@@ -25,16 +27,29 @@ except ImportError:
 
 # An allow-list: Pillow also knows formats that start other programs (EPS) or read other files.
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF"]
+JPEG_MODES = ("L", "RGB", "CMYK")
 ORIENTATION = 0x0112  # EXIF and TIFF tag
 BITS_PER_SAMPLE = 258  # TIFF tag
+SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
-_pillow_limit = threading.Lock()
+_pillow_state = threading.RLock()
 
 
 def decode(data: bytes, mode: str, max_pixels: int, max_side: int | None = None) -> np.ndarray:
     """Decode to uint8 RGB or grey, upright; ``max_side`` allows, not promises, a reduced size."""
-    header = _open(data)
+    try:
+        return _decode(data, mode, max_pixels, max_side)
+    except (Warning, Image.DecompressionBombError):
+        # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
+        # Pillow's own limit, which some of its decoders ask again, is below ours.
+        with _pillow_limit(None), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _decode(data, mode, max_pixels, max_side)
+
+
+def _decode(data: bytes, mode: str, max_pixels: int, max_side: int | None) -> np.ndarray:
+    header = _open(data, max_pixels)
     width, height = header.size
     if width * height > max_pixels:
         raise ImageTooLargeError(
@@ -42,12 +57,12 @@ def decode(data: bytes, mode: str, max_pixels: int, max_side: int | None = None)
             "raise max_pixels if the file is to be trusted"
         )
     try:
-        if header.format in ("JPEG", "MPO") and header.mode in ("L", "RGB"):
+        if header.format in ("JPEG", "MPO") and header.mode in JPEG_MODES:
             pixels = _decode_jpeg(data, header, mode, max_side)
-            pixels = upright(pixels, header.getexif().get(ORIENTATION, 1))
+            pixels = upright(pixels, _orientation(header))
         else:
             pixels = _decode_other(data, header)
-    except ImageError:
+    except (ImageError, Warning, Image.DecompressionBombError):
         raise
     except MemoryError:
         raise ImageTooLargeError(f"{width} x {height} does not fit into memory") from None
@@ -56,19 +71,28 @@ def decode(data: bytes, mode: str, max_pixels: int, max_side: int | None = None)
     return np.ascontiguousarray(rgb_of(pixels) if mode == "rgb" else grey_of(pixels))
 
 
-def _open(data: bytes) -> Image.Image:
+def _open(data: bytes, max_pixels: int) -> Image.Image:
     """Parse the header only."""
     formats = _known_formats()
     if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS:
         formats = [_heif_format()]
     try:
-        with _without_pillow_limit():
+        # Opening a GIF or WebP may make Pillow take memory for its pixels: its limit must hold.
+        with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else None):
             return Image.open(io.BytesIO(data), formats=formats)
     except UnidentifiedImageError:
-        start = data[:8]
+        if data.startswith(SIGNATURES):
+            raise DamagedImageError(f"damaged header (it begins with {data[:8]!r})") from None
         raise UnknownFormatError(
-            f"not an image that can be read (it begins with {start!r})"
+            f"not an image that can be read (it begins with {data[:8]!r})"
         ) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise ImageTooLargeError(
+            f"more than the {max_pixels:,} pixels that are allowed, "
+            "raise max_pixels if the file is to be trusted"
+        ) from None
+    except Warning:
+        raise
     except Exception as problem:
         raise DamagedImageError(f"damaged header ({_one_line(problem)})") from None
 
@@ -92,77 +116,88 @@ def _heif_format() -> str:
 
 
 @contextmanager
-def _without_pillow_limit() -> Iterator[None]:
-    """Lift Pillow's process-wide pixel limit while it parses a header; ours follows at once."""
-    with _pillow_limit:
-        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+def _pillow_limit(max_pixels: int | None) -> Iterator[None]:
+    """Set Pillow's process-wide pixel limit while it parses a header; ours follows at once."""
+    with _pillow_state:
+        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, max_pixels
         try:
             yield
         finally:
             Image.MAX_IMAGE_PIXELS = limit
 
 
+def _orientation(header: Image.Image) -> int:
+    """Return the EXIF orientation; 1 (upright) if there is none or it can't be read."""
+    try:
+        return header.getexif().get(ORIENTATION, 1)
+    except Warning:
+        raise
+    except Exception:  # a damaged description is no reason to refuse the picture
+        return 1
+
+
 def _decode_jpeg(data: bytes, header: Image.Image, mode: str, max_side: int | None) -> np.ndarray:
-    """Decode a grey or YCbCr JPEG, at 1/2, 1/4 or 1/8 of its size if that is still enough."""
-    grey = mode == "grey" or header.mode == "L"
-    longer = max(header.size)
-    factor = 1
-    while max_side is not None and factor < 8 and longer >= 2 * factor * max_side:
-        factor *= 2
+    """Decode a JPEG, at 1/2, 1/4 or 1/8 of its size if that is still enough."""
+    wanted = header.mode if header.mode != "RGB" or mode == "rgb" else "L"
+    factor = _reduction(header.size, max_side)
     width, height = (-(-side // factor) for side in header.size)
-    if simplejpeg is not None:
-        pixels = simplejpeg.decode_jpeg(
-            data, "GRAY" if grey else "RGB", min_height=height, min_width=width, min_factor=1
-        )
-        return pixels[:, :, 0] if grey else pixels
-    pixels = _draft(data, grey, (width, height))
-    if _looks_unfinished(pixels) and _lacks_data(data, pixels, grey, (width, height)):
+    if simplejpeg is not None and wanted != "CMYK":
+        colours = "GRAY" if wanted == "L" else "RGB"
+        try:
+            return simplejpeg.decode_jpeg(
+                data, colours, min_height=height, min_width=width, min_factor=1
+            )
+        except ValueError:  # it refuses even stray bytes that harm nothing: ask Pillow
+            pass
+    pixels = _draft(data, wanted, factor)
+    if jpeg_lacks_data(data, pixels, partial(_draft, mode=wanted, factor=factor)):
         raise DamagedImageError("damaged JPEG file (it ends before its last pixels)")
-    return pixels
+    if wanted != "CMYK":
+        return pixels
+    return _array_of(Image.frombytes("CMYK", pixels.shape[1::-1], pixels.tobytes()))
 
 
-def _draft(data: bytes, grey: bool, size_wh: tuple[int, int]) -> np.ndarray:
-    with _without_pillow_limit():
+def _reduction(size_wh: tuple[int, int], max_side: int | None) -> int:
+    """Return 1, 2, 4 or 8: the largest that leaves ``max_side`` pixels, and one of each side."""
+    factor = 1
+    while (
+        max_side is not None
+        and factor < 8
+        and max(size_wh) >= 2 * factor * max_side
+        and min(size_wh) >= 2 * factor
+    ):
+        factor *= 2
+    return factor
+
+
+def _draft(data: bytes, mode: str, factor: int) -> np.ndarray:
+    with _pillow_limit(None):
         image = Image.open(io.BytesIO(data), formats=["JPEG"])
-    image.draft("L" if grey else "RGB", size_wh)
+    width, height = image.size
+    # Rounded down: from the size rounded up Pillow would conclude a smaller factor.
+    image.draft(mode, (width // factor, height // factor))
     return np.array(image)
 
 
-def _looks_unfinished(pixels: np.ndarray) -> bool:
-    """Say if the last corner is the exact mid-grey that libjpeg leaves where its data ended."""
-    return bool((pixels[-1:, -1:] == 128).all())
-
-
-def _lacks_data(data: bytes, pixels: np.ndarray, grey: bool, size_wh: tuple[int, int]) -> bool:
-    """Say if the pixels change when junk is put before the end marker: then they needed more.
-
-    libjpeg takes a stream that ends early for a grey rest of the image and tells nobody. A
-    complete stream is not read beyond its last block, so that junk there changes nothing.
-    """
-    end = data.rfind(b"\xff\xd9")
-    return not np.array_equal(
-        pixels, _draft(data[:end] + b"\x5a" * 512 + data[end:], grey, size_wh)
-    )
-
-
 def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
-    """Decode anything but ordinary JPEGs to uint8: grey or RGB, perhaps with an alpha channel."""
+    """Decode anything but JPEGs to uint8: grey or RGB, perhaps with an alpha channel."""
     if header.format == "PNG":
         header.verify()  # checks every chunk's CRC, which decoding does not
-        header = _open(data)
-    if _has_deep_colours(data, header):
-        orientation = header.getexif().get(ORIENTATION, 1)
-        return upright(to_eight_bits(_decode_deep(data)), orientation)
-    orientation = 1
+        header = _open(data, header.width * header.height)
     header.load()
-    if header.format != "TIFF":  # Pillow has turned TIFFs itself
-        orientation = header.getexif().get(ORIENTATION, 1)
-    return upright(to_eight_bits(_array_of(header)), orientation)
+    if (header.format == "PNG" and png_lacks_rows(data, header)) or (
+        header.format == "TIFF" and tiff_lacks_strips(header)
+    ):
+        raise DamagedImageError(f"damaged {header.format} file (it lacks the last pixels)")
+    pixels = _decode_deep(data) if _has_deep_colours(data, header) else _array_of(header)
+    # Pillow and OpenCV turn TIFFs themselves, and nothing else.
+    orientation = 1 if header.format == "TIFF" else _orientation(header)
+    return upright(to_eight_bits(pixels), orientation)
 
 
 def _has_deep_colours(data: bytes, header: Image.Image) -> bool:
     """Say if the file holds colours of more than 8 bits, which Pillow would cut to their top 8."""
-    if header.mode not in ("RGB", "RGBA"):
+    if header.mode not in ("RGB", "RGBA", "LA"):
         return False
     if header.format == "PNG":
         return data[24] == 16
@@ -184,7 +219,7 @@ def _array_of(image: Image.Image) -> np.ndarray:
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
     elif image.mode == "PA":
         image = image.convert("RGBA")
-    elif image.mode in ("RGB", "L") and "transparency" in image.info:
+    elif image.mode in ("RGB", "L", "1") and "transparency" in image.info:
         image = image.convert("RGBA" if image.mode == "RGB" else "LA")
     elif image.mode == "1":
         image = image.convert("L")

@@ -16,11 +16,22 @@ def to_eight_bits(pixels: np.ndarray) -> np.ndarray:
         return pixels.astype(np.uint8) * 255
     if np.issubdtype(pixels.dtype, np.floating):
         return _from_float(pixels)
+    if pixels.ndim == 3 and pixels.shape[2] in (2, 4):  # alpha fills its range, unlike colours
+        alpha = _scale(pixels[:, :, -1:], np.iinfo(pixels.dtype).max)
+        return np.concatenate([to_eight_bits(pixels[:, :, :-1]), alpha], axis=2)
     if pixels.min(initial=0) < 0:
         raise DamagedImageError(f"negative samples (down to {pixels.min()}) are no colours")
     largest = int(pixels.max(initial=0))
     bits = next((depth for depth in DEPTHS if largest < 1 << depth), 64)
-    return np.rint(pixels.astype(np.float64) * (255.0 / ((1 << bits) - 1))).astype(np.uint8)
+    return _scale(pixels, (1 << bits) - 1)
+
+
+def _scale(pixels: np.ndarray, white: int) -> np.ndarray:
+    """Scale integers so that ``white`` becomes 255."""
+    if pixels.dtype.itemsize > 2:
+        return np.rint(pixels * (255.0 / white)).astype(np.uint8)
+    levels = np.minimum(np.rint(np.arange(1 << 16) * (255.0 / white)), 255).astype(np.uint8)
+    return levels[pixels]
 
 
 def _from_float(pixels: np.ndarray) -> np.ndarray:

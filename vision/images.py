@@ -20,15 +20,14 @@ The grey of a JPEG is its own luma plane; that of any other file is the same wei
 (0.299 R + 0.587 G + 0.114 B) of its colours.
 """
 
-import errno
 import os
-import stat
 
 import cv2
 import numpy as np
 
 from visualwords._decoding import decode
 from visualwords.errors import ImageError, UnreadableImageError
+from visualwords.files import open_regular
 
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 1 << 29  # no photograph is larger; a disk image renamed to .jpg may be
@@ -74,6 +73,8 @@ def read_image(
     """
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}")
+    if max_side is not None and max_side < 1:
+        raise ValueError(f"max_side is {max_side}; it must be at least 1")
     if isinstance(path_or_bytes, bytes | bytearray | memoryview):
         data = bytes(path_or_bytes)
     else:
@@ -86,24 +87,13 @@ def read_image(
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a regular file; pipes, devices and folders are refused, not opened."""
     try:
-        # O_NONBLOCK: opening a pipe without a writer would otherwise wait for one for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as problem:
-        if problem.errno == errno.ENXIO:
-            raise UnreadableImageError("not a regular file") from None
-        raise UnreadableImageError(_reason(problem)) from None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if stat.S_ISDIR(status.st_mode):
-            raise UnreadableImageError("a folder, not a file")
-        if not stat.S_ISREG(status.st_mode):
-            raise UnreadableImageError("not a regular file")
-        if status.st_size > MAX_BYTES:
-            raise UnreadableImageError(f"{status.st_size:,} bytes; at most {MAX_BYTES:,} are read")
-        try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise UnreadableImageError(f"{size:,} bytes; at most {MAX_BYTES:,} are read")
             return file.read(MAX_BYTES)
-        except OSError as problem:
-            raise UnreadableImageError(_reason(problem)) from None
+    except OSError as problem:
+        raise UnreadableImageError((problem.strerror or str(problem)).lower()) from None
 
 
 def as_image(array: object, mode: str) -> np.ndarray:
@@ -134,7 +124,3 @@ def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
     scale = max_side / max(height, width)
     size_wh = max(1, round(width * scale)), max(1, round(height * scale))
     return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)
-
-
-def _reason(problem: OSError) -> str:
-    return (problem.strerror or str(problem)).lower()

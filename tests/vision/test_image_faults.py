@@ -1,0 +1,291 @@
+"""Files that are no image, or a broken, lying or gigantic one: one typed error, little memory."""
+
+import io
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from visualwords.errors import (
+    DamagedImageError,
+    ImageError,
+    ImageTooLargeError,
+    UnknownFormatError,
+    UnreadableImageError,
+)
+from visualwords.images import read_image
+
+FORMS = {
+    "JPEG": {},
+    "PNG": {},
+    "GIF": {},
+    "WEBP": {},
+    "TIFF": {},
+    "BMP": {},
+    "PPM": {},
+    "progressive JPEG": {"form": "JPEG", "progressive": True},
+    "CMYK JPEG": {"form": "JPEG", "mode": "CMYK"},
+    "lossless WEBP": {"form": "WEBP", "lossless": True},
+    "packed TIFF": {"form": "TIFF", "compression": "tiff_lzw"},
+    "JPEG in TIFF": {"form": "TIFF", "compression": "jpeg"},
+}
+
+
+@pytest.fixture
+def sample(photo, encode):
+    """Give ``sample(name)`` → a good file of one of FORMS."""
+
+    def sample(name):
+        options = dict(FORMS[name])
+        image = Image.fromarray(photo).convert(options.pop("mode", "RGB"))
+        return encode(image, options.pop("form", name), **options)
+
+    return sample
+
+
+def refuse(data, kind=ImageError, match=None):
+    """Assert that both modes refuse the bytes with one line, and return it."""
+    for mode in "rgb", "grey":
+        with pytest.raises(kind, match=match) as caught:
+            read_image(data, mode=mode)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) > 10
+    return str(caught.value)
+
+
+def raise_jpeg_height(data, factor=4):
+    """Multiply the height that a JPEG's frame header declares."""
+    start = next(i for i in range(len(data)) if data[i : i + 2] in (b"\xff\xc0", b"\xff\xc2"))
+    (height,) = struct.unpack_from(">H", data, start + 5)
+    return data[: start + 5] + struct.pack(">H", factor * height) + data[start + 7 :]
+
+
+def test_an_empty_file_is_called_empty():
+    assert refuse(b"", UnreadableImageError) == "the file is empty"
+
+
+def test_text_is_no_image_whatever_its_name(tmp_path):
+    path = tmp_path / "notes.png"
+    path.write_text("Dear diary,\ntoday I renamed a file.\n")
+    with pytest.raises(UnknownFormatError, match="Dear dia"):
+        read_image(path)
+
+
+def test_formats_that_could_start_programs_are_not_read(photo, encode):
+    for form in "EPS", "PDF", "ICO", "TGA":
+        refuse(encode(photo, form), UnknownFormatError)
+
+
+@pytest.mark.usefixtures("either_decoder")
+@pytest.mark.parametrize("name", FORMS)
+def test_a_file_that_ends_early_is_refused_unless_it_only_lost_its_end_mark(name, sample):
+    data = sample(name)
+    whole = read_image(data)
+    cuts = {*range(1, 40), *range(40, len(data), len(data) // 40), *range(-20, 0)}
+    for cut in cuts:
+        try:
+            image = read_image(data[:cut])
+        except ImageError:
+            continue
+        assert -4 <= cut < 0
+        np.testing.assert_array_equal(image, whole)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP"])
+def test_a_header_alone_is_refused(form, sample):
+    for length in 8, 24, 40:
+        refuse(sample(form)[:length])
+
+
+def test_a_damaged_header_is_told_from_an_unknown_format(sample):
+    refuse(sample("PNG")[:12], DamagedImageError, "header")
+    refuse(sample("JPEG")[:12], DamagedImageError)
+
+
+@pytest.mark.parametrize("chunk", [b"IHDR", b"IDAT", b"tEXt"])
+def test_a_png_chunk_with_a_wrong_checksum_is_refused(chunk, png):
+    data = png(4, 4, 8, 0, bytes(20), extra=[(b"tEXt", b"Comment\0hello")])
+    read_image(data)
+    place = data.index(chunk) + 4
+    (length,) = struct.unpack_from(">I", data, place - 8)
+    crc = place + length
+    refuse(data[:crc] + bytes([data[crc] ^ 1]) + data[crc + 1 :], DamagedImageError)
+
+
+@pytest.mark.usefixtures("either_decoder")
+@pytest.mark.parametrize("name", ["JPEG", "progressive JPEG", "CMYK JPEG"])
+@pytest.mark.parametrize("max_side", [None, 40])
+def test_a_jpeg_that_promises_more_rows_than_it_has_is_refused(name, max_side, sample):
+    data = raise_jpeg_height(sample(name))
+    for mode in "rgb", "grey":
+        with pytest.raises(DamagedImageError):
+            read_image(data, mode=mode, max_side=max_side)
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_a_jpeg_with_a_thumbnail_after_it_that_promises_more_rows_is_refused(photo, encode):
+    stereo = encode(photo, "MPO", save_all=True, append_images=[Image.fromarray(255 - photo)])
+    refuse(raise_jpeg_height(stereo), DamagedImageError)
+
+
+@pytest.mark.parametrize(
+    ("bits", "colour", "width"), [(8, 0, 5), (8, 2, 5), (16, 0, 5), (16, 2, 5)]
+)
+def test_a_png_that_promises_more_rows_than_it_has_is_refused(bits, colour, width, png):
+    row = b"\0" + bytes(width * bits // 8 * (3 if colour == 2 else 1))
+    read_image(png(width, 6, bits, colour, 6 * row))
+    refuse(png(width, 60, bits, colour, 6 * row), DamagedImageError)
+
+
+def test_an_interlaced_png_is_refused_if_a_single_byte_is_missing(png):
+    rows = bytes(
+        sum(n * (1 + 3 * m) for n, m in [(2, 1), (2, 1), (1, 2), (3, 1), (2, 3), (5, 2), (4, 5)])
+    )
+    read_image(png(5, 9, 8, 2, rows, interlaced=1))
+    refuse(png(5, 9, 8, 2, rows[:-1], interlaced=1), DamagedImageError)
+
+
+LIES = {  # what stands before the height, and how it is written
+    "GIF": (b"," + struct.pack("<HHH", 0, 0, 101), "<H"),
+    "BMP": (struct.pack("<II", 40, 101), "<I"),
+    "PPM": (b"P6\n101 ", ">2s"),
+    "TIFF": (struct.pack("<HHI", 257, 4, 1), "<I"),
+    "WEBP": (b"\x9d\x01\x2a" + struct.pack("<H", 101), "<H"),
+}
+
+
+@pytest.mark.parametrize("form", LIES)
+def test_any_file_that_promises_more_rows_than_it_has_is_refused(form, sample):
+    data = sample(form)
+    before, code = LIES[form]
+    place = data.index(before) + len(before)
+    more = struct.pack(code, b"99" if form == "PPM" else 99)
+    refuse(data[:place] + more + data[place + len(more) :], DamagedImageError)
+
+
+@pytest.mark.usefixtures("either_decoder")
+@pytest.mark.parametrize("value", [0, 127, 128, 129, 255])
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+def test_a_constant_jpeg_is_not_taken_for_an_unfinished_one(value, mode, encode):
+    colour = value if mode == "L" else (value,) * len(mode)
+    data = encode(Image.new(mode, (50, 40), colour), "JPEG", quality=95)
+    for max_side in None, 10:
+        assert np.ptp(read_image(data, mode="grey", max_side=max_side)) == 0
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_stray_bytes_around_the_picture_do_no_harm(photo, encode):
+    data = encode(photo, "JPEG")
+    expected = read_image(data)
+    for spoilt in (data + b"junk" * 50, data[:-2] + b"\0\0\0" + data[-2:]):
+        np.testing.assert_array_equal(read_image(spoilt), expected)
+
+
+BOMBS = {
+    "200 MP PNG of 24 KB": (
+        "import struct, zlib\n"
+        "def chunk(k, d): return struct.pack('>I', len(d)) + k + d"
+        " + struct.pack('>I', zlib.crc32(k + d))\n"
+        "squeeze = zlib.compressobj(9)\n"
+        "rows = b''.join(squeeze.compress(bytes(2501)) for _ in range(10000)) + squeeze.flush()\n"
+        "data = (b'\\x89PNG\\r\\n\\x1a\\n'"
+        " + chunk(b'IHDR', struct.pack('>IIBBBBB', 20000, 10000, 1, 0, 0, 0, 0))"
+        " + chunk(b'IDAT', rows) + chunk(b'IEND', b''))\n"
+    ),
+    "1.6 GP PNG": (
+        "import struct, zlib\n"
+        "def chunk(k, d): return struct.pack('>I', len(d)) + k + d"
+        " + struct.pack('>I', zlib.crc32(k + d))\n"
+        "data = (b'\\x89PNG\\r\\n\\x1a\\n'"
+        " + chunk(b'IHDR', struct.pack('>IIBBBBB', 40000, 40000, 8, 2, 0, 0, 0))"
+        " + chunk(b'IDAT', zlib.compress(bytes(1000))) + chunk(b'IEND', b''))\n"
+    ),
+    "4.3 GP GIF that Pillow would draw at once": (
+        "import struct\n"
+        "data = (b'GIF89a' + struct.pack('<HHBBB', 65535, 65535, 0xf0, 0, 0) + bytes(6)"
+        " + b'\\x21\\xf9\\x04\\x08' + bytes(4) + b','"
+        " + struct.pack('<HHHHB', 0, 0, 65535, 65535, 0) + b'\\x02\\x02\\x44\\x01\\x00;')\n"
+    ),
+    "1.6 GP PPM": "data = b'P6 40000 40000 255\\n' + bytes(1000)\n",
+    "4.2 GP BMP": (
+        "import struct\n"
+        "data = (b'BM' + struct.pack('<IHHI', 54, 0, 0, 54)"
+        " + struct.pack('<IiiHHIIiiII', 40, 65000, 65000, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(100))\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_gigantic_image_is_refused_from_its_header_in_little_memory(bomb):
+    code = BOMBS[bomb] + (
+        "import resource\n"
+        "from visualwords.errors import ImageTooLargeError\n"
+        "from visualwords.images import read_image\n"
+        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak()\n"
+        "try:\n"
+        "    read_image(data)\n"
+        "except ImageTooLargeError as refusal:\n"
+        "    print(len(data), peak() - before, refusal)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    n_bytes, kilobytes, message = run.stdout.split(maxsplit=2)
+    assert int(n_bytes) < 40_000
+    assert int(kilobytes) < 20_000
+    assert "raise max_pixels" in message
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP"])
+def test_the_limit_is_on_pixels_and_can_be_set(form, photo, sample):
+    n_pixels = photo.shape[0] * photo.shape[1]
+    assert read_image(sample(form), max_pixels=n_pixels).shape == photo.shape
+    with pytest.raises(ImageTooLargeError):
+        read_image(sample(form), max_pixels=n_pixels - 1)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP"])
+def test_pillows_own_limit_does_not_matter_and_is_left_alone(form, photo, sample, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    assert read_image(sample(form)).shape == photo.shape
+    refuse(sample(form)[:30])
+    assert Image.MAX_IMAGE_PIXELS == 10
+
+
+def test_a_picture_with_odd_tags_is_read_even_where_warnings_are_errors(photo, encode):
+    info = {33432: "a" * 9, 305: "b" * 9}
+    data = bytearray(encode(photo, "TIFF", tiffinfo=info))
+    # Let the copyright's text lie beyond the end of the file: Pillow warns and reads on.
+    place = data.index(struct.pack("<H", 33432))
+    data[place + 8 : place + 12] = struct.pack("<I", len(data) + 1000)
+    with pytest.warns(UserWarning, match="Truncated|larger"), Image.open(io.BytesIO(data)) as image:
+        image.load()
+    np.testing.assert_array_equal(read_image(bytes(data)), photo)
+
+
+def test_a_compressed_text_that_explodes_is_refused(png):
+    text = b"Comment\0\0" + zlib.compress(bytes(200_000_000), 9)
+    refuse(png(4, 4, 8, 0, bytes(20), extra=[(b"zTXt", text)]))
+
+
+@given(data=st.binary(max_size=300), name=st.sampled_from([*FORMS]), place=st.floats(0, 1))
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_no_bytes_raise_anything_but_an_image_error(data, name, place, sample):
+    good = sample(name)
+    cut = int(place * len(good))
+    for spoilt in data, good[:cut] + data + good[cut:], good[:cut] + data + good[cut + len(data) :]:
+        try:
+            image = read_image(spoilt, max_pixels=1_000_000)
+        except ImageError:
+            continue
+        assert image.dtype == np.uint8
+        assert image.ndim == 3

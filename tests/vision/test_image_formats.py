@@ -1,0 +1,303 @@
+"""What each kind of image file becomes: always upright uint8, RGB or grey, by documented rules."""
+
+import io
+import struct
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from visualwords.errors import DamagedImageError
+from visualwords.images import read_image
+
+LOSSLESS = ["PNG", "BMP", "TIFF", "PPM"]
+TURNS = {  # EXIF orientation → how a camera would have stored the upright picture
+    1: lambda a: a,
+    2: lambda a: a[:, ::-1],
+    3: lambda a: a[::-1, ::-1],
+    4: lambda a: a[::-1],
+    5: lambda a: a.swapaxes(0, 1),
+    6: lambda a: np.rot90(a, 1),
+    7: lambda a: a[::-1, ::-1].swapaxes(0, 1),
+    8: lambda a: np.rot90(a, -1),
+}
+
+
+def grey_of(rgb):
+    return cv2.cvtColor(np.ascontiguousarray(rgb), cv2.COLOR_RGB2GRAY)
+
+
+def over_white(rgb, alpha):
+    share = alpha.astype(float)[..., None] / 255
+    return np.rint(rgb * share + 255 * (1 - share)).astype(int)
+
+
+def exif(orientation):
+    tags = Image.Exif()
+    tags[0x0112] = orientation
+    return tags
+
+
+def tiff(samples, orientation=None):
+    """Return an uncompressed little-endian TIFF of integers or floats, written by hand."""
+    height, width = samples.shape[:2]
+    channels = samples.shape[2] if samples.ndim == 3 else 1
+    kind = {"u": 1, "i": 2, "f": 3}[samples.dtype.kind]
+    bits = 8 * samples.dtype.itemsize
+    pixels = np.ascontiguousarray(samples).astype(samples.dtype.newbyteorder("<")).tobytes()
+    tail = 8 + len(pixels)  # where the values that don't fit into a tag lie
+    entries = {
+        256: (4, 1, width),
+        257: (4, 1, height),
+        258: (3, 1, bits) if channels < 3 else (3, channels, tail),
+        259: (3, 1, 1),
+        262: (3, 1, 1 if channels < 3 else 2),
+        273: (4, 1, 8),
+        274: (3, 1, orientation or 1),
+        277: (3, 1, channels),
+        278: (4, 1, height),
+        279: (4, 1, len(pixels)),
+        339: (3, 1, kind) if channels < 3 else (3, channels, tail + 2 * channels),
+    }
+    extra = struct.pack(f"<{2 * channels}H", *[bits] * channels, *[kind] * channels)
+    tags = b"".join(struct.pack("<HHII", tag, *entry) for tag, entry in sorted(entries.items()))
+    directory = struct.pack("<H", len(entries)) + tags + bytes(4)
+    return b"II*\0" + struct.pack("<I", tail + len(extra)) + pixels + extra + directory
+
+
+@pytest.mark.parametrize("form", LOSSLESS)
+def test_lossless_formats_give_back_the_pixels(form, photo, encode):
+    data = encode(photo, form)
+    np.testing.assert_array_equal(read_image(data), photo)
+    np.testing.assert_array_equal(read_image(data, mode="grey"), grey_of(photo))
+
+
+@pytest.mark.parametrize("form", [*LOSSLESS, "JPEG", "GIF", "WEBP", "JPEG2000"])
+@pytest.mark.parametrize("mode", ["rgb", "grey"])
+def test_the_result_is_always_uint8_in_c_order(form, mode, photo, encode):
+    image = read_image(encode(photo, form), mode=mode)
+    assert image.dtype == np.uint8
+    assert image.flags.c_contiguous
+    assert image.shape == (photo.shape if mode == "rgb" else photo.shape[:2])
+
+
+@pytest.mark.parametrize("form", [*LOSSLESS, "JPEG"])
+def test_a_grey_file_has_three_equal_channels_in_rgb(form, photo, encode):
+    image = read_image(encode(grey_of(photo), form))
+    assert image.shape == photo.shape
+    assert np.ptp(image.astype(int), axis=2).max() == 0
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_the_grey_of_a_jpeg_is_its_luma_plane(photo, encode):
+    data = encode(photo, "JPEG", quality=90)
+    luma = Image.open(io.BytesIO(data))
+    luma.draft("L", luma.size)
+    np.testing.assert_array_equal(read_image(data, mode="grey"), np.asarray(luma))
+
+
+@pytest.mark.usefixtures("either_decoder")
+@pytest.mark.parametrize("orientation", TURNS)
+@pytest.mark.parametrize("mode", ["rgb", "grey"])
+def test_a_turned_jpeg_is_read_upright(orientation, mode, photo, encode):
+    # Sides that are whole blocks and no chroma subsampling: then turning commutes with the DCT.
+    square = photo[:64, :96]
+    stored = np.ascontiguousarray(TURNS[orientation](square))
+    options = {"quality": 100, "subsampling": 0}
+    turned = read_image(encode(stored, "JPEG", exif=exif(orientation), **options), mode=mode)
+    plain = read_image(encode(square, "JPEG", **options), mode=mode)
+    assert turned.shape == plain.shape
+    assert np.abs(turned.astype(int) - plain).max() <= 4
+
+
+@pytest.mark.parametrize("orientation", TURNS)
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "WEBP"])
+def test_a_turned_lossless_file_is_read_upright(orientation, form, photo, encode):
+    stored = np.ascontiguousarray(TURNS[orientation](photo))
+    options = {"lossless": True, "exact": True} if form == "WEBP" else {}
+    data = encode(stored, form, exif=exif(orientation), **options)
+    np.testing.assert_array_equal(read_image(data), photo)
+    np.testing.assert_array_equal(read_image(data, mode="grey"), grey_of(photo))
+
+
+@pytest.mark.parametrize("orientation", TURNS)
+def test_a_turned_png_of_16_bit_colours_is_read_upright(orientation, photo, png):
+    stored = TURNS[orientation](photo).astype(">u2") * 257
+    height, width = stored.shape[:2]
+    rows = b"".join(b"\0" + np.ascontiguousarray(row).tobytes() for row in stored)
+    tags = exif(orientation).tobytes()[6:]
+    data = png(width, height, 16, 2, rows, extra=[(b"eXIf", tags)])
+    np.testing.assert_array_equal(read_image(data), photo)
+
+
+@pytest.mark.parametrize("orientation", TURNS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_turned_tiff_of_any_depth_is_read_upright(orientation, dtype, photo):
+    stored = TURNS[orientation](photo).astype(dtype) * (257 if dtype == np.uint16 else 1)
+    np.testing.assert_array_equal(read_image(tiff(stored, orientation)), photo)
+    grey = read_image(tiff(np.ascontiguousarray(stored[:, :, 0]), orientation), mode="grey")
+    np.testing.assert_array_equal(grey, photo[:, :, 0])
+
+
+@pytest.mark.parametrize("value", [0, 9, 200])
+def test_an_impossible_orientation_counts_as_upright(value, photo, encode):
+    np.testing.assert_array_equal(read_image(encode(photo, "PNG", exif=exif(value))), photo)
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_a_damaged_exif_block_does_not_cost_the_picture(photo, encode):
+    good = encode(photo, "JPEG", exif=exif(6))
+    bad = good.replace(b"Exif\0\0MM\0*", b"Exif\0\0XX\0*")
+    assert bad != good
+    np.testing.assert_array_equal(read_image(bad), read_image(encode(photo, "JPEG")))
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "WEBP"])
+def test_transparent_pixels_are_laid_over_white(form, photo, encode, rng):
+    alpha = rng.integers(0, 256, photo.shape[:2], dtype=np.uint8)
+    options = {"lossless": True, "exact": True} if form == "WEBP" else {}
+    image = read_image(encode(np.dstack([photo, alpha]), form, **options))
+    assert np.abs(image - over_white(photo, alpha)).max() <= 1
+
+
+def test_grey_with_alpha_is_laid_over_white(photo, encode, rng):
+    alpha = rng.integers(0, 256, photo.shape[:2], dtype=np.uint8)
+    grey = grey_of(photo)
+    image = read_image(encode(np.dstack([grey, alpha]), "PNG"), mode="grey")
+    assert np.abs(image - over_white(grey[..., None], alpha)[..., 0]).max() <= 1
+
+
+@pytest.mark.parametrize("form", ["PNG", "GIF", "TIFF", "BMP"])
+def test_a_palette_becomes_its_colours(form, photo, encode):
+    indexed = Image.fromarray(photo).quantize(32)
+    np.testing.assert_array_equal(
+        read_image(encode(indexed, form)), np.asarray(indexed.convert("RGB"))
+    )
+
+
+@pytest.mark.parametrize("form", ["PNG", "GIF"])
+def test_a_transparent_palette_colour_becomes_white(form, photo, encode):
+    indexed = Image.fromarray(photo).quantize(32)
+    expected = np.asarray(indexed.convert("RGB")).copy()
+    expected[np.asarray(indexed) == 3] = 255
+    np.testing.assert_array_equal(read_image(encode(indexed, form, transparency=3)), expected)
+
+
+@pytest.mark.parametrize(
+    ("bits", "colour", "rows", "key", "expected"),
+    [
+        (8, 2, b"\0\1\2\3\4\5\6", b"\0\1\0\2\0\3", [[[255, 255, 255], [4, 5, 6]]]),
+        (8, 0, b"\0\7\x09", b"\0\7", [[[255, 255, 255], [9, 9, 9]]]),
+        (1, 0, b"\0\x40", b"\0\0", [[[255, 255, 255], [255, 255, 255]]]),
+    ],
+)
+def test_a_png_colour_declared_transparent_becomes_white(bits, colour, rows, key, expected, png):
+    data = png(2, 1, bits, colour, rows, extra=[(b"tRNS", key)])
+    np.testing.assert_array_equal(read_image(data), expected)
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "BMP", "PPM"])
+def test_one_bit_images_are_black_and_white(form, rng, encode):
+    bits = rng.random((11, 19)) < 0.5
+    image = read_image(encode(Image.fromarray(bits), form), mode="grey")
+    np.testing.assert_array_equal(image, np.where(bits, 255, 0))
+
+
+@pytest.mark.parametrize("form", ["JPEG", "TIFF"])
+def test_cmyk_is_converted_to_rgb(form, photo, encode):
+    options = {"quality": 100, "subsampling": 0} if form == "JPEG" else {}
+    image = read_image(encode(Image.fromarray(photo).convert("CMYK"), form, **options))
+    assert np.abs(image.astype(int) - photo).max() <= 8
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_a_jpeg_that_stores_rgb_instead_of_luma_is_read_right(photo, encode):
+    data = encode(photo, "JPEG", quality=100, subsampling=0, keep_rgb=True)
+    assert np.abs(read_image(data).astype(int) - photo).max() <= 3
+    assert np.abs(read_image(data, mode="grey").astype(int) - grey_of(photo)).max() <= 3
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_the_first_picture_of_a_stereo_jpeg_is_read(photo, encode):
+    other = Image.fromarray(255 - photo)
+    data = encode(photo, "MPO", save_all=True, append_images=[other], quality=90)
+    np.testing.assert_array_equal(read_image(data), read_image(encode(photo, "JPEG", quality=90)))
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "PPM"])
+def test_16_bit_grey_is_scaled_and_not_cut(form, photo, encode):
+    deep = grey_of(photo).astype(np.uint16) * 257
+    np.testing.assert_array_equal(read_image(encode(deep, form), mode="grey"), grey_of(photo))
+
+
+def test_big_endian_16_bit_grey_is_read_right(photo, encode):
+    deep = Image.frombytes(
+        "I;16B", photo.shape[1::-1], (grey_of(photo).astype(">u2") * 257).tobytes()
+    )
+    np.testing.assert_array_equal(read_image(encode(deep, "TIFF"), mode="grey"), grey_of(photo))
+
+
+@pytest.mark.parametrize("form", ["PNG", "TIFF"])
+@pytest.mark.parametrize("bits", [10, 12, 14])
+def test_fewer_bits_in_a_16_bit_file_keep_their_range(form, bits, encode):
+    ramp = np.linspace(0, (1 << bits) - 1, 256).round().astype(np.uint16).reshape(8, 32)
+    image = read_image(encode(ramp, form), mode="grey")
+    np.testing.assert_array_equal(image.ravel(), np.arange(256))
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tiff"])
+@pytest.mark.parametrize("bits", [12, 16])
+def test_deep_colours_keep_their_range(suffix, bits, photo, encode_deep):
+    deep = np.rint(photo * (((1 << bits) - 1) / 255)).astype(np.uint16)
+    np.testing.assert_array_equal(read_image(encode_deep(deep, suffix)), photo)
+
+
+def test_the_alpha_of_deep_colours_does_not_darken_them(photo, encode_deep):
+    deep = np.rint(photo * (4095 / 255)).astype(np.uint16)
+    opaque = np.full(photo.shape[:2], 65535, np.uint16)
+    np.testing.assert_array_equal(read_image(encode_deep(np.dstack([deep, opaque]), ".png")), photo)
+
+
+def test_deep_grey_with_alpha_is_laid_over_white(png):
+    samples = np.array([[0, 65535], [30000, 0], [65535, 65535]], dtype=">u2")
+    image = read_image(png(3, 1, 16, 4, b"\0" + samples.tobytes()))
+    np.testing.assert_array_equal(image, [[[0] * 3, [255] * 3, [255] * 3]])
+
+
+def test_a_deep_ppm_is_scaled_by_its_declared_maximum():
+    samples = np.array([[[0, 2048, 4095], [4095, 0, 1024]]], dtype=">u2")
+    image = read_image(b"P6 2 1 4095\n" + samples.tobytes())
+    np.testing.assert_array_equal(image, [[[0, 128, 255], [255, 0, 64]]])
+
+
+@pytest.mark.parametrize("scale", [1.0, 255.0])
+def test_float_samples_may_reach_to_1_or_to_255(scale, photo):
+    grey = grey_of(photo)
+    grey[0, 0] = 255
+    samples = (grey / 255 * scale).astype(np.float32)
+    np.testing.assert_array_equal(read_image(tiff(samples), mode="grey"), grey)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.5, 256.0, 1e30])
+def test_float_samples_that_are_no_colours_are_refused(value):
+    samples = np.full((5, 7), 0.5, np.float32)
+    samples[2, 3] = value
+    with pytest.raises(DamagedImageError, match="samples"):
+        read_image(tiff(samples))
+
+
+def test_negative_integers_are_refused():
+    with pytest.raises(DamagedImageError, match="negative"):
+        read_image(tiff(np.full((5, 7), -3, np.int32)))
+
+
+@pytest.mark.parametrize("form", ["GIF", "WEBP", "PNG", "TIFF"])
+def test_only_the_first_frame_of_an_animation_is_read(form, photo, encode):
+    first = Image.fromarray(photo).quantize(64).convert("RGB")
+    others = [Image.fromarray(255 - photo), Image.fromarray(photo // 2)]
+    options = {"lossless": True} if form == "WEBP" else {}
+    data = encode(first, form, save_all=True, append_images=others, **options)
+    assert Image.open(io.BytesIO(data)).n_frames == 3
+    image = read_image(data)
+    assert np.abs(image.astype(int) - np.asarray(first)).mean() < (2 if form == "GIF" else 1e-9)

@@ -1,0 +1,264 @@
+"""Reading images: names, kinds of files, sizes, both JPEG decoders, many threads."""
+
+import io
+import os
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import visualwords._decoding as decoding
+from visualwords.errors import ImageError, UnreadableImageError
+from visualwords.images import as_image, read_bytes, read_image, shrink
+
+ODD_NAMES = [
+    "new\nline.png",
+    "🦊 fox.png",
+    "-rf.png",
+    "--help",
+    "e\u0301.png",  # decomposed é
+    "\u00e9.png",  # composed é
+    b"latin \xe9\xff.png",
+    "UPPER.PNG",
+    "wrong.jpg",
+    "no extension",
+    "quote'\"%s{}.png",
+    "x" * 250 + ".png",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)
+def test_the_name_of_a_file_does_not_matter(name, tmp_path, photo, encode):
+    path = os.fsdecode(os.path.join(os.fsencode(tmp_path), os.fsencode(name)))
+    with open(path, "wb") as file:
+        file.write(encode(photo, "PNG"))
+    np.testing.assert_array_equal(read_image(path), photo)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_read_like_a_file(kind, photo, encode):
+    np.testing.assert_array_equal(read_image(kind(encode(photo, "PNG"))), photo)
+
+
+def test_a_link_to_an_image_is_followed(tmp_path, photo, encode):
+    (tmp_path / "photo.png").write_bytes(encode(photo, "PNG"))
+    (tmp_path / "link.png").symlink_to("photo.png")
+    np.testing.assert_array_equal(read_image(tmp_path / "link.png"), photo)
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def unix_socket(path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+def loop(path):
+    path.symlink_to(path)
+
+
+def dangling_link(path):
+    path.symlink_to(path.with_name("nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (fifo, "not a regular file"),
+        (unix_socket, "not a regular file"),
+        (os.mkdir, "a folder, not a file"),
+        (loop, "too many levels of symbolic links"),
+        (dangling_link, "no such file or directory"),
+        (lambda path: None, "no such file or directory"),
+    ],
+    ids=["fifo", "socket", "folder", "loop", "dangling link", "missing"],
+)
+def test_what_is_no_regular_file_is_refused_without_waiting(make, reason, tmp_path):
+    path = tmp_path / "x.jpg"
+    make(path)
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    with pytest.raises(UnreadableImageError, match=f"^{reason}$"):
+        read_image(path)
+    if before:  # no descriptor is left open
+        assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_a_device_is_refused():
+    with pytest.raises(UnreadableImageError, match="not a regular file"):
+        read_image(os.devnull)
+
+
+def test_a_name_with_a_zero_byte_is_refused():
+    with pytest.raises(UnreadableImageError):
+        read_image("a\0b.jpg")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_refused(tmp_path):
+    path = tmp_path / "secret.png"
+    path.write_bytes(b"")
+    path.chmod(0)
+    with pytest.raises(UnreadableImageError, match="permission denied"):
+        read_image(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    path = tmp_path / "disk.jpg"
+    with open(path, "wb") as file:
+        file.truncate(1 << 40)  # a hole: takes no room on disk
+    with pytest.raises(UnreadableImageError, match="at most"):
+        read_bytes(path)
+
+
+def test_a_wrong_mode_or_size_is_the_callers_mistake(photo, encode):
+    data = encode(photo, "PNG")
+    with pytest.raises(ValueError, match="mode is 'gray'"):
+        read_image(data, mode="gray")
+    with pytest.raises(ValueError, match="max_side is 0"):
+        read_image(data, max_side=0)
+
+
+def both_decoders(data, monkeypatch, **options):
+    fast = read_image(data, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(decoding, "simplejpeg", None)
+        return fast, read_image(data, **options)
+
+
+@given(
+    width=st.integers(1, 130),
+    height=st.integers(1, 130),
+    max_side=st.one_of(st.none(), st.integers(1, 140)),
+    mode=st.sampled_from(["rgb", "grey"]),
+    colours=st.sampled_from(["L", "RGB"]),
+    subsampling=st.sampled_from([0, 1, 2]),
+    progressive=st.booleans(),
+)
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_both_jpeg_decoders_give_the_same_pixels(
+    width, height, max_side, mode, colours, subsampling, progressive, photo, encode, monkeypatch
+):
+    pytest.importorskip("simplejpeg")
+    image = Image.fromarray(photo).resize((width, height)).convert(colours)
+    data = encode(image, "JPEG", subsampling=subsampling, progressive=progressive)
+    fast, plain = both_decoders(data, monkeypatch, mode=mode, max_side=max_side)
+    np.testing.assert_array_equal(fast, plain)
+    longer = max(width, height) if max_side is None else min(max_side, max(width, height))
+    assert max(fast.shape[:2]) == longer
+
+
+@pytest.mark.parametrize(
+    "options", [{"keep_rgb": True}, {"restart_marker_blocks": 3}, {"quality": 1}]
+)
+def test_both_jpeg_decoders_agree_on_unusual_files(options, photo, encode, monkeypatch):
+    pytest.importorskip("simplejpeg")
+    data = encode(photo, "JPEG", **options)
+    for mode in "rgb", "grey":
+        for max_side in None, 50, 20, 10:
+            pair = both_decoders(data, monkeypatch, mode=mode, max_side=max_side)
+            np.testing.assert_array_equal(*pair)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "CMYK"])
+@pytest.mark.parametrize("max_side", [1, 7, 40, 101, 500])
+def test_the_longer_side_is_at_most_max_side(form, max_side, photo, encode):
+    image = Image.fromarray(photo)
+    data = encode(image.convert("CMYK"), "JPEG") if form == "CMYK" else encode(image, form)
+    read = read_image(data, max_side=max_side)
+    scale = min(1, max_side / 101)
+    assert read.shape[1:] == (min(max_side, 101), 3)
+    assert abs(read.shape[0] - max(1, 77 * scale)) <= 1
+
+
+@pytest.mark.usefixtures("either_decoder")
+def test_a_reduced_jpeg_looks_like_the_shrunk_whole(photo, encode):
+    large = np.asarray(Image.fromarray(photo).resize((1008, 768), Image.Resampling.BICUBIC))
+    data = encode(large, "JPEG", quality=95)
+    reduced = read_image(data, max_side=100)
+    shrunk = shrink(read_image(data), 100)
+    assert reduced.shape == shrunk.shape
+    assert np.abs(reduced.astype(int) - shrunk).mean() < 1.5
+
+
+def test_shrinking_keeps_the_mean_and_the_shape_of_slivers():
+    image = np.full((1, 5000), 77, np.uint8)
+    np.testing.assert_array_equal(shrink(image, 50), np.full((1, 50), 77))
+    assert shrink(image, None) is image
+    assert shrink(image, 5000) is image
+
+
+def test_arrays_are_checked_and_brought_into_a_mode(photo):
+    np.testing.assert_array_equal(as_image(photo, "rgb"), photo)
+    assert as_image(photo[:, :, 0], "rgb").shape == photo.shape
+    assert as_image(photo, "grey").shape == photo.shape[:2]
+    assert as_image(photo[::2, ::-1], "rgb").flags.c_contiguous
+    for wrong in (photo.astype(float), photo[:0], photo[..., None], photo[:, :, :2], "text"):
+        with pytest.raises(ImageError, match="array of"):
+            as_image(wrong, "rgb")
+
+
+def test_a_file_replaced_while_it_is_read_gives_the_old_or_the_new_picture(tmp_path, photo, encode):
+    path = tmp_path / "photo.png"
+    versions = [encode(photo, "PNG"), encode(255 - photo, "PNG")]
+    path.write_bytes(versions[0])
+    stop = threading.Event()
+
+    def replace():
+        for turn in range(10_000):
+            if stop.is_set():
+                return
+            fresh = tmp_path / "fresh"
+            fresh.write_bytes(versions[turn % 2])
+            fresh.replace(path)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(replace)
+        firsts = {read_image(path)[0, 0].tobytes() for _ in range(100)}
+        stop.set()
+    assert firsts <= {photo[0, 0].tobytes(), (255 - photo)[0, 0].tobytes()}
+
+
+def test_sixteen_threads_read_what_one_reads(photo, encode, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 12_345_678)
+    files = [encode(photo, form) for form in ("JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP")]
+    files += [files[0][:500], files[1][:500], b"text"]
+
+    def outcome(position):
+        try:
+            return read_image(
+                files[position], mode=("rgb", "grey")[position % 2], max_side=60
+            ).tobytes()
+        except ImageError as refusal:
+            return str(refusal)
+
+    expected = [outcome(position) for position in range(len(files))]
+    work = [*range(len(files))] * 40
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(outcome, work)) == expected * 40
+    assert Image.MAX_IMAGE_PIXELS == 12_345_678
+
+
+def test_what_pillow_reads_elsewhere_is_not_disturbed(photo, encode):
+    data = encode(photo, "PNG")
+    with Image.open(io.BytesIO(data)) as mine:
+        read_image(data)
+        np.testing.assert_array_equal(np.asarray(mine), photo)
+
+
+@pytest.mark.parametrize("size_wh", [(1, 1), (1, 5000), (5000, 1), (7, 1)])
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "PPM"])
+def test_slivers_are_read(size_wh, form, encode):
+    image = read_image(encode(Image.new("RGB", size_wh, (10, 200, 30)), form))
+    assert image.shape == (size_wh[1], size_wh[0], 3)
+    assert np.abs(image.astype(int) - (10, 200, 30)).max() <= 6
