@@ -1,8 +1,8 @@
 """A cache of features on disk that can be wrong, old, shared or interrupted without harm.
 
 An entry is keyed by the bytes of the image file and by what was computed from them (the name,
-parameters and version of an extractor and of the preprocessing). It carries a checksum of its
-own content. Whatever does not check out counts as absent and is computed again.
+parameters and version of an extractor and of the preprocessing). It carries a checksum of its key
+and content. Whatever does not check out counts as absent and is computed again.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import numpy as np
 
 from visualwords.files import write_atomically
 
-MAGIC = b"VWCACHE1"
+MAGIC = b"VWCACHE2"
 CHECKSUM_BYTES = 16
 
 
@@ -47,8 +47,9 @@ class FeatureCache:
     @staticmethod
     def key(data: bytes, settings: dict[str, Any]) -> str:
         """Return the name of what ``settings`` compute from a file's ``data``."""
-        digest = hashlib.blake2b(data, digest_size=20)
-        digest.update(json.dumps(settings, sort_keys=True).encode())
+        digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=20)
+        digest.update(b"\0")  # JSON has no zero byte: where the settings end is beyond doubt
+        digest.update(data)
         return digest.hexdigest()
 
     def get(self, key: str) -> np.ndarray | None:
@@ -58,9 +59,10 @@ class FeatureCache:
         except OSError:
             return None
         start = len(MAGIC) + CHECKSUM_BYTES
-        if not entry.startswith(MAGIC) or entry[len(MAGIC) : start] != _checksum(entry[start:]):
+        checksum, payload = entry[len(MAGIC) : start], entry[start:]
+        if not entry.startswith(MAGIC) or checksum != _checksum(key, payload):
             return None
-        return np.load(io.BytesIO(entry[start:]), allow_pickle=False)
+        return np.load(io.BytesIO(payload), allow_pickle=False)
 
     def put(self, key: str, array: np.ndarray) -> None:
         """Keep an array; a disk that is full or read-only makes this a no-op."""
@@ -70,7 +72,8 @@ class FeatureCache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, MAGIC + _checksum(payload) + payload)
+            # Not durable: the checksum tells what a power failure did to an entry.
+            write_atomically(path, MAGIC + _checksum(key, payload) + payload, durable=False)
         except OSError:  # the feature is at hand; only the next run will be slower
             return
 
@@ -93,5 +96,6 @@ def default_folder() -> Path | None:
         return None
 
 
-def _checksum(payload: bytes) -> bytes:
-    return hashlib.blake2b(payload, digest_size=CHECKSUM_BYTES).digest()
+def _checksum(key: str, payload: bytes) -> bytes:
+    """Return the checksum of an entry; with its key, so that no entry passes for another's."""
+    return hashlib.blake2b(key.encode() + payload, digest_size=CHECKSUM_BYTES).digest()

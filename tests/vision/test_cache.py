@@ -1,0 +1,201 @@
+"""The feature cache: what is found is right, whatever happened to the files."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from visualwords.cache import FeatureCache, default_folder
+
+SETTINGS = {"extractor": "ColorHistogram", "version": 1, "bins": 4}
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return FeatureCache(tmp_path / "cache")
+
+
+@pytest.fixture
+def kept(cache):
+    """A cache with one small entry, and where it is."""
+    key = cache.key(b"image", SETTINGS)
+    cache.put(key, np.arange(6, dtype=np.float32).reshape(2, 3))
+    (path,) = cache.entries()
+    return cache, key, path
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(3),
+        np.zeros((0, 128), np.uint8),
+        np.float64(3.5),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.array([True, False]),
+    ],
+    ids=["ints", "no rows", "scalar", "Fortran order", "bools"],
+)
+def test_what_was_put_is_got_back(array, cache):
+    key = cache.key(b"image", SETTINGS)
+    assert cache.get(key) is None
+    cache.put(key, array)
+    got = cache.get(key)
+    np.testing.assert_array_equal(got, array)
+    assert got.dtype == np.asarray(array).dtype
+
+
+def test_the_key_depends_on_the_bytes_and_on_every_setting():
+    keys = {
+        FeatureCache.key(b"image", SETTINGS),
+        FeatureCache.key(b"imagf", SETTINGS),
+        FeatureCache.key(b"", SETTINGS),
+        FeatureCache.key(b"image", SETTINGS | {"bins": 8}),
+        FeatureCache.key(b"image", SETTINGS | {"version": 2}),
+        FeatureCache.key(b"image", {}),
+    }
+    assert len(keys) == 6
+
+
+def test_the_key_does_not_depend_on_the_order_of_the_settings():
+    backwards = dict(reversed(SETTINGS.items()))
+    assert FeatureCache.key(b"image", backwards) == FeatureCache.key(b"image", SETTINGS)
+
+
+@given(st.binary(max_size=20), st.binary(max_size=20), st.text(max_size=5), st.text(max_size=5))
+def test_different_inputs_never_share_a_key(data, other, value, another):
+    same = FeatureCache.key(data, {"v": value}) == FeatureCache.key(other, {"v": another})
+    assert same == ((data, value) == (other, another))
+
+
+def test_a_file_that_changed_has_another_key_and_so_no_stale_entry(tmp_path, cache):
+    path = tmp_path / "photo.png"
+    path.write_bytes(b"first")
+    status = path.stat()
+    cache.put(cache.key(path.read_bytes(), SETTINGS), np.arange(3))
+    path.write_bytes(b"other")  # the same length, and below the same time
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert cache.get(cache.key(path.read_bytes(), SETTINGS)) is None
+
+
+def test_an_entry_cut_anywhere_counts_as_absent(kept):
+    cache, key, path = kept
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        assert cache.get(key) is None
+    path.write_bytes(whole + b"\0")
+    assert cache.get(key) is None
+    path.write_bytes(whole)
+    assert cache.get(key) is not None
+
+
+def test_an_entry_with_any_bit_flipped_counts_as_absent(kept):
+    cache, key, path = kept
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            assert cache.get(key) is None
+
+
+def test_an_entry_of_something_else_counts_as_absent(kept):
+    cache, key, path = kept
+    other = cache.key(b"another image", SETTINGS)
+    cache.put(other, np.arange(99))
+    (foreign,) = set(cache.entries()) - {path}
+    path.write_bytes(foreign.read_bytes())
+    assert cache.get(key) is None
+    path.write_bytes(b"notes of somebody")
+    assert cache.get(key) is None
+    with open(path, "wb") as file:
+        np.save(file, np.arange(3))
+    assert cache.get(key) is None
+
+
+def test_a_damaged_entry_is_replaced_by_the_next_put(kept):
+    cache, key, path = kept
+    path.write_bytes(b"damaged")
+    cache.put(key, np.arange(4))
+    np.testing.assert_array_equal(cache.get(key), np.arange(4))
+
+
+def test_a_folder_in_the_place_of_an_entry_does_no_harm(kept):
+    cache, key, path = kept
+    path.unlink()
+    path.mkdir()
+    assert cache.get(key) is None
+    cache.put(key, np.arange(3))
+    assert cache.get(key) is None
+
+
+def test_objects_are_never_kept(cache):
+    with pytest.raises(ValueError, match=r"[Oo]bject"):
+        cache.put(cache.key(b"", {}), np.array([print], dtype=object))
+    assert list(cache.entries()) == []
+
+
+def test_where_nothing_can_be_written_putting_does_nothing(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    cache = FeatureCache(tmp_path / "file" / "cache")
+    key = cache.key(b"image", SETTINGS)
+    cache.put(key, np.arange(3))
+    assert cache.get(key) is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_cache_is_still_read(kept):
+    cache, key, path = kept
+    path.parent.chmod(0o555)
+    try:
+        cache.put(key, np.arange(99))
+        assert cache.get(key).shape == (2, 3)
+    finally:
+        path.parent.chmod(0o755)
+
+
+WRITE_AND_READ = """
+import sys
+import numpy as np
+from visualwords.cache import FeatureCache
+cache = FeatureCache(sys.argv[1])
+for turn in range(200):
+    key = cache.key(b"%d" % (turn % 3), {})
+    cache.put(key, np.full(5000, turn % 3))
+    assert (cache.get(key) == turn % 3).all()
+"""
+
+
+def test_processes_may_share_a_cache(tmp_path):
+    command = [sys.executable, "-c", WRITE_AND_READ, str(tmp_path / "cache")]
+    writers = [subprocess.Popen(command) for _ in range(3)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    assert len(list(FeatureCache(tmp_path / "cache").entries())) == 3
+    assert list(tmp_path.rglob(".writing-*")) == []
+
+
+def test_the_default_folder_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert default_folder() == Path("/somewhere/visualwords")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert default_folder() == Path("/home/ada/.cache/visualwords")
+
+
+def test_without_a_home_there_is_no_default_folder_and_no_crash():
+    code = (
+        "import os, pwd\n"
+        "def nobody(*_): raise KeyError\n"
+        "pwd.getpwuid = nobody\n"
+        "from visualwords.cache import default_folder\n"
+        "print(default_folder())\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME")}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "None"
