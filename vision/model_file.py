@@ -6,6 +6,7 @@ against the shapes and types in the manifest, the sum of all. Equal content give
 
 import io
 import json
+import math
 import os
 import re
 import zipfile
@@ -14,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from visualwords.errors import ModelFileError
-from visualwords.files import write_atomically
+from visualwords.files import open_regular, write_atomically
 
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
@@ -22,6 +23,8 @@ MAX_MANIFEST_BYTES = 1 << 24
 MAX_MODEL_BYTES = 1 << 31
 MAX_MEMBERS = 1000
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
+NPY_VERSION = (1, 0)
+NPY_HEADER_SIZES = range(64, 1025, 64)  # whole lines of 64 bytes, by the definition of .npy
 NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
 DTYPES = frozenset(
     np.dtype(kind).str
@@ -81,7 +84,7 @@ def _read(
     path: str | os.PathLike[str], with_arrays: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             members = _checked_members(archive)
             manifest = _checked_manifest(archive, members)
             names = manifest["arrays"] if with_arrays else ()
@@ -109,6 +112,8 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     for name in members.keys() - {MANIFEST}:
         if not (name.endswith(".npy") and NAME.fullmatch(name[:-4])):
             raise ModelFileError(f"member {name!r} does not belong into a model")
+    if not {info.compress_type for info in infos} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ModelFileError("compressed by a method that models don't use")
     total = sum(info.file_size for info in infos)
     if total > MAX_MODEL_BYTES:
         raise ModelFileError(f"declares {total:,} bytes; at most {MAX_MODEL_BYTES:,} are read")
@@ -136,18 +141,22 @@ def _checked_manifest(
     }:
         raise ModelFileError("the manifest does not match the members")
     for name, declared in arrays.items():
-        size = members[f"{name}.npy"].file_size
-        if declared["dtype"] not in DTYPES or size != _npy_size(declared):
+        header_size = members[f"{name}.npy"].file_size - _declared_bytes(declared)
+        if header_size not in NPY_HEADER_SIZES:
             raise ModelFileError(f"array {name!r} is not what the manifest declares")
     return manifest
 
 
 def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.ndarray:
-    array = np.load(io.BytesIO(_content(archive, f"{name}.npy")), allow_pickle=False)
+    """Return one array; its header is compared with the manifest before memory is taken."""
+    file = io.BytesIO(_content(archive, f"{name}.npy"))
+    if np.lib.format.read_magic(file) != NPY_VERSION:
+        raise ModelFileError(f"array {name!r} is not in the form that models use")
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
     declared = manifest["arrays"][name]
-    if array.dtype.str != declared["dtype"] or list(array.shape) != declared["shape"]:
+    if fortran_order or dtype.str != declared["dtype"] or list(shape) != declared["shape"]:
         raise ModelFileError(f"array {name!r} is not what the manifest declares")
-    return array
+    return np.frombuffer(file.read(), dtype).reshape(shape).copy()
 
 
 def _content(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -170,21 +179,16 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 def _npy_bytes(array: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(
-        buffer, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False
+        buffer, np.asarray(array, order="C"), version=NPY_VERSION, allow_pickle=False
     )
     return buffer.getvalue()
 
 
-def _npy_size(declared: dict[str, Any]) -> int:
-    """Return the bytes that the .npy form of a declared array takes, without making it."""
-    dtype, shape = np.dtype(declared["dtype"]), declared["shape"]
+def _declared_bytes(declared: dict[str, Any]) -> int:
+    """Return the bytes that the items of a declared array take, without making it."""
+    if declared["dtype"] not in DTYPES:
+        raise ModelFileError(f"an array of type {declared['dtype']!r} does not belong into a model")
+    shape = declared["shape"]
     if not all(isinstance(side, int) and 0 <= side <= MAX_MODEL_BYTES for side in shape):
         raise ModelFileError("an array's shape is no shape")
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header, {"descr": declared["dtype"], "fortran_order": False, "shape": tuple(shape)}
-    )
-    n_items = 1
-    for side in shape:
-        n_items *= side
-    return len(header.getvalue()) + n_items * dtype.itemsize
+    return math.prod(shape) * np.dtype(declared["dtype"]).itemsize
