@@ -1,8 +1,8 @@
 """The one way to compile a loop: numba's ``njit`` with a cache that can fail without harm.
 
 numba writes compiled code next to the source, or into the user's cache directory. Where neither
-can be written (a read-only installation without a home) or the entry found is damaged, the loop
-is compiled in memory instead and one warning says so.
+can be written (a read-only installation without a home) the loop is compiled in memory; where
+the entry found is damaged it is compiled and written again. One warning says so.
 """
 
 import warnings
@@ -11,6 +11,11 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache
+
+MADE_AGAIN = (
+    "loops are compiled again in every process. "
+    "Set NUMBA_CACHE_DIR to a directory that can be written."
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +27,7 @@ class _ForgivingCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except Exception as problem:  # a damaged entry can raise anything while it is unpickled
-            self._give_up(problem)
+            self._start_anew(problem)
             return None
 
     def save_overload(self, sig, data):
@@ -31,9 +36,20 @@ class _ForgivingCache(FunctionCache):
         except Exception as problem:  # likewise, and a full disk
             self._give_up(problem)
 
+    def _start_anew(self, problem: Exception) -> None:
+        """Forget what is there, so that what is compiled now takes its place."""
+        try:
+            self.flush()
+        except Exception:
+            self._give_up(problem)
+        else:
+            _warn_once(f"{self.cache_path}: compiled code was damaged and is made again")
+
     def _give_up(self, problem: Exception) -> None:
         self.disable()
-        _warn_once(f"{self.cache_path}: compiled code can't be kept here ({problem!r})")
+        _warn_once(
+            f"{self.cache_path}: compiled code can't be kept here ({problem!r}); {MADE_AGAIN}"
+        )
 
 
 _warned = False
@@ -43,12 +59,7 @@ def _warn_once(reason: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(
-            f"{reason}; loops are compiled again in every process. "
-            "Set NUMBA_CACHE_DIR to an empty directory that can be written.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warnings.warn(reason, RuntimeWarning, stacklevel=3)
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
@@ -70,8 +81,8 @@ def njit(**options: Any) -> Callable[[Function], Function]:
         if not numba.config.DISABLE_JIT:
             try:
                 dispatcher._cache = _ForgivingCache(function)
-            except RuntimeError as problem:  # "no locator available": nowhere to write
-                _warn_once(str(problem))
+            except (RuntimeError, OSError) as problem:  # "no locator available": nowhere to write
+                _warn_once(f"{problem}; {MADE_AGAIN}")
         return dispatcher
 
     return compile_lazily

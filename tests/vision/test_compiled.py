@@ -1,0 +1,99 @@
+"""Compiled loops work wherever they are installed; at worst they are compiled again."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+MODULE = """
+from visualwords.compiled import njit
+
+@njit()
+def double(x):
+    return 2 * x
+
+@njit(fastmath=True)
+def triple(x):
+    return 3 * x
+"""
+RUN = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import loops
+    print(loops.double(3), loops.triple(3))
+for warning in caught:
+    print(warning.category.__name__, warning.message)
+print(loops.double.stats.cache_hits if hasattr(loops.double, "stats") else "plain Python")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("source")
+    (folder / "loops.py").write_text(MODULE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def warm_cache(folder):
+    """The cache after a first process, which must have run silently."""
+    assert run(folder, NUMBA_CACHE_DIR=str(folder / "cache")) == ["6 9", "Counter()"]
+    return folder / "cache"
+
+
+def run(folder, **environment):
+    """Run the loops in a process of their own; return its lines."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_"))}
+    result = subprocess.run(
+        [sys.executable, "-c", RUN],
+        cwd=folder,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout.splitlines()
+
+
+def test_the_second_process_finds_what_the_first_compiled(folder, warm_cache):
+    first, hits = run(folder, NUMBA_CACHE_DIR=str(warm_cache))
+    assert first == "6 9"
+    assert "1" in hits
+
+
+def test_a_read_only_installation_without_a_home_works_with_one_warning(tmp_path):
+    (tmp_path / "loops.py").write_text(MODULE)
+    # Files in the place of folders can't be written into, not even by root.
+    (tmp_path / "__pycache__").write_bytes(b"")
+    nowhere = f"{os.devnull}/cache"
+    lines = run(tmp_path, HOME=os.devnull, XDG_CACHE_HOME=nowhere, NUMBA_CACHE_DIR=nowhere)
+    assert lines[0] == "6 9"
+    assert len(lines) == 3
+    assert lines[1].startswith("RuntimeWarning")
+    assert "NUMBA_CACHE_DIR" in lines[1]
+
+
+@pytest.mark.parametrize(("suffix", "kept"), [("nbi", 0.0), ("nbi", 0.9), ("nbc", 0.5)])
+def test_damaged_cache_files_cost_one_warning_and_are_replaced(
+    suffix, kept, folder, warm_cache, tmp_path
+):
+    cache = tmp_path / "cache"
+    shutil.copytree(warm_cache, cache)
+    files = list(cache.rglob(f"*.{suffix}"))
+    assert len(files) == 2
+    for file in files:
+        os.truncate(file, int(kept * file.stat().st_size))
+    lines = run(folder, NUMBA_CACHE_DIR=str(cache))
+    assert lines[0] == "6 9"
+    assert len(lines) == 3
+    assert lines[1].startswith("RuntimeWarning")
+    again = run(folder, NUMBA_CACHE_DIR=str(cache))
+    assert len(again) == 2
+    assert "1" in again[1]
+
+
+def test_loops_run_as_plain_python_where_compiling_is_switched_off(folder):
+    assert run(folder, NUMBA_DISABLE_JIT="1") == ["6 9", "plain Python"]
