@@ -1,14 +1,16 @@
 """Finding the images of a folder or a table: names only, nothing is opened but the table."""
 
 import csv
+import io
 import json
 import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from visualwords.errors import FolderError
+from visualwords.files import open_regular
 
 SPLITS = ("train", "val", "test")
 NOT_IMAGES = frozenset(
@@ -90,10 +92,11 @@ def list_folder(root: str) -> Listing:
     ]
     if not items:
         raise FolderError(f"{root}: {len(classes)} class folders, but no file in any of them")
+    skipped.sort(key=lambda pair: os.fsencode(pair[0]))
     # A class may come from two folders (its name typed in two Unicode forms): sort once more.
     items.sort(key=lambda item: (SPLITS.index(item.split) if item.split else 0, item.label))
-    empty = sorted({name for name, _, _ in classes} - {item.label for item in items})
     labels = {unicodedata.normalize("NFC", name) for name, _, _ in classes}
+    empty = sorted(labels - {item.label for item in items})
     warnings = [f"{root}: class {name!r} is empty and was left out" for name in empty]
     return Listing(items, skipped, warnings + _case_twins(root, labels))
 
@@ -101,51 +104,82 @@ def list_folder(root: str) -> Listing:
 def list_table(path: str) -> Listing:
     """List the rows of a CSV or JSONL table; its paths are relative to the table's folder."""
     base = os.path.dirname(path)
-    rows = _json_rows(path) if path.lower().endswith(".jsonl") else _csv_rows(path)
     items = []
-    for number, row in rows:
-        if not isinstance(row, dict) or not all(row.get(column) for column in TABLE_COLUMNS):
-            raise FolderError(f"{path}: row {number} needs a path and a label, found {row!r}")
-        label = unicodedata.normalize("NFC", str(row["label"]))
-        split, group = (str(row[name]) if row.get(name) else None for name in ("split", "group"))
-        if split is not None and split not in SPLITS:
-            raise FolderError(
-                f"{path}: row {number} has split {split!r}; it must be one of {', '.join(SPLITS)}"
-            )
-        items.append(Item(os.path.join(base, str(row["path"])), label, split, group))
+    try:
+        # A byte-order mark is what spreadsheets put first; surrogateescape: names are bytes.
+        with io.TextIOWrapper(
+            open_regular(path), "utf-8-sig", errors="surrogateescape", newline=""
+        ) as file:
+            rows = _json_rows(file) if path.lower().endswith(".jsonl") else _csv_rows(file)
+            items += [_item(row, base, number) for number, row in rows]
+    except OSError as problem:
+        raise FolderError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
+    except _BadTableError as problem:
+        raise FolderError(f"{path}: {problem}") from None
     if not items:
         raise FolderError(f"{path}: the table has no rows")
     items.sort(key=lambda item: (item.label, os.fsencode(item.path)))
     return Listing(items, [], _case_twins(path, {item.label for item in items}))
 
 
-def _csv_rows(path: str) -> Iterator[tuple[int, dict[str, str]]]:
-    # utf-8-sig: spreadsheets put a byte-order mark first; surrogateescape: names are bytes.
-    with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.DictReader(file)
+class _BadTableError(Exception):
+    """What is wrong with a table, without its name."""
+
+
+def _csv_rows(file: TextIO) -> Iterator[tuple[int, object]]:
+    reader = csv.DictReader(file)
+    try:
         missing = [name for name in TABLE_COLUMNS if name not in (reader.fieldnames or [])]
         if missing:
-            raise FolderError(
-                f"{path}: no column {' and '.join(missing)}; "
+            raise _BadTableError(
+                f"no column {' and '.join(missing)}; "
                 "the first line must be path,label or path,label,split,group"
             )
-        yield from enumerate(reader, start=2)
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as problem:
+        raise _BadTableError(f"line {reader.line_num} is not CSV ({problem})") from None
 
 
-def _json_rows(path: str) -> Iterator[tuple[int, object]]:
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    yield number, json.loads(line)
-                except json.JSONDecodeError as problem:
-                    raise FolderError(f"{path}: line {number} is not JSON ({problem})") from None
+def _json_rows(file: TextIO) -> Iterator[tuple[int, object]]:
+    for number, line in enumerate(file, start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except (ValueError, RecursionError) as problem:
+                raise _BadTableError(f"line {number} is not JSON ({problem})") from None
+
+
+def _item(row: object, base: str, number: int) -> Item:
+    """Return what a row of a table says."""
+    cells = row if isinstance(row, dict) else {}
+    path, label, split, group = (
+        str(cells[name]) if isinstance(cells.get(name), str | int) else ""
+        for name in ("path", "label", "split", "group")
+    )
+    if not path or not label:
+        raise _BadTableError(f"line {number} needs a path and a label, found {row!r}")
+    if split and split not in SPLITS:
+        raise _BadTableError(
+            f"line {number} has split {split!r}; it must be one of {', '.join(SPLITS)}"
+        )
+    try:
+        possible = b"\0" not in os.fsencode(path)
+    except UnicodeError:
+        possible = False
+    if not possible:
+        raise _BadTableError(f"line {number}: {path!r} can't be the name of a file")
+    label = unicodedata.normalize("NFC", label)
+    return Item(os.path.join(base, path), label, split or None, group or None)
 
 
 def _folders_in(root: str) -> dict[str, str]:
     """Return the visible sub-folders of a folder, name → path, sorted by name."""
-    with os.scandir(root) as entries:
-        names = {e.name: e.path for e in entries if not _hidden(e.name) and e.is_dir()}
+    try:
+        with os.scandir(root) as entries:
+            names = {e.name: e.path for e in entries if not _hidden(e.name) and _is_dir(e)}
+    except OSError as problem:
+        raise FolderError(f"{root}: {(problem.strerror or str(problem)).lower()}") from None
     return dict(sorted(names.items(), key=lambda pair: os.fsencode(pair[0])))
 
 
@@ -155,30 +189,31 @@ def files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
     waiting = [folder]
     while waiting:
         current = waiting.pop()
-        status = os.stat(current)
-        if (status.st_dev, status.st_ino) in seen:  # a link back to where we have been
-            continue
-        seen.add((status.st_dev, status.st_ino))
         try:
-            entries = os.scandir(current)
-        except OSError as problem:
+            status = os.stat(current)
+            if (status.st_dev, status.st_ino) in seen:  # a link back to where we have been
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(current) as found:
+                entries = [entry for entry in found if not _hidden(entry.name)]
+            folders = []
+        except OSError as problem:  # no permission, or gone since its parent was listed
             skipped.append((current, (problem.strerror or "can't be listed").lower()))
             continue
-        with entries:
-            for entry in entries:
-                if _hidden(entry.name):
-                    continue
-                suffix = os.path.splitext(entry.name)[1].lower()
-                if _is_dir(entry):
-                    if suffix in IMAGE_SUFFIXES:
-                        skipped.append((entry.path, "a folder, not a file"))
-                    else:
-                        waiting.append(entry.path)
-                elif suffix not in NOT_IMAGES:
-                    if _is_file(entry):
-                        yield entry.path
-                    else:
-                        skipped.append((entry.path, "not a regular file"))
+        for entry in entries:
+            suffix = os.path.splitext(entry.name)[1].lower()
+            if _is_dir(entry):
+                if suffix in IMAGE_SUFFIXES:
+                    skipped.append((entry.path, "a folder, not a file"))
+                else:
+                    folders.append(entry.path)
+            elif suffix not in NOT_IMAGES:
+                if _is_file(entry):
+                    yield entry.path
+                else:
+                    skipped.append((entry.path, "not a regular file"))
+        # Sorted: of two links to one folder the same one is followed, whatever the order on disk.
+        waiting += sorted(folders, key=os.fsencode, reverse=True)
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:

@@ -18,11 +18,14 @@ Rules of the walk, so that the same files always mean the same data set:
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from visualwords._listing import Item, Listing, files_below, list_folder, list_table
+from visualwords._splitting import choose_groups, choose_images
 from visualwords.errors import FolderError
 
 TABLES = (".csv", ".jsonl")
@@ -134,7 +137,8 @@ class ImageFolder:
         Parameters
         ----------
         test_size : float in (0, 1)
-            Share of each class that is tested. With groups the share is one over a whole number.
+            Share of each class that is tested, but at least one image and not all. Groups stay
+            together, so that with them the share is only approximate.
         seed : int
             The same seed gives the same division of the same files.
 
@@ -144,39 +148,18 @@ class ImageFolder:
         """
         if not 0 < test_size < 1:
             raise ValueError(f"test_size is {test_size}; it must lie between 0 and 1")
-        train, test = _divide(self.labels, self.groups, test_size, seed, self.path)
-        return self.select(train), self.select(test)
+        alone = [label for label, count in Counter(self.labels).items() if count < 2]
+        if alone or not self.items:
+            found = f"class {alone[0]!r} has only 1" if alone else "there is none"
+            raise FolderError(f"{self.path}: a split needs 2 images of each class; {found}")
+        if any(group is not None for group in self.groups):
+            is_test = choose_groups(self.labels, self.groups, test_size, seed, self.path)
+        else:
+            is_test = choose_images(self.labels, test_size, seed)
+        return self.select(np.flatnonzero(~is_test)), self.select(np.flatnonzero(is_test))
 
 
 def list_files(folder: str | os.PathLike[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the candidate files of a folder without labels, and what can't be an image."""
     skipped: list[tuple[str, str]] = []
     return sorted(files_below(os.fspath(folder), skipped), key=os.fsencode), skipped
-
-
-def _divide(
-    labels: Sequence[str],
-    groups: Sequence[str | None],
-    test_size: float,
-    seed: int,
-    name: str,
-) -> tuple[list[int], list[int]]:
-    """Return sorted indices of the training and the test part."""
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
-
-    smallest, count = min(Counter(labels).items(), key=lambda pair: pair[1], default=("", 0))
-    if count < 2:
-        raise FolderError(
-            f"{name}: class {smallest!r} has {count} image{'s' * (count != 1)}; "
-            "a split needs at least 2 of each class"
-        )
-    if any(group is not None for group in groups):
-        together = [group if group is not None else f"\0{i}" for i, group in enumerate(groups)]
-        folds = StratifiedGroupKFold(max(2, round(1 / test_size)), shuffle=True, random_state=seed)
-        train, test = next(folds.split(labels, labels, together))
-    else:
-        n_classes = len(set(labels))
-        n_test = min(max(round(test_size * len(labels)), n_classes), len(labels) - n_classes)
-        shuffle = StratifiedShuffleSplit(1, test_size=n_test, random_state=seed)
-        train, test = next(shuffle.split(labels, labels))
-    return sorted(train.tolist()), sorted(test.tolist())

@@ -1,0 +1,292 @@
+"""Folders and tables of labelled images: what is found, in which order, and how it is divided."""
+
+import os
+import socket
+import unicodedata
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from visualwords._splitting import choose_groups, choose_images
+from visualwords.errors import FolderError
+from visualwords.folders import ImageFolder
+
+NFC, NFD = "caf\u00e9", "cafe\u0301"
+
+
+def names(folder):
+    """Return the paths relative to the folder, as bytes of their names."""
+    return [os.path.relpath(os.fsencode(path), os.fsencode(folder.path)) for path in folder.paths]
+
+
+def test_each_sub_folder_is_a_class(tree):
+    folder = ImageFolder(tree(["dog/2.jpg", "cat/1.jpg", "cat/10.jpg", "cat/2.jpg"]))
+    assert folder.classes == ["cat", "dog"]
+    assert folder.labels == ["cat", "cat", "cat", "dog"]
+    assert names(folder) == [b"cat/1.jpg", b"cat/10.jpg", b"cat/2.jpg", b"dog/2.jpg"]
+    assert folder.splits == folder.groups == [None] * 4
+    assert folder.skipped == folder.warnings == []
+    assert len(folder) == 4
+
+
+def test_nothing_is_scanned_before_it_is_needed(tmp_path):
+    folder = ImageFolder(tmp_path / "nowhere")
+    assert "nowhere" in repr(folder)
+    with pytest.raises(FolderError, match="no such folder"):
+        _ = folder.paths
+
+
+def test_folders_below_a_class_belong_to_it(tree):
+    folder = ImageFolder(tree(["cat/a/b/1.jpg", "cat/2.jpg", "dog/c/3.jpg"]))
+    assert folder.labels == ["cat", "cat", "dog"]
+
+
+def test_train_val_and_test_folders_are_splits(tree):
+    folder = ImageFolder(tree(["test/cat/1.jpg", "train/cat/2.jpg", "train/dog/3.jpg"]))
+    assert folder.classes == ["cat", "dog"]
+    assert folder.splits == ["train", "train", "test"]
+    assert names(folder.part("train")) == [b"train/cat/2.jpg", b"train/dog/3.jpg"]
+    assert folder.part("test").labels == ["cat"]
+    assert len(folder.part("val")) == 0
+
+
+def test_classes_may_be_called_train_and_test(tree):
+    assert ImageFolder(tree(["train/1.jpg", "test/2.jpg"])).classes == ["test", "train"]
+    assert ImageFolder(tree(["train/1.jpg", "boat/2.jpg"])).classes == ["boat", "test", "train"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cat/.hidden.jpg", "cat/.thumbs/1.jpg", ".git/1.jpg", "__MACOSX/1.jpg", "cat/Thumbs.db"],
+)
+def test_hidden_files_and_folders_are_ignored(name, tree):
+    folder = ImageFolder(tree(["cat/1.jpg", name]))
+    assert names(folder) == [b"cat/1.jpg"]
+    assert folder.skipped == folder.warnings == []
+
+
+def test_only_the_content_tells_images_from_other_files(tree):
+    images = ["a/1.JPG", "a/2", "a/3.dat", "a/4.jpg.bak"]
+    folder = ImageFolder(tree([*images, "a/notes.txt", "a/labels.CSV", "a/readme.md"]))
+    assert names(folder) == [name.encode() for name in images]
+
+
+def test_odd_names_are_kept_byte_for_byte(tree):
+    odd = ["new\nline.jpg", "🦊.jpg", "-rf.jpg", "--help", f"{NFC}.jpg", f"{NFD}.jpg", " .jpg"]
+    files = [os.fsencode(f"cat/{name}") for name in odd] + [b"cat/latin\xe9\xff.jpg"]
+    folder = ImageFolder(tree({name: b"" for name in files}))
+    assert names(folder) == sorted(files)
+
+
+def test_a_class_whose_name_is_not_utf_8_is_kept(tree):
+    folder = ImageFolder(tree({b"caf\xe9/1.jpg": b"", b"tea/1.jpg": b""}))
+    assert [os.fsencode(name) for name in folder.classes] == [b"caf\xe9", b"tea"]
+
+
+def test_a_class_typed_in_two_unicode_forms_is_one_class(tree):
+    folder = ImageFolder(tree([f"{NFC}/1.jpg", f"{NFD}/2.jpg", "tea/3.jpg"]))
+    assert folder.classes == [NFC, "tea"]
+    assert Counter(folder.labels) == {NFC: 2, "tea": 1}
+    assert folder.warnings == []
+    assert unicodedata.is_normalized("NFC", folder.labels[0])
+
+
+def test_classes_that_differ_in_case_are_kept_apart_with_a_warning(tree):
+    folder = ImageFolder(tree(["Cat/1.jpg", "cat/2.jpg", "dog/3.jpg"]))
+    assert folder.classes == ["Cat", "cat", "dog"]
+    (warning,) = folder.warnings
+    assert "'Cat' and 'cat' differ only in case" in warning
+
+
+def test_files_that_differ_in_case_are_both_kept(tree):
+    assert len(ImageFolder(tree(["cat/a.jpg", "cat/A.jpg", "cat/a.JPG"]))) == 3
+
+
+def test_an_empty_class_is_left_out_with_a_warning(tree):
+    root = tree(["cat/1.jpg"])
+    (root / NFD).mkdir()
+    folder = ImageFolder(root)
+    assert folder.classes == ["cat"]
+    (warning,) = folder.warnings
+    assert f"class {NFC!r} is empty" in warning
+
+
+def test_what_can_not_be_an_image_is_listed_with_the_reason(tree):
+    root = tree(["cat/1.jpg"])
+    os.mkfifo(root / "cat" / "pipe.jpg")
+    (root / "cat" / "folder.jpg").mkdir()
+    (root / "cat" / "loop.jpg").symlink_to("loop.jpg")
+    (root / "cat" / "gone.jpg").symlink_to("nowhere")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "cat" / "socket.jpg"))
+    folder = ImageFolder(root)
+    assert names(folder) == [b"cat/1.jpg"]
+    assert [(os.path.basename(path), reason) for path, reason in folder.skipped] == [
+        ("folder.jpg", "a folder, not a file"),
+        ("gone.jpg", "not a regular file"),
+        ("loop.jpg", "not a regular file"),
+        ("pipe.jpg", "not a regular file"),
+        ("socket.jpg", "not a regular file"),
+    ]
+
+
+def test_links_that_lead_in_circles_end(tree):
+    root = tree(["cat/1.jpg", "cat/b/2.jpg"])
+    (root / "cat" / "up").symlink_to("..", target_is_directory=True)
+    (root / "cat" / "self").symlink_to(".", target_is_directory=True)
+    (root / "loop").symlink_to("loop")
+    folder = ImageFolder(root)
+    assert set(names(folder)) >= {b"cat/1.jpg", b"cat/b/2.jpg"}
+    assert len(folder) == 2
+
+
+@pytest.mark.parametrize("first", ["z", "a"])
+def test_of_two_links_to_one_folder_the_first_by_name_is_followed(first, tree, monkeypatch):
+    root = tree(["cat/1.jpg", "../elsewhere/2.jpg"])
+    for name in first, "m":
+        (root / "cat" / name).symlink_to(root.parent / "elsewhere")
+    (expected,) = {"z": ["m"], "a": ["a"]}[first]
+    scandir = os.scandir
+
+    class Backwards:
+        def __init__(self, path):
+            with scandir(path) as entries:
+                self.entries = sorted(entries, key=lambda entry: entry.name, reverse=True)
+
+        def __enter__(self):
+            return iter(self.entries)
+
+        def __exit__(self, *problem):
+            return None
+
+    assert names(ImageFolder(root)) == [b"cat/1.jpg", f"cat/{expected}/2.jpg".encode()]
+    monkeypatch.setattr(os, "scandir", Backwards)
+    assert names(ImageFolder(root)) == [b"cat/1.jpg", f"cat/{expected}/2.jpg".encode()]
+
+
+def test_a_folder_that_vanishes_during_the_scan_is_listed_as_skipped(tree, monkeypatch):
+    root = tree(["cat/1.jpg", "cat/deep/2.jpg"])
+    stat = os.stat
+
+    def vanish(path, **options):
+        if os.fspath(path).endswith("deep"):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", vanish)
+    folder = ImageFolder(root)
+    assert names(folder) == [b"cat/1.jpg"]
+    assert folder.skipped == [(str(root / "cat" / "deep"), "no such file or directory")]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_folders_without_permission_are_skipped_or_refused(tree):
+    root = tree(["cat/1.jpg", "dog/2.jpg"])
+    (root / "dog").chmod(0)
+    try:
+        folder = ImageFolder(root)
+        assert folder.skipped == [(str(root / "dog"), "permission denied")]
+        root.chmod(0)
+        with pytest.raises(FolderError, match="permission denied"):
+            _ = ImageFolder(root).paths
+    finally:
+        root.chmod(0o755)
+        (root / "dog").chmod(0o755)
+
+
+def test_a_folder_that_can_not_be_used_says_what_is_needed(tree, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FolderError, match="found nothing; put the images of each class"):
+        _ = ImageFolder(tmp_path / "empty").paths
+    with pytest.raises(FolderError, match="2 files but no folders"):
+        _ = ImageFolder(tree(["1.jpg", "2.jpg"])).paths
+    (tmp_path / "bare" / "cat").mkdir(parents=True)
+    with pytest.raises(FolderError, match="no file in any of them"):
+        _ = ImageFolder(tmp_path / "bare").paths
+    with pytest.raises(FolderError, match="neither a folder nor"):
+        _ = ImageFolder(tree(["1.jpg"]) / "1.jpg").paths
+
+
+@pytest.mark.parametrize("test_size", [0.1, 0.2, 0.5, 0.9])
+def test_a_split_takes_its_share_of_every_class(test_size, tree):
+    files = [f"{name}/{i}.jpg" for name, n in (("a", 40), ("b", 20), ("c", 2)) for i in range(n)]
+    folder = ImageFolder(tree(files))
+    train, test = folder.split(test_size=test_size, seed=3)
+    assert sorted(train.paths + test.paths) == sorted(folder.paths)
+    counts = Counter(test.labels)
+    assert counts == {"a": round(40 * test_size), "b": round(20 * test_size), "c": 1}
+    assert train.classes == test.classes == folder.classes
+
+
+def test_the_seed_and_the_names_alone_decide_a_split(tree, tmp_path):
+    files = [f"{label}/{i:03}.jpg" for label in "abc" for i in range(30)]
+    one = ImageFolder(tree(files)).split(seed=1)
+    tree_again = tmp_path / "again"
+    for name in reversed(files):  # another order on disk
+        (tree_again / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree_again / name).write_bytes(b"")
+    other = ImageFolder(tree_again).split(seed=1)
+    assert [names(part) for part in one] == [names(part) for part in other]
+    assert names(one[1]) != names(ImageFolder(tree_again).split(seed=2)[1])
+
+
+def test_a_split_that_can_not_be_made_says_why(tree):
+    folder = ImageFolder(tree(["cat/1.jpg", "dog/1.jpg", "dog/2.jpg"]))
+    with pytest.raises(FolderError, match="class 'cat' has only 1"):
+        folder.split()
+    with pytest.raises(FolderError, match="there is none"):
+        folder.part("test").split()
+    for size in 0, 1, -0.5, 7:
+        with pytest.raises(ValueError, match="test_size"):
+            folder.split(test_size=size)
+
+
+def test_one_class_can_be_split(tree):
+    train, test = ImageFolder(tree([f"cat/{i}.jpg" for i in range(10)])).split(test_size=0.3)
+    assert (len(train), len(test)) == (7, 3)
+
+
+labelled = st.lists(st.sampled_from("abc"), min_size=1, max_size=12).flatmap(
+    lambda labels: st.tuples(
+        st.just(labels * 2),
+        st.lists(
+            st.sampled_from([None, "g", "h", "i", "j"]),
+            min_size=2 * len(labels),
+            max_size=2 * len(labels),
+        ),
+    )
+)
+
+
+@given(labelled, st.floats(0.05, 0.95), st.integers(0, 5))
+def test_groups_stay_together_and_classes_on_both_sides(data, test_size, seed):
+    labels, groups = data
+    try:
+        is_test = choose_groups(labels, groups, test_size, seed, "data")
+    except FolderError as refusal:
+        assert "more groups" in str(refusal)  # noqa: PT017
+        return
+    for group in set(groups) - {None}:
+        assert len({bool(is_test[i]) for i, name in enumerate(groups) if name == group}) == 1
+    for label in set(labels):
+        assert {bool(is_test[i]) for i, name in enumerate(labels) if name == label} == {True, False}
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.floats(0.01, 0.99))
+def test_the_share_of_each_class_is_rounded_but_neither_none_nor_all(labels, test_size):
+    labels = labels * 2
+    is_test = choose_images(labels, test_size, seed=0)
+    for label, n in Counter(labels).items():
+        n_test = sum(is_test[i] for i in range(len(labels)) if labels[i] == label)
+        assert 1 <= n_test <= n - 1
+        assert n_test in (1, n - 1, round(test_size * n))
+
+
+def test_groups_of_equal_size_give_the_share_that_was_asked_for():
+    labels = [label for label in "ab" for _ in range(50)]
+    groups = [f"{i // 5}" for i in range(100)]
+    for test_size in 0.1, 0.2, 0.5, 0.8:
+        is_test = choose_groups(labels, groups, test_size, 0, "data")
+        assert is_test[:50].sum() == is_test[50:].sum() == round(50 * test_size)
