@@ -20,17 +20,17 @@ def digest(data: bytes) -> bytes:
 def find_duplicates(paths: Sequence[str]) -> list[list[int]]:
     """Return the groups of positions whose files have the same bytes, in order of appearance.
 
-    Only files of equal size are read.
+    Only files of equal size are read; empty ones are no pictures and don't count.
     """
     by_size = defaultdict(list)
     for position, path in enumerate(paths):
         try:
             by_size[os.stat(path).st_size].append(position)
-        except OSError:  # gone or unreadable: the reader will say so
+        except (OSError, ValueError):  # gone, or no name of a file: the reader will say so
             continue
     by_content = defaultdict(list)
     for size, positions in by_size.items():
-        for position in positions if len(positions) > 1 else ():
+        for position in positions if size > 0 and len(positions) > 1 else ():
             try:
                 by_content[size, digest(read_bytes(paths[position]))].append(position)
             except ImageError:
@@ -41,10 +41,11 @@ def find_duplicates(paths: Sequence[str]) -> list[list[int]]:
 def describe_duplicates(folder: ImageFolder) -> list[str]:
     """Return one sentence for each kind of harm that equal files do to a labelled folder."""
     kinds = defaultdict(list)
+    splits, labels = folder.splits, folder.labels
     for group in find_duplicates(folder.paths):
-        if len({folder.splits[i] for i in group}) > 1:
+        if len({splits[i] for i in group}) > 1:
             kinds["in more than one split, so that a test measures memory"].append(group)
-        elif len({folder.labels[i] for i in group}) > 1:
+        elif len({labels[i] for i in group}) > 1:
             kinds["in more than one class, so that a label is wrong"].append(group)
         else:
             kinds["more than once in a class"].append(group)
@@ -52,6 +53,7 @@ def describe_duplicates(folder: ImageFolder) -> list[str]:
 
 
 def _sentence(folder: ImageFolder, groups: list[list[int]], harm: str) -> str:
-    first = " = ".join(os.path.relpath(folder.paths[i], folder.path) for i in groups[0][:2])
+    base = folder.path if os.path.isdir(folder.path) else os.path.dirname(folder.path) or os.curdir
+    first = " = ".join(os.path.relpath(folder.paths[i], base) for i in groups[0][:2])
     subject = "1 image occurs" if len(groups) == 1 else f"{len(groups)} images occur"
     return f"{folder.path}: {subject} {harm} (first: {first})"
