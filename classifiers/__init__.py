@@ -1,6 +1,7 @@
 """Histograms or feature sets → labels."""
 
+from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.classifiers.icd import ICDClassifier
 from visualwords.classifiers.quantizer import Quantizer
 
-__all__ = ["ICDClassifier", "Quantizer"]
+__all__ = ["GCWSHasher", "ICDClassifier", "Quantizer"]
