@@ -4,15 +4,23 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest, tables
+from visualwords.classifiers.hik_training import Settings, train_tables
 from visualwords.classifiers.quantizer import Quantizer
-from visualwords.classifiers.solvers.dual_table import solve_dual_table
+from visualwords.classifiers.rows import canonical_rows, label_keys
+
+_CHOICES = {
+    "loss": ("squared_hinge", "hinge"),
+    "multi_class": ("ovr",),
+    "solver": ("auto", "dual", "gram", "primal"),
+    "order": ("random", "cyclic"),
+}
 
 
 class ICDClassifier(ClassifierMixin, BaseEstimator):
@@ -29,12 +37,17 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         Cost of an error ([Wu10], Sec. 3.5). Accuracy hardly depends on it.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     multi_class : {"ovr"}, default="ovr"
-    solver : {"auto", "dual"}, default="auto"
+    solver : {"auto", "dual", "gram", "primal"}, default="auto"
+        "dual": coordinate descent on the table (Algorithm 2 of the paper). "gram": the same on the
+        exact Gram matrix, for all classes together; when samples are few. "primal": Newton's method
+        on the table, squared hinge only; when features are few. "auto" counts their steps:
+        :func:`visualwords.classifiers.hik_training.choose_solver` states the rule.
     tol : float, default=0.1
         Training stops once the largest and the smallest projected gradient of a pass over the
-        samples differ by at most this (LIBLINEAR's rule and default).
+        samples differ by at most this (LIBLINEAR's rule and default); "primal": once a step moves
+        no sample's score by more than this.
     max_iter : int, default=1000
-        Passes over the samples.
+        Passes over the samples, or Newton steps.
     n_bins : int, default=100
         Levels of the quantisation, v̄ ([Wu10], Eq. 13).
     class_weight : dict, "balanced" or None
@@ -44,6 +57,12 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         Threads. The model does not depend on it.
     quantization : {"uniform", "quantile", "integer"}, default="uniform"
         See :class:`Quantizer`; "integer" takes natural counts as they are.
+    order : {"random", "cyclic"}, default="random"
+        Of the visits in coordinate descent; "cyclic" is the paper's, and slower.
+    shrinking : bool, default=True
+        Whether "dual" leaves out samples that will probably stay at their bounds.
+    gram_limit : int, default=2**30
+        Bytes that a Gram matrix may take; with more samples the table is taken.
 
     Attributes
     ----------
@@ -52,7 +71,20 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         What each feature's level adds to the score.
     quantizer_ : Quantizer
     n_iter_ : int
-        Passes of the slowest class.
+        Passes, or Newton steps, of the slowest class.
+    solver_ : str
+        The solver that was taken.
+
+    Notes
+    -----
+    Deviations from the paper: samples are visited in random order, which needs 2–17 times fewer
+    passes than the paper's cyclic one; tables have cells only for levels that occur. The model does
+    not depend on the order of the samples, and equal samples are merged. Where features outnumber
+    samples the paper prefers the primal problem; the Gram matrix of bytes is faster still.
+
+    References
+    ----------
+    [Wu10] J. Wu, "A Fast Dual Method for HIK SVM Learning", ECCV 2010.
 
     Examples
     --------
@@ -78,6 +110,9 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         *,
         quantization: str = "uniform",
+        order: str = "random",
+        shrinking: bool = True,
+        gram_limit: int = 1 << 30,
     ):
         self.C = C
         self.loss = loss
@@ -90,8 +125,11 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.quantization = quantization
+        self.order = order
+        self.shrinking = shrinking
+        self.gram_limit = gram_limit
 
-    def fit(self, X: Any, y: Any) -> "ICDClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ICDClassifier":
         """Learn one table a class.
 
         Parameters
@@ -99,6 +137,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
             Labels of any kind, at least two different ones.
+        sample_weight : array of shape (n_samples,), optional
+            Factors ≥ 0 of C. A sample of weight 2 counts like two equal samples.
 
         Returns
         -------
@@ -107,39 +147,43 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(y)
-        self.classes_, codes = one_vs_rest.encode_labels(y)
-        self.quantizer_ = Quantizer(self.n_bins, strategy=self.quantization).fit(X)
-        levels = self._levels(X)
-        targets = one_vs_rest.signs(codes, self.classes_.size)
-        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)
-        self.table_offsets_ = tables.table_offsets(levels)
-        solutions = [
-            solve_dual_table(
-                levels,
-                self.table_offsets_,
-                target,
-                cost,
-                loss=self.loss,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                seed=self.random_state,
+        self._check_parameters()
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-            for target in targets
-        ]
-        self.n_iter_ = max(n_iter for _, n_iter, _ in solutions)
-        self._warn_if_not_converged(max(violation for *_, violation in solutions))
-        coefficients = np.stack([alpha * t for (alpha, *_), t in zip(solutions, targets)], axis=1)
-        self.table_values_ = tables.build_tables(
-            levels, np.arange(levels.shape[0]), coefficients, self.table_offsets_
+            kept = np.flatnonzero(sample_weight)
+            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
+        self.classes_, codes = one_vs_rest.encode_labels(y)
+        self.quantizer_ = Quantizer(self.n_bins, strategy=self.quantization)
+        self.quantizer_.fit(X, sample_weight=sample_weight)
+        levels = self.quantizer_._levels(X)
+        cost = one_vs_rest.sample_costs(
+            self.C, codes, self.classes_, self.class_weight, sample_weight
         )
+        trained = train_tables(
+            levels,
+            self.quantizer_.n_levels_,
+            one_vs_rest.signs(codes, self.classes_.size),
+            canonical_rows(levels, label_keys(y), cost),
+            self._settings(),
+            solver=self.solver,
+            gram_limit=self.gram_limit,
+            reuse=levels is not X,
+        )
+        self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
+        self.n_iter_, self.solver_ = trained.n_iter, trained.solver
+        self._warn_if_not_converged(trained.violation)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        scores = tables.look_up(self._levels(X), self.table_offsets_, self.table_values_)
-        return scores[:, 0] if self.classes_.size == 2 else scores
+        scores = tables.look_up(
+            self.quantizer_._levels(X), self.table_offsets_, self.table_values_, n_jobs=self.n_jobs
+        )
+        return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every row of X."""
@@ -149,9 +193,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
     def tables_(self) -> np.ndarray:
         """The tables as a full array; made on every access from the compact form."""
         check_is_fitted(self)
-        return tables.expand_tables(
-            self.table_offsets_, self.table_values_, self.quantizer_.n_levels_
-        )
+        values = self.table_values_[:, : self._n_outputs()]
+        return tables.expand_tables(self.table_offsets_, values, self.quantizer_.n_levels_)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
@@ -168,7 +211,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         return {
             "classes": classes,
             "table_offsets": self.table_offsets_,
-            "table_values": self.table_values_,
+            "table_values": self.table_values_[:, : self._n_outputs()],
             "n_features": np.array(self.n_features_in_),
             "n_iter": np.array(self.n_iter_),
             **{f"quantizer_{name}": value for name, value in self.quantizer_.get_state().items()},
@@ -182,14 +225,30 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         )
         self.classes_ = np.asarray(state["classes"])
         self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
-        self.table_values_ = np.asarray(state["table_values"], np.float32)
+        self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_features_in_ = int(state["n_features"])
         self.n_iter_ = int(state["n_iter"])
         return self
 
-    def _levels(self, X: Any) -> np.ndarray:
-        levels = self.quantizer_._levels(X)
-        return levels.toarray() if sparse.issparse(levels) else levels
+    def _n_outputs(self) -> int:
+        return 1 if self.classes_.size == 2 else int(self.classes_.size)
+
+    def _settings(self) -> Settings:
+        if self.order == "cyclic":
+            seed = None
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+        return Settings(self.loss, self.tol, self.max_iter, seed, self.shrinking, self.n_jobs)
+
+    def _check_parameters(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {allowed}")
+        for name in ("C", "tol", "max_iter"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")
+        if self.solver == "primal" and self.loss == "hinge":
+            raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
 
     def _warn_if_not_converged(self, violation: float) -> None:
         if violation > self.tol:

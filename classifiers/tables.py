@@ -1,78 +1,164 @@
 """Tables of additive models, compact: every feature has only the levels that training saw."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import sparse
 
 from visualwords.classifiers import _tables
 
-_FEATURES_AT_A_TIME = 64  # one cache line of every uint8 row
+_FEATURES_AT_A_TIME = 128  # their tables stay in the second-level cache while all rows pass
+_ROWS_AT_A_TIME = 2048
 
 
-def table_offsets(levels: Any) -> np.ndarray:
-    """Return where each feature's levels begin in a compact table, and the number of cells.
+def n_lanes(n_outputs: int) -> int:
+    """Return the columns that tables of this many outputs are kept in: 1, or eights."""
+    return 1 if n_outputs == 1 else -(-n_outputs // _tables.LANES) * _tables.LANES
 
-    Parameters
-    ----------
-    levels : (n, d) unsigned array or CSR matrix
 
-    Returns
-    -------
-    (d + 1,) int64
-        Feature j has ``offsets[j + 1] - offsets[j] = 1 + max_i levels[i, j]`` cells.
-    """
-    top = np.zeros(levels.shape[1], np.int64)
-    if sparse.issparse(levels):
-        np.maximum.at(top, levels.indices, levels.data)
-    else:
-        _tables.highest_levels(levels, top)
-    return np.concatenate([[0], np.cumsum(top + 1)])
+def add_lanes(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return a C-ordered copy of (m, n_outputs) with zero columns added up to ``n_lanes``."""
+    padded = np.zeros((array.shape[0], n_lanes(array.shape[1])), dtype)
+    padded[:, : array.shape[1]] = array
+    return padded
 
 
 def build_tables(
-    levels: np.ndarray, rows: np.ndarray, coefficients: np.ndarray, offsets: np.ndarray
+    codes: Any,
+    rows: np.ndarray,
+    coefficients: np.ndarray,
+    offsets: np.ndarray,
+    heights: np.ndarray,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Return T_jk = Σ_i c_i min(x_ij, k) of several outputs ([Wu10], Sec. 3.2).
 
     Parameters
     ----------
-    levels : (n, d) unsigned
+    codes : (n, d) unsigned array or CSR matrix
+        Numbers of the samples' levels, ascending with them.
     rows : (m,) int
         The samples that take part.
-    coefficients : (m, n_outputs)
-        c_i = α_i y_i of every output.
+    coefficients : (m, lanes) float64
+        c_i of every output, from :func:`add_lanes`.
     offsets : (d + 1,) int64
+        First cell of every feature.
+    heights : (cells,) float32
+        Level of every cell.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
 
     Returns
     -------
-    (cells, n_outputs) float32
+    (cells, lanes) float32
     """
-    d = levels.shape[1]
-    values = np.empty((offsets[-1], coefficients.shape[1]), np.float32)
-    for first in range(0, d, _FEATURES_AT_A_TIME):
-        last = min(first + _FEATURES_AT_A_TIME, d)
-        base, end = offsets[first], offsets[last]
-        part = np.zeros((end - base, coefficients.shape[1]))
-        _tables.sum_by_level(levels, rows, coefficients, offsets - base, first, last, part)
-        _tables.tables_from_sums(offsets - base, first, last, part)
-        values[base:end] = part
-    return values
+    tables = np.empty((offsets[-1], coefficients.shape[1]), np.float32)
+    base, top = _cells_of(offsets)
+
+    def do(first: int, last: int) -> None:
+        start, end = offsets[first], offsets[last]
+        sums = np.zeros((end - start, coefficients.shape[1]))
+        if sparse.issparse(codes):
+            parts = codes.data, codes.indices, codes.indptr
+            _tables.sum_by_level_sparse(*parts, rows, coefficients, base, top, sums)
+        else:
+            here = base - base[first]
+            _tables.sum_by_level(codes, rows, coefficients, here, top, first, last, sums)
+        _tables.tables_from_sums(offsets[first : last + 1] - start, heights[start:end], sums)
+        tables[start:end] = sums
+
+    d = codes.shape[1]
+    step = d if sparse.issparse(codes) else _FEATURES_AT_A_TIME
+    _in_threads(do, d, step, n_jobs)
+    return tables
 
 
-def look_up(levels: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
+def tables_of_all_levels(
+    offsets: np.ndarray, heights: np.ndarray, tables: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fill in the levels between those that occur; the table is linear there.
+
+    Parameters
+    ----------
+    offsets : (d + 1,) int64
+    heights : (cells,) float32
+        Ascending in each feature, from 0; the last may be repeated.
+    tables : (cells, lanes)
+
+    Returns
+    -------
+    offsets : (d + 1,) int64
+    tables : (cells, lanes) float32
+        Feature j has all levels from 0 to its highest.
+    """
+    highest = heights[offsets[1:] - 1].astype(np.int64)
+    full = np.concatenate([[0], np.cumsum(highest + 1)])
+    out = np.empty((full[-1], tables.shape[1]), np.float32)
+    _tables.fill_levels(offsets, heights, tables, full, out)
+    return full, out
+
+
+def look_up(
+    levels: Any,
+    offsets: np.ndarray,
+    values: np.ndarray,
+    rows: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> np.ndarray:
     """Return the scores Σ_j T[j, x_ij]; levels above a feature's highest count as that one.
 
+    Parameters
+    ----------
+    levels : (n, d) unsigned array or CSR matrix
+    offsets : (d + 1,) int64
+    values : (cells, lanes) float32
+    rows : (m,) int, optional
+        The samples wanted; default: all.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+
     Returns
     -------
-    (n, n_outputs) float64
+    (m, lanes) float64
     """
-    out = np.zeros((levels.shape[0], values.shape[1]))
-    _tables.look_up(levels, offsets, values, out)
+    base, top = _cells_of(offsets)
+    rows = np.arange(levels.shape[0]) if rows is None else rows
+    out = np.zeros((rows.size, values.shape[1]))
+
+    def do(start: int, end: int) -> None:
+        here, result = rows[start:end], out[start:end]
+        if sparse.issparse(levels):
+            parts = levels.data, levels.indices, levels.indptr
+            _tables.look_up_sparse(*parts, here, base, top, values, result)
+            return
+        for first in range(0, base.size, _FEATURES_AT_A_TIME):
+            last = min(first + _FEATURES_AT_A_TIME, base.size)
+            _tables.look_up(levels, here, base, top, values, first, last, result)
+
+    _in_threads(do, rows.size, _ROWS_AT_A_TIME, n_jobs)
     return out
 
 
 def expand_tables(offsets: np.ndarray, values: np.ndarray, n_levels: int) -> np.ndarray:
-    """Return the tables as a full array (n_outputs, d, n_levels), last values repeated."""
+    """Return the tables as a full array (columns of values, d, n_levels), last values repeated."""
     cells = np.minimum(offsets[:-1, None] + np.arange(n_levels), offsets[1:, None] - 1)
-    return np.ascontiguousarray(np.moveaxis(values[cells], 2, 0))
+    return np.stack([column[cells] for column in values.T])
+
+
+def _cells_of(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First cell and highest level of every feature, int32."""
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise ValueError(f"tables of {offsets[-1]} cells; at most 2**31 can be addressed")
+    return offsets[:-1].astype(np.int32), (np.diff(offsets) - 1).astype(np.int32)
+
+
+def _in_threads(do: Callable[[int, int], None], n: int, step: int, n_jobs: int | None) -> None:
+    """Call do(start, end) for all steps of 0 … n."""
+    parts = [(start, min(start + step, n)) for start in range(0, n, step)]
+    if n_jobs in (None, 1) or len(parts) == 1:
+        for part in parts:
+            do(*part)
+    else:
+        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(do)(*part) for part in parts)

@@ -1,0 +1,19 @@
+"""Loops that find which levels occur in each feature, and number them."""
+
+from visualwords.compiled import njit
+
+
+@njit()
+def mark_levels(x, rows, present):
+    """present[j, k] = 1 where level k of feature j occurs in a row that takes part."""
+    for i in rows:
+        for j in range(x.shape[1]):
+            present[j, x[i, j]] = 1
+
+
+@njit()
+def encode(x, code_of, codes):
+    """codes[i, j] = code_of[j, x[i, j]]; codes may be x itself."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            codes[i, j] = code_of[j, x[i, j]]

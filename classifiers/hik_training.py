@@ -1,0 +1,246 @@
+"""One-vs-rest HIK SVMs from level matrices: which solver to take, and running it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
+
+from visualwords.classifiers import tables
+from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.classifiers.level_codes import LevelCodes, encode_levels, table_layout
+from visualwords.classifiers.rows import CanonicalRows, row_sums
+from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.dual_table import solve_dual_table
+from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
+from visualwords.classifiers.solvers.problem import dual_problem
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: parameters of the classifier that the solvers share."""
+
+    loss: str
+    tol: float
+    max_iter: int
+    seed: int | None
+    shrinking: bool
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class TrainedTables:
+    """What training gives.
+
+    Attributes
+    ----------
+    offsets : (d + 1,) int64
+    tables : (cells, lanes) float32
+        Every feature has all levels up to its highest in training.
+    alpha : (n_problems, m) float64, or None
+        Of the rows taking part; the primal solver has none.
+    n_iter : int
+    violation : float
+    solver : str
+        The one taken.
+    """
+
+    offsets: np.ndarray
+    tables: np.ndarray
+    alpha: np.ndarray | None
+    n_iter: int
+    violation: float
+    solver: str
+
+
+def choose_solver(
+    n: int, d: int, n_cells: int, n_problems: int, *, loss: str, dense: bool, gram_limit: int
+) -> str:
+    """Return the solver that needs the fewest steps, counted in vector instructions.
+
+    ========  ==============================  =====================================================
+    solver    steps                           when
+    ========  ==============================  =====================================================
+    gram      n² d / 64 + 2 p n²              the matrix, 4 n² bytes, does not exceed the limit
+    dual      20 p n (d + cells / 8)          always possible
+    primal    taken in place of dual          dense data, squared hinge, no more cells than samples
+    ========  ==============================  =====================================================
+
+    Examples
+    --------
+    >>> rule = dict(n_cells=60_000, loss="squared_hinge", dense=True, gram_limit=2**30)
+    >>> choose_solver(1500, 6200, n_problems=15, **rule)
+    'gram'
+    >>> choose_solver(10_000, 6144, n_problems=1, **rule)
+    'dual'
+    >>> choose_solver(80_000, 100, n_problems=3, **{**rule, "n_cells": 10_100})
+    'primal'
+    """
+    on_gram = n * n * d / 64 + 2 * n_problems * n * n
+    on_table = 20 * n_problems * n * (d + n_cells / 8)
+    if on_gram < on_table and 4 * n * n <= gram_limit:
+        return "gram"
+    if dense and loss == "squared_hinge" and n_cells <= n:
+        return "primal"
+    return "dual"
+
+
+def train_tables(
+    levels: Any,
+    n_levels: int,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    *,
+    solver: str = "auto",
+    gram_limit: int = 1 << 30,
+    start: np.ndarray | None = None,
+    reuse: bool = False,
+) -> TrainedTables:
+    """Train one HIK SVM for every row of targets.
+
+    Parameters
+    ----------
+    levels : (n, d) unsigned array or CSR matrix
+    n_levels : int
+        All levels are smaller than this.
+    y : (n_problems, n)
+        ±1.
+    taking_part : CanonicalRows
+    settings : Settings
+    solver : {"auto", "gram", "dual", "primal"}
+    gram_limit : int
+        Bytes that the Gram matrix may take.
+    start : (n_problems, m), optional
+        First α of the rows taking part, for the dual solvers.
+    reuse : bool
+        Whether the levels may be overwritten.
+    """
+    n, d = levels.shape
+    layout = table_layout(levels, taking_part.rows, n_levels)
+    if solver == "auto":
+        solver = choose_solver(
+            n,
+            d,
+            int(layout.offsets[-1]),
+            y.shape[0],
+            loss=settings.loss,
+            dense=not sparse.issparse(levels),
+            gram_limit=gram_limit,
+        )
+    if solver == "primal":
+        if sparse.issparse(levels):
+            levels, reuse = levels.toarray(), True
+        return _solve_primal(encode_levels(levels, layout, reuse), y, taking_part, settings)
+    if solver == "gram":
+        solve = _solve_on_gram(levels, y, taking_part, settings, start, gram_limit)
+        data = encode_levels(levels, layout, reuse)
+    else:
+        norms = row_sums(levels)
+        data = encode_levels(levels, layout, reuse)
+        solve = _solve_on_tables(data, norms, y, taking_part, settings, start)
+    alpha, n_iter, violation = solve
+    rows = taking_part.rows
+    coefficients = tables.add_lanes((alpha * y[:, rows]).T, np.float64)
+    cells = tables.build_tables(
+        data.codes, rows, coefficients, data.offsets, data.heights, settings.n_jobs
+    )
+    offsets, values = tables.tables_of_all_levels(data.offsets, data.heights, cells)
+    return TrainedTables(offsets, values, alpha, n_iter, violation, solver)
+
+
+def _solve_on_gram(
+    levels: Any,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start: np.ndarray | None,
+    gram_limit: int,
+) -> tuple[np.ndarray, int, float]:
+    """Solve all problems on the exact Gram matrix of the rows taking part."""
+    rows = taking_part.rows
+    if 4 * rows.size**2 > gram_limit:
+        raise ValueError(
+            f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
+            f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
+        )
+    part = levels[rows]
+    gram = level_gram(part.toarray() if sparse.issparse(part) else part, n_jobs=settings.n_jobs)
+    del part
+    everyone = np.arange(rows.size)
+    norms = gram.diagonal().astype(np.float64)
+    problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
+    threads = min(effective_n_jobs(settings.n_jobs), y.shape[0])
+    solved = Parallel(n_jobs=threads, prefer="threads")(
+        delayed(solve_dual_gram)(
+            gram,
+            y[np.ix_(part, rows)],
+            problem,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            seed=settings.seed,
+            start=None if start is None else start[part],
+        )
+        for part in np.array_split(np.arange(y.shape[0]), threads)
+    )
+    alpha, n_iter, violation = (np.concatenate(column) for column in zip(*solved))
+    return alpha, int(n_iter.max()), float(violation.max())
+
+
+def _solve_on_tables(
+    data: LevelCodes,
+    norms: np.ndarray,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start: np.ndarray | None,
+) -> tuple[np.ndarray, int, float]:
+    """Solve every problem by dual coordinate descent on its table."""
+    rows = taking_part.rows
+    problem = dual_problem(rows, taking_part.cost, norms, settings.loss)
+
+    def first(p: int) -> np.ndarray | None:
+        if start is None:
+            return None
+        alpha = np.zeros(norms.size)
+        alpha[rows] = start[p]
+        return alpha
+
+    solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
+        delayed(solve_dual_table)(
+            data,
+            y[p],
+            problem,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            seed=settings.seed,
+            shrinking=settings.shrinking,
+            start=first(p),
+        )
+        for p in range(y.shape[0])
+    )
+    alpha, n_iter, violation = zip(*solved)
+    return np.stack(alpha)[:, rows], max(n_iter), max(violation)
+
+
+def _solve_primal(
+    data: LevelCodes, y: np.ndarray, taking_part: CanonicalRows, settings: Settings
+) -> TrainedTables:
+    """Solve every problem by Newton's method on its table."""
+    problem = cell_problem(data, taking_part.rows)
+    solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
+        delayed(solve_primal_table)(
+            problem,
+            target[taking_part.rows],
+            taking_part.cost,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            seed=settings.seed,
+        )
+        for target in y
+    )
+    found, n_iter, violation = zip(*solved)
+    cells = tables.add_lanes(np.stack(found, axis=1), np.float32)
+    offsets, values = tables.tables_of_all_levels(problem.starts, problem.levels, cells)
+    return TrainedTables(offsets, values, None, max(n_iter), max(violation), "primal")

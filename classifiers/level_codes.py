@@ -1,0 +1,98 @@
+"""Training levels numbered by those that occur: small tables, however many levels there are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from visualwords.classifiers import _level_codes
+
+_ALIGNMENT = 8  # cells; a feature's table begins at a multiple of a vector's length
+_MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
+_WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Which levels get a cell of a table.
+
+    Attributes
+    ----------
+    offsets : (d + 1,) int64
+        First cell of every feature, multiples of eight.
+    heights : (cells,) float32
+        Level of every cell; cells that only fill up repeat the highest level.
+    code_of : (d, n_levels) unsigned, or None
+        Number of every level among those with a cell; None: all levels have one.
+    """
+
+    offsets: np.ndarray
+    heights: np.ndarray
+    code_of: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class LevelCodes:
+    """Samples as numbers of cells: codes (n, d), an unsigned array or CSR matrix, and a layout."""
+
+    codes: Any
+    offsets: np.ndarray
+    heights: np.ndarray
+
+
+def table_layout(levels: Any, rows: np.ndarray, n_levels: int) -> TableLayout:
+    """Give a cell to the levels that occur in some rows, where that makes tables clearly smaller.
+
+    Parameters
+    ----------
+    levels : (n, d) unsigned array or CSR matrix
+    rows : (m,) int
+        The samples that take part.
+    n_levels : int
+        All levels are smaller than this.
+    """
+    if sparse.issparse(levels):
+        highest = np.zeros(levels.shape[1], np.int64)
+        np.maximum.at(highest, levels.indices, levels.data)
+        return TableLayout(*_layout(highest + 1, None), None)
+    if n_levels > _MOST_LEVELS:
+        highest = levels.max(axis=0, initial=0).astype(np.int64)
+        return TableLayout(*_layout(highest + 1, None), None)
+    present = np.zeros((levels.shape[1], n_levels), np.uint8)
+    _level_codes.mark_levels(levels, rows, present)
+    present[:, 0] = 1
+    counts = present.sum(axis=1, dtype=np.int64)
+    highest = n_levels - 1 - np.argmax(present[:, ::-1], axis=1)
+    if _aligned(counts).sum() > _WORTHWHILE * _aligned(highest + 1).sum():
+        return TableLayout(*_layout(highest + 1, None), None)
+    code_of = (np.cumsum(present, axis=1, dtype=np.uint16) - 1).astype(levels.dtype)
+    return TableLayout(*_layout(counts, np.nonzero(present)[1]), code_of)
+
+
+def encode_levels(levels: Any, layout: TableLayout, reuse: bool = False) -> LevelCodes:
+    """Number the levels; ``reuse`` allows to overwrite them.
+
+    Codes of samples that did not take part in making the layout mean nothing.
+    """
+    codes = levels
+    if layout.code_of is not None:
+        codes = levels if reuse else np.empty_like(levels)
+        _level_codes.encode(levels, layout.code_of, codes)
+    return LevelCodes(codes, layout.offsets, layout.heights)
+
+
+def _aligned(counts: np.ndarray) -> np.ndarray:
+    return -(-counts // _ALIGNMENT) * _ALIGNMENT
+
+
+def _layout(counts: np.ndarray, occurring: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and heights of features with these numbers of cells, at these levels or at all."""
+    widths = _aligned(counts)
+    offsets = np.concatenate([[0], np.cumsum(widths)])
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], widths)
+    code = np.minimum(within, np.repeat(counts - 1, widths))
+    if occurring is None:
+        return offsets, code.astype(np.float32)
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    return offsets, occurring[np.repeat(first, widths) + code].astype(np.float32)
