@@ -1,8 +1,10 @@
 """The command and its exit codes; everything heavy is imported by the verb that needs it."""
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
@@ -61,6 +63,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
     except MemoryError:
         return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
+
+
+def console() -> NoReturn:
+    """Run as the installed command."""
+    code = main()
+    sys.stdout.flush()
+    if code == INTERRUPTED:
+        # Threads may still be decoding; a regular exit would pull the interpreter from under
+        # them and abort. Nothing half-written has a final name.
+        os._exit(code)
+    sys.exit(code)
 
 
 def _say_warning(message: Warning | str, category: type[Warning], *details: object) -> None:

@@ -1,0 +1,187 @@
+"""classify-images as people run it: real processes, real files, exit codes and both outputs."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.apps.conftest import COLORS, noisy, write_png
+from visualwords import ImageClassifier
+from visualwords.apps.classify_images.main import main
+
+COMMAND = [
+    sys.executable,
+    "-c",
+    "import sys; from visualwords.apps.classify_images.main import main; sys.exit(main())",
+]
+
+
+def run(*arguments, cwd=None, environment=None):
+    return subprocess.run(
+        [*COMMAND, *map(os.fsencode, arguments)],
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def model(photos, tmp_path):
+    """Give a trained model file."""
+    ImageClassifier("color").fit(photos).save(tmp_path / "photos.vw")
+    return tmp_path / "photos.vw"
+
+
+def test_help_names_every_verb_and_exit_code():
+    done = run("--help")
+    assert done.returncode == 0
+    for word in (b"demo", b"train", b"evaluate", b"predict", b"info", b"130 interrupted"):
+        assert word in done.stdout
+
+
+def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_path):
+    target, report = tmp_path / "m.vw", tmp_path / "r.html"
+    done = run(
+        "train", photos, "-o", target, "--test-size", "0.25", "--report", report, "--json",
+        "--cache", tmp_path / "cache", "--jobs", "2", "--seed", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["test"]["images"] == 6
+    assert summary["test"]["mean_per_class_accuracy"] == 1.0
+    assert summary["skipped"] == []
+    assert target.exists()
+    assert report.read_text().startswith("<!doctype html>")
+
+
+def test_any_jobs_give_the_same_model_bytes(photos, tmp_path):
+    for jobs in ("1", "4"):
+        done = run("train", photos, "-o", tmp_path / f"{jobs}.vw", "--jobs", jobs, "--no-cache")
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "1.vw").read_bytes() == (tmp_path / "4.vw").read_bytes()
+
+
+def test_predict_prints_a_table_csv_and_json(model, photos):
+    image = photos / "sea" / "0.png"
+    table = run("predict", model, image, "--no-cache")
+    assert b"sea" in table.stdout
+    rows = list(csv.DictReader(io.StringIO(run("predict", model, image, "--csv").stdout.decode())))
+    assert (rows[0]["path"], rows[0]["label"]) == (str(image), "sea")
+    answers = json.loads(run("predict", model, photos / "sea", "--json", "--top", "2").stdout)
+    assert [a["label"] for a in answers["predictions"]] == ["sea"] * 8
+    assert all(len(a["scores"]) == 2 for a in answers["predictions"])
+
+
+def test_skipped_files_are_listed_and_end_in_exit_code_3(model, photos, tmp_path):
+    (photos / "sea" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 cut off")
+    (photos / "sea" / "notes.txt").write_text("ignored without a word")
+    done = run("evaluate", model, photos, "--no-cache")
+    assert done.returncode == 3
+    assert b"1 file skipped" in done.stderr
+    assert b"broken.jpg" in done.stderr
+    strict = run("evaluate", model, photos, "--no-cache", "--strict")
+    assert strict.returncode == 1
+    assert b"--strict forbids" in strict.stderr
+
+
+def test_odd_names_are_processed(model, tmp_path, rng):
+    names = [
+        "two\nlines.png",
+        "🌊.png",
+        "-leading.png",
+        os.fsdecode(b"latin\xe9.png"),
+        "no extension",
+    ]
+    paths = [write_png(tmp_path / name, noisy(COLORS["sea"], rng)) for name in names]
+    done = run("predict", model, "--json", "--no-cache", "--", *paths)
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)["predictions"]
+    assert [a["path"] for a in answers] == [str(p) for p in paths]
+    assert {a["label"] for a in answers} == {"sea"}
+    assert run("predict", model, "--no-cache", "--", *paths).returncode == 0
+    assert run("predict", model, "--no-cache", "--csv", "--", *paths).returncode == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", b"\x80\x04N."])
+def test_a_file_that_is_no_model_ends_in_exit_code_4(content, photos, tmp_path, capsys):
+    (tmp_path / "m.vw").write_bytes(content)
+    for verb, *extra in (["info"], ["predict", str(photos)], ["evaluate", str(photos)]):
+        assert main([verb, str(tmp_path / "m.vw"), *extra]) == 4
+        assert "m.vw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["train", "nowhere", "-o", "m.vw"], 1, "nowhere: no such folder"),
+        (["train", "photos", "-o", "no/such/m.vw"], 1, "there is no folder no/such"),
+        (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from auto, color"),
+        (["train", "photos", "-o", "m.vw", "--test-size", "2"], 2, "--test-size"),
+        (["train", "photos"], 2, "--output"),
+        (["train", "photos/sea", "-o", "m.vw"], 1, "8 files but no folders"),
+        (["predict", "nowhere.vw", "photos"], 4, "nowhere.vw: no such file"),
+        (["predict", "m.vw", "photos", "--csv", "--json"], 2, "exclude each other"),
+        (["cook"], 2, "No such command"),
+    ],
+)
+def test_wrong_input_gets_one_sentence_and_the_right_code(
+    photos, arguments, code, sentence, capsys, monkeypatch
+):
+    monkeypatch.chdir(photos.parent)
+    assert main(arguments) == code
+    assert sentence in capsys.readouterr().err
+
+
+def test_info_shows_the_manifest(model):
+    done = run("info", model)
+    assert done.returncode == 0
+    for word in (b"sea (8)", b"24 images", b"color", b"numpy"):
+        assert word in done.stdout
+    manifest = json.loads(run("info", model, "--json").stdout)
+    assert manifest["classes"] == sorted(COLORS)
+
+
+def test_training_images_in_the_test_are_reported_as_leakage(model, photos):
+    done = run("evaluate", model, photos, "--no-cache")
+    assert b"24 of 24 test images were in the training set" in done.stderr
+
+
+def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
+    for name, color in COLORS.items():
+        first = write_png(tmp_path / "large" / name / "0.png", noisy(color, rng, (1500, 2000)))
+        for i in range(1, 40):
+            os.link(first, first.with_stem(str(i)))
+    target = tmp_path / "m.vw"
+    process = subprocess.Popen(
+        [*COMMAND, "train", str(tmp_path / "large"), "-o", str(target), "--no-cache"],
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert b"interrupted" in errors
+    assert b"Traceback" not in errors
+    assert list(tmp_path.glob("*.vw")) == []
+
+
+def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
+    done = run("demo", "-o", tmp_path / "demo", "--quiet")
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.decode().splitlines():
+        if line.startswith("│"):
+            recall = float(line.split("│")[5].strip().rstrip("%"))
+            assert recall > 90, line
+    assert (tmp_path / "demo" / "report.html").exists()
+    assert b"classify-images train" in done.stderr
+    example = next(Path(tmp_path, "demo", "tiles", "test", "brick").glob("*.png"))
+    answer = run("predict", tmp_path / "demo" / "tiles.vw", example, "--json", "--no-cache")
+    assert json.loads(answer.stdout)["predictions"][0]["label"] == "brick"
