@@ -48,9 +48,15 @@ class Recipe:
 
 _COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25)
 
+_TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5)
+
 RECIPES = {
     recipe.name: recipe
-    for recipe in (Recipe("color", "64-bin RGB histogram of the whole image", (_COLOR,)),)
+    for recipe in (
+        Recipe("color", "64-bin RGB histogram of the whole image", (_COLOR,)),
+        Recipe("texture", "CENTRIST of the whole image, blind to brightness", (_TEXTURE,)),
+        Recipe("color-texture", "both, their kernels added", (_COLOR, _TEXTURE)),
+    )
 }
 
 
