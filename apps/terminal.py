@@ -83,9 +83,16 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
         yield _Bars(bars)
 
 
-def results_table(evaluation: Evaluation) -> Table:
-    """Return the figures of every class, worst class first among equals by name."""
-    table = Table(caption=headline(evaluation), caption_justify="left")
+def print_results(evaluation: Evaluation) -> None:
+    """Print the figures of every class, and the main ones in a sentence."""
+    console = stdout()
+    console.print(_results_table(evaluation))
+    console.print(headline(evaluation))
+
+
+def _results_table(evaluation: Evaluation) -> Table:
+    """Return the figures of every class."""
+    table = Table()
     table.add_column("class", overflow="fold")
     for column in ("images", "right", "precision", "recall"):
         table.add_column(column, justify="right")

@@ -27,7 +27,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.demo_images import write_tiles
-    from visualwords.apps.terminal import results_table, say, stdout
+    from visualwords.apps.terminal import print_results, say
     from visualwords.folders import ImageFolder
 
     say("1/3  cutting scikit-image's pictures into tiles")
@@ -49,7 +49,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     model.save(model_path)
     run.test(model, testing, report, {})
     say("3/3  the classifier alone: handwritten digits, pixel values taken as histograms")
-    stdout().print(results_table(_digits()))
+    print_results(_digits())
     example = os.path.relpath(testing.paths[0])
     for line in (
         "",

@@ -11,7 +11,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.evaluation import compare
 from visualwords.apps.extraction import Extraction
 from visualwords.apps.image_classifier import ImageClassifier
-from visualwords.apps.terminal import progress_bars, results_table, say, say_skipped, stdout
+from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
@@ -93,7 +93,7 @@ class Run:
             write_report(report, model, evaluation, paths, truth, guesses, scores)
             say(f"{report}: report written")
         if not self.as_json:
-            stdout().print(results_table(evaluation))
+            print_results(evaluation)
         self.print_summary(summary | {"test": evaluation.to_json(), "report": report})
 
     def print_summary(self, summary: dict[str, Any]) -> None:
