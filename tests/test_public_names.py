@@ -10,7 +10,7 @@ PUBLIC = {
     "visualwords": ["ImageClassifier", "__version__", "load"],
     "visualwords.features": ["Centrist", "ColorHistogram"],
     "visualwords.codebook": [],
-    "visualwords.classifiers": ["GCWSHasher", "ICDClassifier", "Quantizer"],
+    "visualwords.classifiers": ["GCWSHasher", "ICDClassifier", "MinMaxIndex", "Quantizer"],
     "visualwords.classifiers.kernels": [
         *["intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"],
         *["gcs", "cs", "triangular", "circular", "spherical", "laplace", "polynomial"],
