@@ -2,5 +2,6 @@
 
 from visualwords.features.centrist import Centrist
 from visualwords.features.color import ColorHistogram
+from visualwords.features.sift import DenseSIFT
 
-__all__ = ["Centrist", "ColorHistogram"]
+__all__ = ["Centrist", "ColorHistogram", "DenseSIFT"]

@@ -8,7 +8,7 @@ import pytest
 
 PUBLIC = {
     "visualwords": ["ImageClassifier", "__version__", "load"],
-    "visualwords.features": ["Centrist", "ColorHistogram"],
+    "visualwords.features": ["Centrist", "ColorHistogram", "DenseSIFT"],
     "visualwords.codebook": [],
     "visualwords.classifiers": ["GCWSHasher", "ICDClassifier", "MinMaxIndex", "Quantizer"],
     "visualwords.classifiers.kernels": [

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from visualwords.errors import ImageError
-from visualwords.features import Centrist, ColorHistogram
+from visualwords.features import Centrist, ColorHistogram, DenseSIFT
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
@@ -19,7 +19,13 @@ WHOLE = [
     Centrist("pyramid", resize_levels=True),
     Centrist("pedestrian", sobel=True),
 ]
-LOCAL = [ColorHistogram(2, layout="dense"), Centrist("dense")]
+LOCAL = [
+    ColorHistogram(2, layout="dense"),
+    Centrist("dense"),
+    DenseSIFT(),
+    DenseSIFT((3, 4), 5, color="opponent", dtype="float32", root=True),
+    DenseSIFT(2, 3, sobel=True, contrast_threshold=1.0),
+]
 
 
 @pytest.mark.parametrize("extractor", WHOLE, ids=repr)

@@ -1,0 +1,228 @@
+"""DenseSIFT against its definition, OpenCV, and its promises."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests.reference.sift import descriptor
+from visualwords.features import DenseSIFT
+from visualwords.features.color_planes import color_planes
+from visualwords.features.extractor import as_grey
+from visualwords.features.sobel import sobel_image
+
+
+def first_cells(found, shape, b):
+    """Return x, y of the pixels in the middle of the patches' first cells."""
+    return np.rint(found.positions * (shape[1], shape[0]) - 1.5 * b - 0.5).astype(int)
+
+
+def turned(descriptors, quarter_turns=0, mirrored=False):
+    """Return the descriptors of the mirrored, then counter-clockwise turned patches."""
+    grid = descriptors.reshape(-1, 4, 4, 8)
+    if mirrored:
+        grid = grid[:, :, ::-1][..., (4 - np.arange(8)) % 8]
+    grid = np.rot90(grid, quarter_turns, axes=(1, 2))
+    return np.roll(grid, 2 * quarter_turns, axis=3).reshape(-1, 128)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.tuples(st.integers(8, 40), st.integers(8, 40)).flatmap(
+        lambda shape: arrays(np.uint8, shape, elements=st.integers(0, 255), fill=st.just(60))
+    ),
+    st.integers(1, 6),
+    st.integers(1, 12),
+    st.booleans(),
+    st.booleans(),
+)
+def test_descriptors_match_the_definition(grey, b, step, padded, root):
+    found = DenseSIFT(b, step, padded=padded, root=root, dtype="float32").extract(grey)
+    as_bytes = DenseSIFT(b, step, padded=padded, root=root).extract(grey)
+    corners = first_cells(found, grey.shape, b)
+    for i in {0, len(found) // 3, len(found) - 1} if len(found) else ():
+        expected, contrast = descriptor(grey, *corners[i], b, root)
+        if contrast > 0.5 or contrast == 0:
+            atol = 0.01 if root else 0.001  # a square root makes much of the smallest numbers
+            np.testing.assert_allclose(found.descriptors[i], expected, atol=atol)
+            limit = np.minimum(expected * 512, 255)
+            assert np.abs(as_bytes.descriptors[i] - limit).max() <= 0.5 + 512 * atol
+
+
+@pytest.mark.parametrize("b", [4, 6, 10, 40])
+def test_descriptors_of_a_photograph_match_the_definition(photo, b):
+    grey = as_grey(photo)
+    found = DenseSIFT(b, 37).extract(grey)
+    corners = first_cells(found, grey.shape, b)
+    for i in range(0, len(found), 1 + len(found) // 5):
+        expected, contrast = descriptor(grey, *corners[i], b)
+        assert contrast > 0.5
+        assert np.abs(found.descriptors[i] - np.minimum(expected * 512, 255)).max() <= 1
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("b", [4, 6, 8, 10])
+def test_descriptors_agree_with_opencv(photo, b, padded):
+    grey = as_grey(photo)
+    found = DenseSIFT(b, 8, padded=padded).extract(grey)
+    points = [
+        cv2.KeyPoint(float(x), float(y), 2 * b / 3, 0)
+        for x, y in found.positions * (grey.shape[1], grey.shape[0]) - 0.5
+    ]
+    _, theirs = cv2.SIFT_create(sigma=0.5).compute(grey, points)  # 0.5: without smoothing
+    ours = found.descriptors.astype(float)
+    cosine = (ours * theirs).sum(1) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    assert cosine.mean() > 0.997
+    assert cosine.min() > 0.93
+
+
+def test_scales_at_once_equal_scales_one_by_one(photo):
+    for step in (4, 6, 15):
+        together = DenseSIFT((3, 4, 10, 8), step).extract(photo)
+        alone = [DenseSIFT(b, step).extract(photo) for b in (3, 4, 10, 8)]
+        for name in ("descriptors", "positions", "sizes"):
+            expected = np.concatenate([getattr(one, name) for one in alone])
+            np.testing.assert_array_equal(getattr(together, name), expected)
+
+
+def test_a_scale_without_patches_is_left_out():
+    image = np.tile(np.arange(30, dtype=np.uint8), (30, 1))
+    found = DenseSIFT((8, 4), 4).extract(image)
+    assert set(found.sizes) == {16.0}
+    assert len(DenseSIFT((8, 9), 4).extract(image)) == 0
+
+
+def test_a_finer_grid_holds_the_coarser_one(photo):
+    grey = as_grey(photo)[:80, :104]
+    fine, coarse = DenseSIFT(4, 4).extract(grey), DenseSIFT(4, 8).extract(grey)
+    places = {tuple(p): d for p, d in zip(fine.positions.round(6).tolist(), fine.descriptors)}
+    for position, expected in zip(coarse.positions.round(6).tolist(), coarse.descriptors):
+        np.testing.assert_array_equal(places[tuple(position)], expected)
+
+
+@pytest.mark.parametrize("move", ["mirror", "quarter turn", "half turn"])
+def test_mirroring_and_turning_only_reorder(photo, move):
+    grey = as_grey(photo)[:81, :81]  # 81 = 17 + 8 × 8: the grid falls onto itself
+    grid = DenseSIFT(4, 8, dtype="float32").extract(grey).descriptors.reshape(9, 9, 128)
+    if move == "mirror":
+        moved, expected = grey[:, ::-1], turned(grid[:, ::-1].reshape(-1, 128), mirrored=True)
+    else:
+        turns = 1 if move == "quarter turn" else 2
+        moved = np.rot90(grey, turns)
+        expected = turned(np.rot90(grid, turns).reshape(-1, 128), turns)
+    found = DenseSIFT(4, 8, dtype="float32").extract(moved).descriptors
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_brightness_and_contrast_hardly_matter(photo):
+    grey = as_grey(photo) // 3
+    expected = DenseSIFT().extract(grey).descriptors.astype(int)
+    np.testing.assert_array_equal(DenseSIFT().extract(grey + 90).descriptors, expected)
+    assert np.abs(DenseSIFT().extract(grey * 3).descriptors - expected).max() <= 1
+
+
+def test_flat_patches_are_zero_even_beside_strong_edges():
+    image = np.zeros((60, 200), np.uint8)
+    image[:, 40:60:2] = 255
+    found = DenseSIFT((4, 6, 7), 4).extract(image)
+    left = (found.positions[:, 0] * 200 - 0.75 * found.sizes) > 75
+    assert left.any()
+    assert (found.descriptors[left] == 0).all()
+
+
+def test_contrast_below_the_threshold_gives_zero(photo):
+    grey = as_grey(photo)
+    everything = DenseSIFT(4, 16).extract(grey).descriptors
+    corners = first_cells(DenseSIFT(4, 16).extract(grey), grey.shape, 4)
+    some = DenseSIFT(4, 16, contrast_threshold=2.0).extract(grey).descriptors
+    zero = (some == 0).all(axis=1)
+    assert 0 < zero.sum() < len(zero)
+    np.testing.assert_array_equal(some[~zero], everything[~zero])
+    for i in (*np.flatnonzero(zero)[:3], *np.flatnonzero(~zero)[:3]):
+        assert (descriptor(grey, *corners[i], 4)[1] <= 2.0) == zero[i]
+
+
+def test_float_descriptors_have_length_one(photo):
+    for root in (False, True):
+        found = DenseSIFT(dtype="float32", root=root).extract(photo)
+        assert found.descriptors.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(found.descriptors, axis=1), 1, rtol=1e-5)
+
+
+def test_bytes_hold_512_times_the_number(photo):
+    exact = DenseSIFT(dtype="float32").extract(photo).descriptors
+    found = DenseSIFT().extract(photo).descriptors
+    assert found.dtype == np.uint8
+    assert np.abs(found - np.minimum(exact * 512, 255)).max() <= 0.501
+
+
+@pytest.mark.parametrize("color", ["rgb", "opponent", "c"])
+def test_color_variants_describe_each_plane(photo, color):
+    found = DenseSIFT(4, 16, color=color).extract(photo)
+    assert found.descriptors.shape[1] == 384 == len(DenseSIFT(color=color).get_feature_names_out())
+    for k, plane in enumerate(color_planes(photo, color)):
+        expected = DenseSIFT(4, 16).extract(plane).descriptors
+        np.testing.assert_array_equal(found.descriptors[:, 128 * k : 128 * (k + 1)], expected)
+
+
+def test_grey_images_have_no_opponent_colors(photo):
+    planes = color_planes(photo[..., 0], "opponent")
+    assert len(np.unique(planes[0])) == len(np.unique(planes[1])) == 1
+    np.testing.assert_array_equal(planes[2], photo[..., 0])
+    assert (DenseSIFT(color="c").extract(photo[..., 0]).descriptors[:, :256] == 0).all()
+
+
+def test_the_c_planes_ignore_the_intensity():
+    image = np.array([[[40, 30, 20], [80, 60, 40], [120, 90, 60]]], np.uint8)
+    first, second, _ = color_planes(image, "c")
+    assert len(np.unique(first)) == len(np.unique(second)) == 1
+
+
+def test_the_sobel_variant_describes_the_sobel_image(photo):
+    expected = DenseSIFT().extract(sobel_image(as_grey(photo)))
+    found = DenseSIFT(sobel=True).extract(photo)
+    np.testing.assert_array_equal(found.descriptors, expected.descriptors)
+
+
+def test_threads_change_nothing(photo):
+    extractor = DenseSIFT((4, 6))
+    images = [photo[i : i + 100] for i in range(0, 200, 25)]
+    expected = [extractor.extract(image).descriptors for image in images]
+    with ThreadPoolExecutor(4) as pool:
+        for one, found in zip(expected, pool.map(extractor.extract, images)):
+            np.testing.assert_array_equal(found.descriptors, one)
+
+
+def test_patches_are_where_positions_say():
+    image = np.zeros((64, 96), np.uint8)
+    image[30:34, 60:64] = 255
+    found = DenseSIFT(2, 2, dtype="float32").extract(image)
+    at = np.flatnonzero((found.descriptors > 0).any(axis=1))
+    touched = found.positions[at] * (96, 64)
+    assert np.abs(touched - (62, 32)).max() <= 8
+    middle = found.positions[found.descriptors.sum(axis=1).argmax()] * (96, 64)
+    assert np.abs(middle - (62, 32)).max() <= 1.5
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"bin_size": 0},
+        {"bin_size": ()},
+        {"bin_size": 2.5},
+        {"bin_size": (4, 101)},
+        {"step": 0},
+        {"step": 1.5},
+        {"contrast_threshold": -1},
+        {"contrast_threshold": float("nan")},
+        {"dtype": "float64"},
+        {"color": "lab"},
+    ],
+)
+def test_wrong_parameters_are_named(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        DenseSIFT(**parameters).fit()

@@ -1,0 +1,40 @@
+"""Dense SIFT by its definition, in double precision, one patch at a time."""
+
+import numpy as np
+
+
+def gradient(grey):
+    """Return central differences to the right and upwards, 0 at the border."""
+    grey = grey.astype(float)
+    dx, dy = np.zeros((2, *grey.shape))
+    if min(grey.shape) >= 3:
+        dx[1:-1, 1:-1] = (grey[1:-1, 2:] - grey[1:-1, :-2]) / 2
+        dy[1:-1, 1:-1] = (grey[:-2, 1:-1] - grey[2:, 1:-1]) / 2
+    return dx, dy
+
+
+def cell(grey, x, y, b):
+    """Mean of the gradients in 8 directions around pixel (x, y), under a triangle of width 2 b."""
+    dx, dy = gradient(grey)
+    angle = np.mod(np.arctan2(dy, dx) / (np.pi / 4), 8)
+    far_x = np.maximum(0, 1 - np.abs(np.arange(grey.shape[1]) - x) / b)
+    far_y = np.maximum(0, 1 - np.abs(np.arange(grey.shape[0]) - y) / b)
+    weight = np.outer(far_y, far_x) * np.hypot(dx, dy) / b**2
+    apart = np.abs(angle[..., None] - np.arange(8))
+    share = np.maximum(0, 1 - np.minimum(apart, 8 - apart))
+    return (weight[..., None] * share).sum(axis=(0, 1))
+
+
+def descriptor(grey, x, y, b, root=False):
+    """Descriptor of the patch whose first cell has its centre at pixel (x, y), and its contrast."""
+    line = np.exp(-((np.arange(4) - 1.5) ** 2) / 8)
+    weights = np.outer(line, line)
+    cells = np.array([[cell(grey, x + j * b, y + i * b, b) for j in range(4)] for i in range(4)])
+    raw = (cells * weights[..., None]).ravel()
+    length = np.linalg.norm(raw)
+    if length == 0:
+        return raw, 0.0
+    cut = np.minimum(raw / length, 0.2)
+    if root:
+        return np.sqrt(cut / cut.sum()), length / np.linalg.norm(weights)
+    return cut / np.linalg.norm(cut), length / np.linalg.norm(weights)
