@@ -1,3 +1,5 @@
 """Local descriptors → visual words → histograms, or feature sets."""
 
-__all__: list[str] = []
+from visualwords.codebook.spatial_pyramid import SpatialPyramid
+
+__all__ = ["SpatialPyramid"]

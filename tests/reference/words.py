@@ -1,0 +1,19 @@
+"""Slow definitions: nearest words, histograms in windows, kernel k-means, Fisher vectors, VLAD."""
+
+import numpy as np
+
+
+def nearest_words(descriptors, words):
+    """Index of the word of least Euclidean distance, the first of equals."""
+    descriptors = np.asarray(descriptors, np.float64)
+    return np.array([((x - words) ** 2).sum(axis=1).argmin() for x in descriptors], np.int64)
+
+
+def windows_of_words(words, positions, boxes, n_words):
+    """Counts of words in boxes x0, y0, x1, y1; half-open, but closed at 1."""
+    rows = []
+    for x0, y0, x1, y1 in np.asarray(boxes, np.float32):
+        x, y = np.asarray(positions, np.float32).T
+        inside = (x >= x0) & ((x < x1) | (x1 == 1)) & (y >= y0) & ((y < y1) | (y1 == 1))
+        rows.append(np.bincount(np.asarray(words)[inside], minlength=n_words))
+    return np.array(rows)
