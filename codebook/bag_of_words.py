@@ -1,0 +1,300 @@
+"""Histograms of visual words in the windows of images."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from visualwords.codebook.codebook import as_sets, has_learned
+from visualwords.codebook.spatial_pyramid import SpatialPyramid, as_pyramid
+from visualwords.codebook.weighting import NORMS, SCOPES, inverse_document_frequency, normalize
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.progress import Progress
+
+__all__ = ["BagOfWords"]
+
+_CELLS = 1 << 22  # numbers of dense histograms made at a time
+
+
+class BagOfWords(TransformerMixin, BaseEstimator):
+    """Count the visual words of images in the windows of a pyramid.
+
+    Column ``w n_words + k`` counts the patches of word k in window w.
+
+    Parameters
+    ----------
+    codebook : KMeansCodebook, HIKCodebook or similar
+        If it has learned already it is used as it is, else a copy of it learns in ``fit``.
+    pyramid : SpatialPyramid, or what its ``windows`` may be; default 31
+    assignment : {"hard", "soft"}, keyword only
+        "hard": a patch is one of its nearest word. "soft": it is shared among the
+        ``n_neighbors`` nearest, in proportion to exp(−d² / (softness d̄²)) of the squared
+        distances d², where d̄² is the mean of the least ones in training [1]_.
+    n_neighbors : int, default 5
+    softness : float, default 0.1
+    tf_idf : bool, default False
+        Multiply words by their rarity, ln((1 + n) / (1 + n_k)) + 1, learned in ``fit``.
+    norm : {None, "l1", "l2"}, default None
+        None with hard assignment and nothing else gives natural numbers, as int32.
+    scope : {"window", "level", "image"}, default "window"
+        What has norm 1. A level counts as a whole; its windows may overlap.
+    power : float, default 1
+        Power of the numbers, after "l1" and before "l2".
+    output : {"auto", "sparse", "dense"}, default "auto"
+        CSR matrix or array; "auto": what needs less memory.
+
+    Attributes
+    ----------
+    codebook_ : the codebook in use
+    idf_ : (n_words,) float32, if ``tf_idf``
+
+    References
+    ----------
+    .. [1] L. Liu, L. Wang, X. Liu: In defense of soft-assignment coding, ICCV 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visualwords.codebook import KMeansCodebook
+    >>> seeds = np.array([[0, 0], [9, 9]])
+    >>> codebook = KMeansCodebook(2, init=seeds).fit(seeds)
+    >>> descriptors = np.array([[1, 0], [8, 9], [0, 0]], np.uint8)
+    >>> positions = np.array([[0.1, 0.5], [0.4, 0.5], [0.9, 0.5]], np.float32)
+    >>> image = LocalFeatures(descriptors, positions, np.full(3, 16.0))
+    >>> words = BagOfWords(codebook, [(1, 1), (1, 2)], output="dense")
+    >>> words.transform([image])
+    array([[2, 1, 1, 1, 1, 0]], dtype=int32)
+    >>> words.get_feature_names_out()[2:4].tolist()
+    ['level1_window0_word0', 'level1_window0_word1']
+    """
+
+    def __init__(
+        self,
+        codebook: Any,
+        pyramid: Any = 31,
+        *,
+        assignment: str = "hard",
+        n_neighbors: int = 5,
+        softness: float = 0.1,
+        tf_idf: bool = False,
+        norm: str | None = None,
+        scope: str = "window",
+        power: float = 1.0,
+        output: str = "auto",
+    ):
+        self.codebook = codebook
+        self.pyramid = pyramid
+        self.assignment = assignment
+        self.n_neighbors = n_neighbors
+        self.softness = softness
+        self.tf_idf = tf_idf
+        self.norm = norm
+        self.scope = scope
+        self.power = power
+        self.output = output
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "BagOfWords":
+        """Learn the codebook, unless it has learned, and the words' rarity.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, or iterable of LocalFeatures
+        y : sequence of one label an image, optional
+            For equal shares of the classes in the codebook's training.
+        progress : Progress, optional
+        """
+        self._check_parameters()
+        sets = as_sets(X)
+        if has_learned(self.codebook):
+            self.codebook_ = self.codebook
+        else:
+            self.codebook_ = clone(self.codebook).fit(sets, y, progress=progress)
+        if self.tf_idf:
+            whole = SpatialPyramid(1)
+            counts = self._count(sets, whole, 0, len(sets))
+            self.idf_ = inverse_document_frequency(counts[:, 0])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the histograms of images.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, or iterable of LocalFeatures
+
+        Returns
+        -------
+        array or CSR matrix (n_images, n_windows × n_words), int32 or float32
+        """
+        self._check_parameters()
+        sets, pyramid = as_sets(X), self._pyramid
+        width = pyramid.n_windows * self._words_in_use.n_words
+        step = max(1, _CELLS // width)
+        parts = [
+            self._histograms(sets, pyramid, start, min(start + step, len(sets)))
+            for start in range(0, len(sets), step)
+        ]
+        if not parts:
+            parts = [np.zeros((0, width), np.int32 if self._keeps_counts else np.float32)]
+        return _join(parts, self.output)
+
+    def words_of(self, features: LocalFeatures) -> np.ndarray:
+        """Return the word of each patch of an image, (n,) int32."""
+        return self._words_in_use.predict(features.descriptors)
+
+    def share(self, features: LocalFeatures, values: np.ndarray) -> np.ndarray:
+        """Share values of an image's columns among the patches that were counted there.
+
+        Each column's value is divided equally among its patches, so the shares add up to the
+        values of all columns that count any patch.
+
+        Parameters
+        ----------
+        features : LocalFeatures
+        values : (n_columns, ...) array
+
+        Returns
+        -------
+        (n_patches, ...) float64
+        """
+        if self.assignment != "hard":
+            raise ValueError("evidence can be shared among patches with assignment='hard' only")
+        words, pyramid = self.words_of(features), self._pyramid
+        n_words = self._words_in_use.n_words
+        values = np.asarray(values, np.float64)
+        counts = pyramid.count(words, features.positions, n_words)[0].reshape(-1)
+        each = values / np.maximum(counts, 1).reshape(-1, *[1] * (values.ndim - 1))
+        each = each.reshape(pyramid.n_windows, n_words, *values.shape[1:])
+        in_window = pyramid.membership[:, pyramid.cells(features.positions)]
+        shares = np.zeros((len(words), *values.shape[1:]))
+        for window, inside in zip(each, in_window > 0):
+            shares[inside] += window[words[inside]]
+        return shares
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns like ``level2_window7_word13``."""
+        words = [f"word{k}" for k in range(self._words_in_use.n_words)]
+        return np.array(
+            [f"{window}_{word}" for window in self._pyramid.window_names() for word in words],
+            dtype=object,
+        )
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        state = {f"codebook_{k}": v for k, v in self._words_in_use.get_state().items()}
+        if self.tf_idf:
+            check_is_fitted(self, "idf_")
+            state["idf"] = self.idf_
+        return state
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":
+        """Become the encoder, of the same parameters, whose :meth:`get_state` this is."""
+        prefix = "codebook_"
+        self.codebook_ = clone(self.codebook).set_state(
+            {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+        )
+        if self.tf_idf:
+            self.idf_ = np.asarray(state["idf"], np.float32)
+        return self
+
+    @property
+    def _pyramid(self) -> SpatialPyramid:
+        return as_pyramid(self.pyramid)
+
+    @property
+    def _words_in_use(self) -> Any:
+        if hasattr(self, "codebook_"):
+            return self.codebook_
+        if not has_learned(self.codebook):
+            raise NotFittedError("the codebook has not learned; call fit of the BagOfWords first")
+        return self.codebook
+
+    @property
+    def _keeps_counts(self) -> bool:
+        plain = self.norm is None and self.power == 1 and not self.tf_idf
+        return plain and self.assignment == "hard" and self._pyramid.weights is None
+
+    def _histograms(self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int):
+        """Rows of some images, dense or CSR as is smaller."""
+        counts = self._count(sets, pyramid, start, stop)
+        if not self._keeps_counts:
+            counts = counts.astype(np.float32, copy=False)
+            if self.tf_idf:
+                check_is_fitted(self, "idf_")
+                counts *= self.idf_
+            normalize(counts, pyramid, self.norm, self.scope, self.power)
+        rows = counts.reshape(stop - start, -1)
+        wanted = self.output == "sparse" or (
+            self.output == "auto" and 2 * np.count_nonzero(rows) < rows.size
+        )
+        return sparse.csr_matrix(rows) if wanted else rows
+
+    def _count(
+        self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int
+    ) -> np.ndarray:
+        """Counts or sums of weights of some images, (n, n_windows, n_words)."""
+        offsets = sets.offsets[start : stop + 1]
+        rows = slice(offsets[0], offsets[-1])
+        descriptors, positions = sets.descriptors[rows], sets.positions[rows]
+        codebook, offsets = self._words_in_use, offsets - offsets[0]
+        if not len(descriptors):
+            dtype = np.int32 if self.assignment == "hard" else np.float32
+            return np.zeros((stop - start, pyramid.n_windows, codebook.n_words), dtype)
+        if self.assignment == "hard":
+            words = codebook.predict(descriptors)
+            return pyramid.count(words, positions, codebook.n_words, offsets=offsets)
+        words, weights = self._soft_words(descriptors)
+        return pyramid.count(words, positions, codebook.n_words, offsets=offsets, weights=weights)
+
+    def _soft_words(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest words of each descriptor, and how much it belongs to each; sums are 1."""
+        codebook = self._words_in_use
+        near = min(self.n_neighbors, codebook.n_words)
+        scale = self.softness * codebook.mean_distance_
+        words, weights = [], []
+        for part in np.array_split(descriptors, -(-len(descriptors) * codebook.n_words // _CELLS)):
+            similar = codebook.transform(part)
+            nearest = np.argpartition(similar, -near, axis=1)[:, -near:]
+            closeness = np.take_along_axis(similar, nearest, axis=1)
+            closeness -= closeness.max(axis=1, keepdims=True)
+            share = np.exp(closeness / max(scale, 1e-30))
+            words.append(nearest.astype(np.int32))
+            weights.append((share / share.sum(axis=1, keepdims=True)).astype(np.float32))
+        return np.concatenate(words), np.concatenate(weights)
+
+    def _check_parameters(self) -> None:
+        choices = {
+            "assignment": ("hard", "soft"),
+            "norm": NORMS,
+            "scope": SCOPES,
+            "output": ("auto", "sparse", "dense"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                names = ", ".join(map(str, allowed))
+                raise ValueError(f"{name}={getattr(self, name)!r}; there are {names}")
+        if not (self.power > 0 and self.softness > 0 and self.n_neighbors >= 1):
+            raise ValueError(
+                f"power={self.power}, softness={self.softness}, n_neighbors={self.n_neighbors}; "
+                "all must be positive"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+def _join(parts: list[Any], output: str) -> Any:
+    """Stack dense and sparse parts to what is smaller altogether."""
+    if output == "auto":
+        stored = sum(p.nnz if sparse.issparse(p) else np.count_nonzero(p) for p in parts)
+        cells = sum(p.shape[0] * p.shape[1] for p in parts)
+        output = "sparse" if 2 * stored < cells else "dense"
+    if output == "sparse":
+        return sparse.vstack([sparse.csr_matrix(p) for p in parts], format="csr")
+    return np.concatenate([p.toarray() if sparse.issparse(p) else p for p in parts])

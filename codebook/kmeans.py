@@ -1,0 +1,303 @@
+"""Words as means of descriptors."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from visualwords.codebook._nearest import add_to_words, squared_distances
+from visualwords.codebook.codebook import Codebook
+from visualwords.codebook.nearest import NearestWords
+from visualwords.codebook.seeding import Distances, choose_seeds
+from visualwords.progress import Progress, Silent
+
+__all__ = ["KMeansCodebook"]
+
+
+class KMeansCodebook(Codebook):
+    """Visual words by k-means: every word is the mean of the descriptors nearest to it.
+
+    Minimises Σ_i min_k ‖x_i − w_k‖² by Lloyd's iterations. Labels are exact (those of float64).
+
+    Parameters
+    ----------
+    n_words : int, default 200
+    random_state : int, RandomState or None
+    init : {"k-means++", "random"}, or (n_words, d) array, keyword only
+        First words; see `visualwords.codebook.seeding.choose_seeds`.
+    max_iter : int, default 50
+        Iterations, or batches with ``batch_size``.
+    tol : float, default 1e-4
+        Iterations end once the words' squared movements add up to at most this times the mean
+        variance of a column.
+    batch_size : int, optional
+        Learn from batches of so many descriptors, one an iteration, as ``partial_fit`` does.
+    max_descriptors : int or None, default 500,000
+        Learn from no more than these. Of local features of images, classes (``y``) and the images
+        of a class have equal shares.
+
+    Attributes
+    ----------
+    words_ : (n_words, d) float32
+    counts_ : (n_words,) int64
+        Descriptors each word was learned from.
+    inertia_ : float
+        Σ of squared distances of the training descriptors to their words; in ``partial_fit`` of
+        the last batch, before it moved the words.
+    mean_distance_ : float
+        The mean of these squared distances.
+    n_iter_ : int
+
+    Notes
+    -----
+    A word without descriptors begins anew at a descriptor far from its word.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0, 1], [1, 0], [9, 8], [8, 9]], np.uint8)
+    >>> codebook = KMeansCodebook(n_words=2, random_state=0).fit(x)
+    >>> sorted(codebook.words_.tolist()), codebook.inertia_
+    ([[0.5, 0.5], [8.5, 8.5]], 2.0)
+    >>> a, b = codebook.predict(np.array([[0, 0], [9, 9]], np.uint8))
+    >>> a != b
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_words: int = 200,
+        random_state: Any = None,
+        *,
+        init: Any = "k-means++",
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        batch_size: int | None = None,
+        max_descriptors: int | None = 500_000,
+    ):
+        self.n_words = n_words
+        self.random_state = random_state
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.max_descriptors = max_descriptors
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "KMeansCodebook":
+        """Learn the words.
+
+        Parameters
+        ----------
+        X : (n, d) array, or LocalFeatureSets
+        y : sequence of one label an image, optional
+            For LocalFeatureSets: equal shares for classes.
+        progress : Progress, optional
+        """
+        X, random = self._training_descriptors(X, y)
+        progress = progress or Silent()
+        progress.start("learning words", self.max_iter)
+        self._begin(X, random)
+        if self.batch_size is not None:
+            self._learn_from_batches(X, random, progress)
+        else:
+            self._iterate(X, progress)
+        labels = self._nearest.find(X)
+        self._measure(X, labels)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> "KMeansCodebook":
+        """Learn from one batch of a stream: each word becomes the mean of all it was given.
+
+        Parameters
+        ----------
+        X : (n, d) array, LocalFeatures or LocalFeatureSets
+            The first batch needs at least ``n_words`` descriptors.
+        y : ignored
+        """
+        first = not hasattr(self, "words_")
+        X = self._check(X, reset=first)
+        if first:
+            self._check_number(len(X))
+            self._begin(X, check_random_state(self.random_state))
+        self._absorb(X)
+        return self
+
+    def accumulate(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a part of the data adds to one exact iteration.
+
+        Parameters
+        ----------
+        X : (n, d) array, LocalFeatures or LocalFeatureSets
+
+        Returns
+        -------
+        sums : (n_words, d) float64
+            Of the descriptors nearest to each word.
+        counts : (n_words,) int64
+        """
+        check_is_fitted(self)
+        X = self._check(X)
+        return self._sums(X, self._nearest.find(X))
+
+    def improve(self, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> "KMeansCodebook":
+        """Make one exact iteration from the parts of all data, added up in the given order.
+
+        Words without descriptors stay where they are.
+        """
+        check_is_fitted(self)
+        sums, counts = np.zeros(self.words_.shape), np.zeros(self.n_words, np.int64)
+        for more_sums, more_counts in parts:
+            sums += more_sums
+            counts += more_counts
+        used = counts > 0
+        words = self.words_.astype(np.float64)
+        words[used] = sums[used] / counts[used, None]
+        self.counts_ = counts
+        self._set_words(words)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the number of the nearest word of each descriptor, int32."""
+        check_is_fitted(self)
+        return self._nearest.find(self._check(X))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return similarities (n, n_words), float64: minus the squared distances to the words."""
+        check_is_fitted(self)
+        X = self._check(X).astype(np.float64)
+        words = self.words_.astype(np.float64)
+        similar = 2 * X @ words.T
+        similar -= np.einsum("kd,kd->k", words, words)
+        similar -= np.einsum("nd,nd->n", X, X)[:, None]
+        return np.minimum(similar, 0, out=similar)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        check_is_fitted(self)
+        return {
+            "words": self.words_,
+            "counts": self.counts_,
+            "inertia": np.array(self.inertia_),
+            "mean_distance": np.array(self.mean_distance_),
+            "n_iter": np.array(self.n_iter_),
+        }
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "KMeansCodebook":
+        """Become the codebook, of the same parameters, whose :meth:`get_state` this is."""
+        self._set_words(np.asarray(state["words"], np.float32))
+        self.counts_ = np.asarray(state["counts"], np.int64)
+        self.inertia_ = float(state["inertia"])
+        self.mean_distance_ = float(state["mean_distance"])
+        self.n_iter_ = int(state["n_iter"])
+        self.n_features_in_ = self.words_.shape[1]
+        return self
+
+    def _begin(self, X: np.ndarray, random: np.random.RandomState) -> None:
+        """Choose the first words."""
+        if isinstance(self.init, str):
+            words = X[choose_seeds(len(X), self.n_words, self.init, random, _distances_among(X))]
+        else:
+            words = np.asarray(self.init)
+            if words.shape != (self.n_words, X.shape[1]):
+                raise ValueError(
+                    f"init has shape {words.shape}; needed is {(self.n_words, X.shape[1])}"
+                )
+        self.counts_ = np.zeros(self.n_words, np.int64)
+        self.inertia_, self.n_iter_ = float("inf"), 0
+        self._set_words(words)
+
+    def _iterate(self, X: np.ndarray, progress: Progress) -> None:
+        """Lloyd's iterations."""
+        still = self.tol * float(np.var(X, axis=0, dtype=np.float64).mean())
+        before = np.full(len(X), -1, np.int32)
+        while self.n_iter_ < self.max_iter:
+            self.n_iter_ += 1
+            labels = self._nearest.find(X)
+            if np.array_equal(labels, before):
+                break
+            before = labels
+            sums, self.counts_ = self._sums(X, labels)
+            empty = np.flatnonzero(self.counts_ == 0)
+            if empty.size:
+                self._reseed(X, labels, empty, sums)
+            words = sums / np.maximum(self.counts_, 1)[:, None]
+            moved = float(((words - self.words_) ** 2).sum())
+            self._set_words(words)
+            progress.advance()
+            if moved <= still:
+                break
+
+    def _learn_from_batches(
+        self, X: np.ndarray, random: np.random.RandomState, progress: Progress
+    ) -> None:
+        size = min(int(self.batch_size or 0), len(X))
+        if size < 1:
+            raise ValueError(f"batch_size={self.batch_size!r}; needed is at least 1")
+        order, used = random.permutation(len(X)), 0
+        for _ in range(self.max_iter):
+            if used + size > len(order):
+                order, used = random.permutation(len(X)), 0
+            self._absorb(X[np.sort(order[used : used + size])])
+            used += size
+            progress.advance()
+
+    def _absorb(self, X: np.ndarray) -> None:
+        """Move the words to the means of all their descriptors so far."""
+        labels = self._nearest.find(X)
+        self._measure(X, labels)
+        sums, counts = self._sums(X, labels)
+        sums += self.words_ * self.counts_[:, None].astype(np.float64)
+        self.counts_ = self.counts_ + counts
+        empty = np.flatnonzero(self.counts_ == 0)
+        if empty.size:
+            self._reseed(X, labels, empty, sums)
+        self._set_words(sums / np.maximum(self.counts_, 1)[:, None])
+        self.n_iter_ += 1
+
+    def _reseed(
+        self, X: np.ndarray, labels: np.ndarray, empty: np.ndarray, sums: np.ndarray
+    ) -> None:
+        """Give empty words the descriptors farthest from their own words, which lose them."""
+        distance = squared_distances(X, self.words_, labels)
+        far = np.argsort(-distance, kind="stable")[: empty.size]
+        for word, row in zip(empty, far):
+            old = labels[row]
+            if self.counts_[old] > 1:
+                sums[old] -= X[row]
+                self.counts_[old] -= 1
+            sums[word] = X[row]
+            self.counts_[word] = 1
+
+    def _sums(self, X: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, counts = np.zeros((self.n_words, X.shape[1])), np.zeros(self.n_words, np.int64)
+        add_to_words(X, labels, sums, counts)
+        return sums, counts
+
+    def _measure(self, X: np.ndarray, labels: np.ndarray) -> None:
+        self.inertia_ = float(squared_distances(X, self.words_, labels).sum(dtype=np.float64))
+        self.mean_distance_ = self.inertia_ / max(len(X), 1)
+
+    def _set_words(self, words: np.ndarray) -> None:
+        self.words_ = np.ascontiguousarray(words, np.float32)
+        self._nearest = NearestWords(self.words_)
+
+
+def _distances_among(X: np.ndarray):
+    """Squared Euclidean distances among a sample of rows, for seeding."""
+
+    def prepare(sample: np.ndarray) -> Distances:
+        x = np.ascontiguousarray(X[sample], np.float32)
+        squares = np.einsum("nd,nd->n", x, x)
+
+        def distances(rows: np.ndarray) -> np.ndarray:
+            result = x[rows] @ x.T
+            result *= -2
+            result += squares
+            result += squares[rows, None]
+            return np.maximum(result, 0, out=result)
+
+        return distances
+
+    return prepare

@@ -1,0 +1,182 @@
+"""BagOfWords against its definition, and its promises."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from tests.reference.words import nearest_words, windows_of_words
+from visualwords.classifiers import ICDClassifier
+from visualwords.codebook import BagOfWords, KMeansCodebook, SpatialPyramid
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+
+N_WORDS = 9
+
+
+@pytest.fixture
+def codebook(sets):
+    return KMeansCodebook(N_WORDS, random_state=0).fit(sets)
+
+
+def counts_of(sets, codebook, pyramid):
+    return np.stack(
+        [
+            windows_of_words(
+                nearest_words(one.descriptors, codebook.words_), one.positions, pyramid.boxes, 9
+            )
+            if len(one)
+            else np.zeros((pyramid.n_windows, N_WORDS))
+            for one in sets
+        ]
+    )
+
+
+@pytest.mark.parametrize("pyramid", [31, 21, 1, SpatialPyramid([(1, 1), (3, 1)])], ids=str)
+@pytest.mark.parametrize("output", ["dense", "sparse", "auto"])
+def test_counts_match_the_definition(sets, codebook, pyramid, output):
+    encoder = BagOfWords(codebook, pyramid, output=output)
+    result = encoder.transform(sets)
+    expected = counts_of(sets, codebook, encoder._pyramid).reshape(len(sets), -1)
+    assert result.dtype == np.int32
+    assert output == "auto" or sparse.issparse(result) == (output == "sparse")
+    dense = result.toarray() if sparse.issparse(result) else result
+    np.testing.assert_array_equal(dense, expected)
+
+
+def test_the_smaller_form_is_chosen(sets, codebook):
+    assert sparse.issparse(BagOfWords(codebook, 31).transform(sets))
+    assert not sparse.issparse(BagOfWords(codebook, 1).transform(sets))
+
+
+def test_parts_of_the_images_are_joined(sets, codebook, monkeypatch):
+    whole = BagOfWords(codebook, 21, output="dense").transform(sets)
+    monkeypatch.setattr("visualwords.codebook.bag_of_words._CELLS", 500)
+    np.testing.assert_array_equal(BagOfWords(codebook, 21, output="dense").transform(sets), whole)
+    soft = BagOfWords(codebook, 21, output="dense", assignment="soft", n_neighbors=1)
+    np.testing.assert_allclose(soft.transform(sets), whole)
+
+
+def test_a_list_of_images_is_taken_as_well(sets, codebook):
+    encoder = BagOfWords(codebook, 8, output="dense")
+    np.testing.assert_array_equal(encoder.transform(list(sets)), encoder.transform(sets))
+    assert encoder.transform([]).shape == (0, 8 * N_WORDS)
+    with pytest.raises(TypeError, match="list of images"):
+        encoder.transform(sets[0])
+    with pytest.raises(TypeError, match="not ndarray"):
+        encoder.transform(np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("scope", ["window", "level", "image"])
+@pytest.mark.parametrize("power", [1.0, 0.5, 0.3])
+def test_norms_are_one_in_their_scope(sets, codebook, norm, scope, power):
+    encoder = BagOfWords(codebook, 21, norm=norm, scope=scope, power=power, output="dense")
+    values = encoder.transform(sets).reshape(len(sets), 21, N_WORDS).astype(np.float64)
+    sizes = (values ** (1 / power) if norm == "l1" else values**2).sum(axis=2)
+    levels = encoder._pyramid.level_of_window
+    if scope == "level":
+        sizes = np.stack([sizes[:, levels == level].sum(axis=1) for level in range(3)], axis=1)
+    elif scope == "image":
+        sizes = sizes.sum(axis=1, keepdims=True)
+    empty = ~values.any(axis=(1, 2))
+    assert empty.tolist() == [i == 5 for i in range(12)]
+    near_one = np.isclose(sizes, 1, atol=1e-5)
+    assert (near_one | (sizes == 0)).all()
+    assert near_one[~empty].any(axis=1).all()
+
+
+def test_weights_multiply_the_levels(sets, codebook):
+    plain = BagOfWords(codebook, 21, norm="l1", output="dense").transform(sets)
+    weighted = BagOfWords(
+        codebook, SpatialPyramid(21, weights=(5, 2, 1)), norm="l1", output="dense"
+    )
+    factors = np.repeat([5] + [2] * 4 + [1] * 16, N_WORDS)
+    np.testing.assert_allclose(weighted.transform(sets), plain * factors, rtol=1e-6)
+
+
+def test_rare_words_weigh_more(sets, codebook):
+    encoder = BagOfWords(codebook, 1, tf_idf=True, output="dense")
+    with pytest.raises(NotFittedError):
+        encoder.transform(sets)
+    result = encoder.fit(sets).transform(sets)
+    counts = BagOfWords(codebook, 1, output="dense").transform(sets)
+    idf = np.log(13 / (1 + (counts > 0).sum(axis=0))) + 1
+    np.testing.assert_allclose(result, counts * idf, rtol=1e-5)
+
+
+def test_soft_assignment_shares_a_patch_among_near_words(sets, codebook):
+    soft = BagOfWords(codebook, 1, assignment="soft", n_neighbors=3, softness=0.5, output="dense")
+    result = soft.transform(sets)
+    np.testing.assert_allclose(result.sum(axis=1), np.diff(sets.offsets), rtol=1e-5)
+    one = LocalFeatureSets.concatenate([LocalFeatures(*(a[:1] for a in _arrays(sets[0])))])
+    values = soft.transform(one)[0]
+    distances = -codebook.transform(one.descriptors)[0]
+    nearest = np.sort(distances.argsort()[:3])
+    np.testing.assert_array_equal(np.flatnonzero(values), nearest)
+    expected = np.exp(-distances[nearest] / (0.5 * codebook.mean_distance_))
+    np.testing.assert_allclose(values[nearest], expected / expected.sum(), rtol=1e-4)
+
+
+def _arrays(features):
+    return features.descriptors, features.positions, features.sizes
+
+
+def test_the_codebook_learns_if_it_has_not(sets):
+    encoder = BagOfWords(KMeansCodebook(4, random_state=0), 8)
+    with pytest.raises(NotFittedError, match="call fit"):
+        encoder.transform(sets)
+    histograms = encoder.fit_transform(sets)
+    assert histograms.shape == (12, 32)
+    assert not hasattr(encoder.codebook, "words_")
+
+
+def test_columns_are_named_by_window_and_word(codebook):
+    names = BagOfWords(codebook, 31).get_feature_names_out()
+    assert len(set(names)) == 31 * N_WORDS
+    assert names[N_WORDS * 6 + 2] == "level2_window0_word2"
+
+
+def test_shares_of_the_patches_add_up_to_the_columns(sets, codebook, rng):
+    encoder = BagOfWords(codebook, 31, output="dense")
+    values = rng.normal(size=(31 * N_WORDS, 3))
+    for one, row in zip(sets, encoder.transform(sets)):
+        shares = encoder.share(one, values)
+        assert shares.shape == (len(one), 3)
+        np.testing.assert_allclose(shares.sum(axis=0), values[row > 0].sum(axis=0), atol=1e-9)
+
+
+def test_evidence_of_patches_adds_up_to_the_decision(sets, codebook):
+    encoder = BagOfWords(codebook, 31, output="dense")
+    histograms = encoder.transform(sets)
+    labels = np.arange(12) % 3
+    model = ICDClassifier(quantization="integer").fit(histograms, labels)
+    scores = model.decision_function(histograms)
+    columns = np.arange(histograms.shape[1])
+    for one, row, score in zip(sets, histograms, scores):
+        evidence = encoder.share(one, model.tables_[:, columns, row].T)
+        np.testing.assert_allclose(evidence.sum(axis=0), score, atol=1e-5)
+
+
+def test_state_restores_the_encoder(sets):
+    encoder = BagOfWords(KMeansCodebook(4, random_state=0), 21, tf_idf=True, output="dense")
+    encoder.fit(sets)
+    other = clone(encoder).set_state(encoder.get_state())
+    np.testing.assert_array_equal(other.transform(sets), encoder.transform(sets))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"assignment": "fuzzy"},
+        {"norm": "l3"},
+        {"scope": "row"},
+        {"output": "csc"},
+        {"power": 0},
+        {"n_neighbors": 0},
+        {"softness": -1},
+    ],
+)
+def test_wrong_parameters_are_named(parameters, sets, codebook):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        BagOfWords(codebook, **parameters).transform(sets)

@@ -1,0 +1,173 @@
+"""KMeansCodebook against scikit-learn, and its promises."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.reference.words import nearest_words
+from visualwords.codebook import KMeansCodebook
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+
+
+@parametrize_with_checks([KMeansCodebook(n_words=3, random_state=0)])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def bytes_and_seeds(rng):
+    x = (rng.gamma(0.6, 30, (3000, 24))).clip(0, 255).astype(np.uint8)
+    return x, x[:40].astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("max_iter", [1, 7])
+def test_iterations_equal_those_of_scikit_learn(bytes_and_seeds, dtype, max_iter):
+    x, seeds = bytes_and_seeds
+    ours = KMeansCodebook(40, init=seeds, max_iter=max_iter, tol=0).fit(x.astype(dtype))
+    peer = KMeans(40, init=seeds, n_init=1, max_iter=max_iter, tol=0, algorithm="lloyd")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it did not converge, as asked
+        peer.fit(x.astype(np.float64))
+    np.testing.assert_allclose(ours.words_, peer.cluster_centers_, atol=1e-3)
+    np.testing.assert_allclose(ours.inertia_, peer.inertia_, rtol=1e-6)
+    assert ours.n_iter_ == max_iter
+    np.testing.assert_array_equal(ours.predict(x), peer.predict(x.astype(np.float64)))
+
+
+def test_seeding_is_as_good_as_that_of_scikit_learn(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    ours = [KMeansCodebook(40, random_state=s).fit(x).inertia_ for s in range(3)]
+    peer = [KMeans(40, n_init=1, random_state=s).fit(x).inertia_ for s in range(3)]
+    assert np.mean(ours) <= 1.01 * np.mean(peer)
+
+
+def test_labels_are_the_nearest_words(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    codebook = KMeansCodebook(30, random_state=0, init="random").fit(x)
+    labels = codebook.predict(x)
+    np.testing.assert_array_equal(labels, nearest_words(x, codebook.words_))
+    np.testing.assert_array_equal(labels, codebook.transform(x).argmax(axis=1))
+    assert codebook.counts_.sum() == len(x)
+
+
+def test_similarities_are_negative_squared_distances(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    codebook = KMeansCodebook(5, random_state=0).fit(x)
+    expected = -((x[:9, None].astype(float) - codebook.words_) ** 2).sum(axis=2)
+    np.testing.assert_allclose(codebook.transform(x[:9]), expected, rtol=1e-6)
+    assert codebook.get_feature_names_out().tolist() == [f"word{k}" for k in range(5)]
+
+
+def test_no_word_stays_empty_while_descriptors_differ():
+    x = np.repeat(np.eye(6, dtype=np.float32) * 10, 5, axis=0)
+    words = np.zeros((6, 6), np.float32)
+    words[0] = 1
+    codebook = KMeansCodebook(6, init=words).fit(x)
+    assert codebook.counts_.tolist() == [5] * 6
+    assert codebook.inertia_ == 0
+
+
+def test_equal_descriptors_do_no_harm():
+    codebook = KMeansCodebook(3, random_state=0).fit(np.full((9, 4), 7, np.uint8))
+    assert np.isfinite(codebook.words_).all()
+    assert codebook.inertia_ == 0
+
+
+def test_the_same_seed_gives_the_same_words(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    a, b = (KMeansCodebook(20, random_state=5).fit(x).words_ for _ in range(2))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_batches_come_near_to_all_at_once(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    whole = KMeansCodebook(20, random_state=0).fit(x)
+    batches = KMeansCodebook(20, random_state=0, batch_size=500, max_iter=40).fit(x)
+    assert batches.n_iter_ == 40
+    assert batches.inertia_ < 1.1 * whole.inertia_
+
+
+def test_a_stream_gives_running_means(bytes_and_seeds):
+    x, seeds = bytes_and_seeds
+    codebook = KMeansCodebook(40, init=seeds)
+    for start in range(0, 3000, 500):
+        codebook.partial_fit(x[start : start + 500])
+    assert codebook.counts_.sum() == 3000
+    assert codebook.n_iter_ == 6
+    total = (codebook.words_ * codebook.counts_[:, None].astype(float)).sum(axis=0)
+    np.testing.assert_allclose(total, x.sum(axis=0), rtol=1e-4)
+
+
+def test_parts_add_up_to_one_exact_iteration(bytes_and_seeds):
+    x, seeds = bytes_and_seeds
+    once = KMeansCodebook(40, init=seeds, max_iter=1, tol=0).fit(x)
+    codebook = KMeansCodebook(40, init=seeds, max_iter=0).fit(x)
+    np.testing.assert_array_equal(codebook.words_, seeds)
+    codebook.improve([codebook.accumulate(part) for part in np.array_split(x, 7)])
+    np.testing.assert_array_equal(codebook.words_, once.words_)
+
+
+def test_classes_and_images_have_equal_shares(rng):
+    def image(n, value):
+        return LocalFeatures(
+            np.full((n, 2), value, np.uint8), np.full((n, 2), 0.5), np.full(n, 16.0)
+        )
+
+    sets = LocalFeatureSets.concatenate([image(500, 0), image(500, 50), image(10, 200)])
+    codebook = KMeansCodebook(3, random_state=0, max_descriptors=40).fit(sets, ["a", "a", "b"])
+    order = codebook.words_[:, 0].argsort()
+    assert codebook.words_[order, 0].tolist() == [0, 50, 200]
+    assert codebook.counts_[order].tolist() == [15, 15, 10]
+    assert codebook.predict(sets[2]).tolist() == [order[2]] * 10
+
+
+def test_state_restores_the_codebook(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    codebook = KMeansCodebook(20, random_state=0).fit(x)
+    state = codebook.get_state()
+    assert all(a.dtype != object for a in state.values())
+    other = clone(codebook).set_state(state)
+    np.testing.assert_array_equal(other.predict(x), codebook.predict(x))
+    assert other.inertia_ == codebook.inertia_
+
+
+def test_progress_is_told(bytes_and_seeds):
+    told = []
+
+    class Listener:
+        def start(self, stage, total):
+            told.append((stage, total))
+
+        def advance(self, steps=1):
+            told.append(steps)
+
+    KMeansCodebook(5, random_state=0, max_iter=3, tol=0).fit(
+        bytes_and_seeds[0], progress=Listener()
+    )
+    assert told == [("learning words", 3), 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_words": 0}, "n_words=0"),
+        ({"n_words": 31}, "n_samples=30 .* n_words=31"),
+        ({"init": "best"}, "init='best'"),
+        ({"init": np.zeros((2, 2))}, "init has shape"),
+        ({"batch_size": 0}, "batch_size=0"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    x = np.arange(90, dtype=np.uint8).reshape(30, 3)
+    with pytest.raises(ValueError, match=message):
+        KMeansCodebook(**{"n_words": 4, **parameters}).fit(x)
+
+
+def test_no_descriptors_have_no_words(bytes_and_seeds):
+    codebook = KMeansCodebook(4, random_state=0).fit(bytes_and_seeds[0])
+    assert codebook.predict(np.zeros((0, 24), np.uint8)).shape == (0,)
