@@ -26,13 +26,16 @@ ROWS_PER_STRIP, STRIP_OFFSETS = 278, 273  # TIFF tags
 PIECE = 1 << 20
 
 
-def jpeg_lacks_data(data: bytes, pixels: np.ndarray, decode: Callable[[bytes], np.ndarray]) -> bool:
+def jpeg_lacks_data(
+    data: bytes, pixels: np.ndarray, progressive: bool, decode: Callable[[bytes], np.ndarray]
+) -> bool:
     """Say if a JPEG's pixels change when junk is put before its end: then they needed more.
 
-    libjpeg takes data that end early for a grey rest of the image. Complete data are not read
-    beyond the last block, so that junk there changes nothing.
+    libjpeg takes data that end early for a grey rest of the image, and for a blurred one in a
+    progressive file. Complete data are not read beyond the last block: junk changes nothing.
     """
-    if (np.abs(pixels[-1, -1].astype(int) - 128) > 1).any():  # not the grey that libjpeg leaves
+    last = pixels[-1, -1].astype(int)
+    if not progressive and (np.abs(last - 128) > 1).any():  # not the grey that libjpeg leaves
         return False
     end = _end_of_jpeg(data)
     return not np.array_equal(pixels, decode(data[:end] + b"\x5a" * 512 + data[end:]))
@@ -43,7 +46,7 @@ def _end_of_jpeg(data: bytes) -> int:
     place = 2
     while found := JPEG_MARKER.search(data, place):
         if found[1] == b"\xd9":
-            return found.end() - 2
+            return found.start()
         place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
     return len(data)
 

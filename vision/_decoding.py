@@ -150,7 +150,8 @@ def _decode_jpeg(data: bytes, header: Image.Image, mode: str, max_side: int | No
         except ValueError:  # it refuses even stray bytes that harm nothing: ask Pillow
             pass
     pixels = _draft(data, wanted, factor)
-    if jpeg_lacks_data(data, pixels, partial(_draft, mode=wanted, factor=factor)):
+    progressive = "progressive" in header.info
+    if jpeg_lacks_data(data, pixels, progressive, partial(_draft, mode=wanted, factor=factor)):
         raise DamagedImageError("damaged JPEG file (it ends before its last pixels)")
     if wanted != "CMYK":
         return pixels

@@ -73,6 +73,7 @@ class Listing(NamedTuple):
 def list_folder(root: str) -> Listing:
     """List ``root/class/…`` or ``root/{train,val,test}/class/…``."""
     skipped: list[tuple[str, str]] = []
+    classes: list[tuple[str, str, str | None]]
     top = _folders_in(root)
     if top and set(top) <= set(SPLITS) and any(_folders_in(path) for path in top.values()):
         classes = [

@@ -78,7 +78,7 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 
     def compile_lazily(function: Function) -> Function:
         dispatcher = numba.njit(nogil=True, **options)(function)
-        if not numba.config.DISABLE_JIT:
+        if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             try:
                 dispatcher._cache = _ForgivingCache(function)
             except (RuntimeError, OSError) as problem:  # "no locator available": nowhere to write

@@ -129,6 +129,22 @@ def test_a_jpeg_that_promises_more_rows_than_it_has_is_refused(name, max_side, s
 
 
 @pytest.mark.usefixtures("either_decoder")
+@pytest.mark.parametrize("name", ["JPEG", "progressive JPEG", "CMYK JPEG"])
+def test_a_cut_jpeg_is_refused_even_if_an_end_mark_was_put_after_the_cut(name, sample):
+    data = sample(name)
+    start = data.index(b"\xff\xda") + 30
+    n_read = 0
+    for cut in range(start, len(data) - 100, 7):
+        try:
+            read_image(data[:cut] + b"\xff\xd9")
+        except DamagedImageError:
+            continue
+        n_read += 1
+    # A progressive file that is cut between two scans is a whole picture of lower quality.
+    assert n_read <= (10 if name == "progressive JPEG" else 0)
+
+
+@pytest.mark.usefixtures("either_decoder")
 def test_a_jpeg_with_a_thumbnail_after_it_that_promises_more_rows_is_refused(photo, encode):
     stereo = encode(photo, "MPO", save_all=True, append_images=[Image.fromarray(255 - photo)])
     refuse(raise_jpeg_height(stereo), DamagedImageError)
