@@ -73,17 +73,7 @@ class Listing(NamedTuple):
 def list_folder(root: str) -> Listing:
     """List ``root/class/…`` or ``root/{train,val,test}/class/…``."""
     skipped: list[tuple[str, str]] = []
-    classes: list[tuple[str, str, str | None]]
-    top = _folders_in(root)
-    if top and set(top) <= set(SPLITS) and any(_folders_in(path) for path in top.values()):
-        classes = [
-            (name, path, split)
-            for split in SPLITS
-            if split in top
-            for name, path in _folders_in(top[split]).items()
-        ]
-    else:
-        classes = [(name, path, None) for name, path in top.items()]
+    classes, warnings = _class_folders(root)
     if not classes:
         raise FolderError(_no_classes(root))
     items = [
@@ -98,8 +88,43 @@ def list_folder(root: str) -> Listing:
     items.sort(key=lambda item: (SPLITS.index(item.split) if item.split else 0, item.label))
     labels = {unicodedata.normalize("NFC", name) for name, _, _ in classes}
     empty = sorted(labels - {item.label for item in items})
-    warnings = [f"{root}: class {name!r} is empty and was left out" for name in empty]
+    warnings += [f"{root}: class {name!r} is empty and was left out" for name in empty]
     return Listing(items, skipped, warnings + _case_twins(root, labels))
+
+
+def _class_folders(root: str) -> tuple[list[tuple[str, str, str | None]], list[str]]:
+    """Return (class, folder, split) of each class folder, and what is odd about the layout."""
+    top = _folders_in(root)
+    splits = [name for name in SPLITS if name in top]
+    warnings = _loose_files(root)
+    if splits and len(splits) == len(top) and any(_folders_in(path) for path in top.values()):
+        for split in splits:
+            warnings += _loose_files(top[split])
+        return [
+            (name, path, split)
+            for split in splits
+            for name, path in _folders_in(top[split]).items()
+        ], warnings
+    if len(splits) > 1 and len(splits) < len(top):
+        others = [name for name in top if name not in splits]
+        warnings.append(
+            f"{root}: {' and '.join(splits)} are taken for classes and not for splits, "
+            f"because {others[0]!r} is beside them"
+        )
+    return [(name, path, None) for name, path in top.items()], warnings
+
+
+def _loose_files(folder: str) -> list[str]:
+    """Return a warning if files that may be images lie beside the class folders."""
+    with os.scandir(folder) as entries:
+        loose = [e.name for e in entries if not _hidden(e.name) and _may_be_image(e)]
+    if not loose:
+        return []
+    subject = "1 file lies" if len(loose) == 1 else f"{len(loose)} files lie"
+    return [
+        f"{folder}: {subject} beside the class folders and had to be left out "
+        f"(first: {min(loose, key=os.fsencode)!r})"
+    ]
 
 
 def list_table(path: str) -> Listing:
@@ -208,11 +233,10 @@ def files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
                     skipped.append((entry.path, "a folder, not a file"))
                 else:
                     folders.append(entry.path)
+            elif _may_be_image(entry):
+                yield entry.path
             elif suffix not in NOT_IMAGES:
-                if _is_file(entry):
-                    yield entry.path
-                else:
-                    skipped.append((entry.path, "not a regular file"))
+                skipped.append((entry.path, "not a regular file"))
         # Sorted: of two links to one folder the same one is followed, whatever the order on disk.
         waiting += sorted(folders, key=os.fsencode, reverse=True)
 
@@ -224,9 +248,10 @@ def _is_dir(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
+def _may_be_image(entry: os.DirEntry[str]) -> bool:
+    """Say if it is a regular file whose name does not speak against an image."""
     try:
-        return entry.is_file()
+        return entry.is_file() and os.path.splitext(entry.name)[1].lower() not in NOT_IMAGES
     except OSError:
         return False
 

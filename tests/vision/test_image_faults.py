@@ -1,10 +1,7 @@
-"""Files that are no image, or a broken, lying or gigantic one: one typed error, little memory."""
+"""Files that are no image, or a broken, lying one: refused with one typed line."""
 
 import io
 import struct
-import subprocess
-import sys
-import zlib
 
 import numpy as np
 import pytest
@@ -15,7 +12,6 @@ from PIL import Image
 from visualwords.errors import (
     DamagedImageError,
     ImageError,
-    ImageTooLargeError,
     UnknownFormatError,
     UnreadableImageError,
 )
@@ -203,76 +199,6 @@ def test_stray_bytes_around_the_picture_do_no_harm(photo, encode):
         np.testing.assert_array_equal(read_image(spoilt), expected)
 
 
-BOMBS = {
-    "200 MP PNG of 24 KB": (
-        "import struct, zlib\n"
-        "def chunk(k, d): return struct.pack('>I', len(d)) + k + d"
-        " + struct.pack('>I', zlib.crc32(k + d))\n"
-        "squeeze = zlib.compressobj(9)\n"
-        "rows = b''.join(squeeze.compress(bytes(2501)) for _ in range(10000)) + squeeze.flush()\n"
-        "data = (b'\\x89PNG\\r\\n\\x1a\\n'"
-        " + chunk(b'IHDR', struct.pack('>IIBBBBB', 20000, 10000, 1, 0, 0, 0, 0))"
-        " + chunk(b'IDAT', rows) + chunk(b'IEND', b''))\n"
-    ),
-    "1.6 GP PNG": (
-        "import struct, zlib\n"
-        "def chunk(k, d): return struct.pack('>I', len(d)) + k + d"
-        " + struct.pack('>I', zlib.crc32(k + d))\n"
-        "data = (b'\\x89PNG\\r\\n\\x1a\\n'"
-        " + chunk(b'IHDR', struct.pack('>IIBBBBB', 40000, 40000, 8, 2, 0, 0, 0))"
-        " + chunk(b'IDAT', zlib.compress(bytes(1000))) + chunk(b'IEND', b''))\n"
-    ),
-    "4.3 GP GIF that Pillow would draw at once": (
-        "import struct\n"
-        "data = (b'GIF89a' + struct.pack('<HHBBB', 65535, 65535, 0xf0, 0, 0) + bytes(6)"
-        " + b'\\x21\\xf9\\x04\\x08' + bytes(4) + b','"
-        " + struct.pack('<HHHHB', 0, 0, 65535, 65535, 0) + b'\\x02\\x02\\x44\\x01\\x00;')\n"
-    ),
-    "1.6 GP PPM": "data = b'P6 40000 40000 255\\n' + bytes(1000)\n",
-    "4.2 GP BMP": (
-        "import struct\n"
-        "data = (b'BM' + struct.pack('<IHHI', 54, 0, 0, 54)"
-        " + struct.pack('<IiiHHIIiiII', 40, 65000, 65000, 1, 24, 0, 0, 0, 0, 0, 0) + bytes(100))\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("bomb", BOMBS)
-def test_a_gigantic_image_is_refused_from_its_header_in_little_memory(bomb):
-    code = BOMBS[bomb] + (
-        "import resource\n"
-        "from visualwords.errors import ImageTooLargeError\n"
-        "from visualwords.images import read_image\n"
-        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "before = peak()\n"
-        "try:\n"
-        "    read_image(data)\n"
-        "except ImageTooLargeError as refusal:\n"
-        "    print(len(data), peak() - before, refusal)\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    n_bytes, kilobytes, message = run.stdout.split(maxsplit=2)
-    assert int(n_bytes) < 40_000
-    assert int(kilobytes) < 20_000
-    assert "raise max_pixels" in message
-
-
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP"])
-def test_the_limit_is_on_pixels_and_can_be_set(form, photo, sample):
-    n_pixels = photo.shape[0] * photo.shape[1]
-    assert read_image(sample(form), max_pixels=n_pixels).shape == photo.shape
-    with pytest.raises(ImageTooLargeError):
-        read_image(sample(form), max_pixels=n_pixels - 1)
-
-
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP"])
-def test_pillows_own_limit_does_not_matter_and_is_left_alone(form, photo, sample, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
-    assert read_image(sample(form)).shape == photo.shape
-    refuse(sample(form)[:30])
-    assert Image.MAX_IMAGE_PIXELS == 10
-
-
 def test_a_picture_with_odd_tags_is_read_even_where_warnings_are_errors(photo, encode):
     info = {33432: "a" * 9, 305: "b" * 9}
     data = bytearray(encode(photo, "TIFF", tiffinfo=info))
@@ -282,11 +208,6 @@ def test_a_picture_with_odd_tags_is_read_even_where_warnings_are_errors(photo, e
     with pytest.warns(UserWarning, match="Truncated|larger"), Image.open(io.BytesIO(data)) as image:
         image.load()
     np.testing.assert_array_equal(read_image(bytes(data)), photo)
-
-
-def test_a_compressed_text_that_explodes_is_refused(png):
-    text = b"Comment\0\0" + zlib.compress(bytes(200_000_000), 9)
-    refuse(png(4, 4, 8, 0, bytes(20), extra=[(b"zTXt", text)]))
 
 
 @given(data=st.binary(max_size=300), name=st.sampled_from([*FORMS]), place=st.floats(0, 1))

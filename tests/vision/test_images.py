@@ -170,6 +170,35 @@ def test_both_jpeg_decoders_agree_on_unusual_files(options, photo, encode, monke
             np.testing.assert_array_equal(*pair)
 
 
+@given(
+    place=st.floats(0, 1),
+    change=st.binary(max_size=4),
+    cut=st.booleans(),
+    progressive=st.booleans(),
+)
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_both_jpeg_decoders_agree_on_damaged_files(
+    place, change, cut, progressive, photo, encode, monkeypatch
+):
+    pytest.importorskip("simplejpeg")
+    data = encode(photo, "JPEG", progressive=progressive)
+    here = int(place * len(data))
+    rest = b"\xff\xd9" if cut else data[here + len(change) :]
+    outcomes = []
+    for module in decoding.simplejpeg, None:
+        with monkeypatch.context() as patch:
+            patch.setattr(decoding, "simplejpeg", module)
+            try:
+                outcomes.append(read_image(data[:here] + change + rest, max_pixels=10**6).tolist())
+            except ImageError:
+                outcomes.append(None)
+    assert outcomes[0] == outcomes[1]
+
+
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "CMYK"])
 @pytest.mark.parametrize("max_side", [1, 7, 40, 101, 500])
 def test_the_longer_side_is_at_most_max_side(form, max_side, photo, encode):
