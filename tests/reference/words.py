@@ -17,3 +17,18 @@ def windows_of_words(words, positions, boxes, n_words):
         inside = (x >= x0) & ((x < x1) | (x1 == 1)) & (y >= y0) & ((y < y1) | (y1 == 1))
         rows.append(np.bincount(np.asarray(words)[inside], minlength=n_words))
     return np.array(rows)
+
+
+def intersection_distances(descriptors, members, label, n_words):
+    """||phi(x) - m_k||^2 of kernel k-means, from all kernel values between x and the members."""
+
+    def kernel(a, b):
+        return np.minimum(a[:, None], b[None]).sum(axis=2, dtype=np.float64)
+
+    descriptors, members = np.asarray(descriptors, float), np.asarray(members, float)
+    result = np.empty((len(descriptors), n_words))
+    for k in range(n_words):
+        mine = members[label == k]
+        square = kernel(mine, mine).mean()
+        result[:, k] = descriptors.sum(axis=1) - 2 * kernel(descriptors, mine).mean(axis=1) + square
+    return result

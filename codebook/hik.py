@@ -1,0 +1,279 @@
+"""Words by k-means in the feature space of the histogram intersection kernel."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_non_negative
+
+from visualwords.codebook._hik import city_block_distances, count_levels, mean_tables, medians
+from visualwords.codebook.codebook import Codebook
+from visualwords.codebook.look_up import WordTables
+from visualwords.codebook.seeding import Distances, choose_seeds
+from visualwords.progress import Progress, Silent
+
+__all__ = ["HIKCodebook"]
+
+_LARGEST = 65535  # a sum of look-ups
+
+
+class HIKCodebook(Codebook):
+    """Visual words by kernel k-means with histogram intersection ([Wu09]).
+
+    Descriptors are histograms h with whole levels; K(h, g) = Σ_j min(h_j, g_j) = φ(h)ᵀφ(g). A
+    word is the mean m of its members in feature space, kept as the table
+    T[j, v] = mean over members of min(h_j, v), so that ‖φ(h) − m‖² = Σ_j h_j − 2 Σ_j T[j, h_j] +
+    ‖m‖² needs one look-up a dimension ([Wu09], Algorithm 2).
+
+    Parameters
+    ----------
+    n_words : int, default 200
+    n_levels : int, default 256
+        2 to 256. Bytes are taken as they are with 256; other values are spread evenly over the
+        levels, the largest of the training data being the highest.
+    random_state : int, RandomState or None
+    center : {"mean", "median"}, keyword only
+        "median": the word is the median of its members in each dimension and the distance is
+        Σ_j |h_j − m_j|, the l₁ variant of [Wu09].
+    init : {"k-means++", "random"}
+        First words, by the same distances; see `visualwords.codebook.seeding.choose_seeds`.
+    max_iter : int, default 50
+    tol : float, default 1e-3
+        Iterations end once at most this share of the descriptors changes its word.
+    max_descriptors : int or None, default 200,000
+        Learn from no more than these; see :class:`KMeansCodebook`.
+
+    Attributes
+    ----------
+    counts_ : (n_words,) int64
+    inertia_ : float
+        Σ of ‖φ(x) − m‖² (median: of the l₁ distances) of the training descriptors, in levels.
+    mean_distance_ : float
+    n_iter_ : int
+    scale_ : float
+        Numbers in the tables for one level.
+
+    Notes
+    -----
+    Deviations from the paper: tables are rounded to 16 bits, which changes well below one percent
+    of the labels; first words are spread by k-means++; a word without members begins anew at a
+    descriptor far from its word; one-class SVM words are not provided. Memory of the tables:
+    2 bytes × d × n_levels × n_words, 13 MB for 200 words of SIFT.
+
+    References
+    ----------
+    [Wu09] J. Wu, J. M. Rehg, "Beyond the Euclidean distance: creating effective visual codebooks
+    using the histogram intersection kernel", ICCV 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0, 9], [1, 8], [9, 0], [8, 1]], np.uint8)
+    >>> a, b, c, d = HIKCodebook(n_words=2, random_state=0).fit(x).predict(x)
+    >>> a == b != c == d
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_words: int = 200,
+        n_levels: int = 256,
+        random_state: Any = None,
+        *,
+        center: str = "mean",
+        init: str = "k-means++",
+        max_iter: int = 50,
+        tol: float = 1e-3,
+        max_descriptors: int | None = 200_000,
+    ):
+        self.n_words = n_words
+        self.n_levels = n_levels
+        self.random_state = random_state
+        self.center = center
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_descriptors = max_descriptors
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "HIKCodebook":
+        """Learn the words.
+
+        Parameters
+        ----------
+        X : (n, d) array ≥ 0, or LocalFeatureSets
+        y : sequence of one label an image, optional
+            For LocalFeatureSets: equal shares for classes.
+        progress : Progress, optional
+        """
+        X, random = self._training_descriptors(X, y)
+        self._check_parameters()
+        as_they_are = X.dtype == np.uint8 and self.n_levels == 256
+        check_non_negative(X, type(self).__name__)
+        largest = float(X.max())
+        self.levels_per_unit_ = 1.0 if as_they_are else (self.n_levels - 1) / (largest or 1.0)
+        levels = self._levels(X)
+        progress = progress or Silent()
+        progress.start("learning words", self.max_iter)
+        self.n_iter_ = 0
+        labels = self._first_labels(levels, random)
+        while self.n_iter_ < self.max_iter:
+            self._learn_words(levels, labels)
+            before, labels = labels, self._words.find(levels)
+            self.n_iter_ += 1
+            progress.advance()
+            if np.count_nonzero(labels != before) <= self.tol * len(labels):
+                break
+        distances = self._distances(levels, labels)
+        self.inertia_ = float(distances.sum())
+        self.mean_distance_ = self.inertia_ / len(levels)
+        return self
+
+    def accumulate(self, X: Any) -> np.ndarray:
+        """Return what a part of the data adds to one exact iteration.
+
+        Parameters
+        ----------
+        X : (n, d) array, LocalFeatures or LocalFeatureSets
+
+        Returns
+        -------
+        (d, n_levels, n_words) int32
+            How many descriptors of each word have each level in each dimension.
+        """
+        check_is_fitted(self)
+        levels = self._levels(self._check(X))
+        counts = np.zeros((levels.shape[1], self.n_levels, self.n_words), np.int32)
+        count_levels(levels, self._words.find(levels), counts)
+        return counts
+
+    def improve(self, parts: Iterable[np.ndarray]) -> "HIKCodebook":
+        """Make one exact iteration from the parts of all data.
+
+        No word may be without descriptors.
+        """
+        counts = sum(parts, np.zeros((), np.int32))
+        if not counts.ndim or not counts[0].sum(axis=0).all():
+            raise ValueError("a word has no descriptors; give all parts, or ask for fewer words")
+        self._set_counts(counts)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the number of the nearest word of each descriptor, int32."""
+        check_is_fitted(self)
+        return self._words.find(self._levels(self._check(X)))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return similarities (n, n_words), float64: minus the (squared) distances to the words.
+
+        They are off by up to half a number of the tables in each dimension.
+        """
+        check_is_fitted(self)
+        return self._similarities(self._levels(self._check(X)))
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        check_is_fitted(self)
+        numbers = (self.levels_per_unit_, self.scale_, self.constant_, self.inertia_)
+        return {
+            "tables": np.ascontiguousarray(self._words.tables),
+            "bias": self._words.bias,
+            "counts": self.counts_,
+            "numbers": np.array([*numbers, self.mean_distance_, self.n_iter_]),
+        }
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "HIKCodebook":
+        """Become the codebook, of the same parameters, whose :meth:`get_state` this is."""
+        numbers = [float(v) for v in state["numbers"]]
+        self.levels_per_unit_, self.scale_, self.constant_, self.inertia_ = numbers[:4]
+        self.mean_distance_, self.n_iter_ = numbers[4], int(numbers[5])
+        self.counts_ = np.asarray(state["counts"], np.int64)
+        tables = np.asarray(state["tables"], np.uint16)
+        self._words = WordTables(tables, np.asarray(state["bias"], np.uint16))
+        self.n_features_in_ = tables.shape[0]
+        return self
+
+    def _levels(self, X: np.ndarray) -> np.ndarray:
+        """Descriptors as levels 0 … n_levels − 1, uint8."""
+        if X.dtype == np.uint8 and self.levels_per_unit_ == 1 and self.n_levels == 256:
+            return X
+        check_non_negative(X, type(self).__name__)
+        levels = np.rint(X * np.float32(self.levels_per_unit_))
+        return np.minimum(levels, self.n_levels - 1).astype(np.uint8)
+
+    def _first_labels(self, levels: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+        """Labels by the first words, single descriptors."""
+        seeds = choose_seeds(
+            len(levels), self.n_words, self.init, random, lambda rows: _distances(levels[rows])
+        )
+        self._learn_words(levels[seeds], np.arange(self.n_words, dtype=np.int32))
+        return self._words.find(levels)
+
+    def _learn_words(self, levels: np.ndarray, labels: np.ndarray) -> None:
+        """Tables of the means or medians of the members."""
+        sizes = np.bincount(labels, minlength=self.n_words)
+        empty = np.flatnonzero(sizes == 0)
+        if empty.size:
+            labels = labels.copy()
+            far = np.argsort(-self._distances(levels, labels), kind="stable")[: empty.size]
+            labels[far] = empty
+        counts = np.zeros((levels.shape[1], self.n_levels, self.n_words), np.int32)
+        count_levels(levels, labels, counts)
+        self._set_counts(counts)
+
+    def _set_counts(self, counts: np.ndarray) -> None:
+        """Turn counts of levels into tables of look-ups; ``scale_`` uses all of 16 bits."""
+        sizes = counts[0].sum(axis=0)
+        self.counts_ = sizes.astype(np.int64)
+        if self.center == "median":
+            center = medians(counts, sizes.astype(np.int64)).T[:, None, :].astype(np.int32)
+            level = np.arange(self.n_levels, dtype=np.int32)[:, None]
+            tables = (self.n_levels - 1 - np.abs(level - center)).astype(np.float32)
+            bias = np.zeros(self.n_words)
+            self.constant_ = float((self.n_levels - 1) * len(counts))
+        else:
+            tables = np.empty(counts.shape, np.float32)
+            squares = mean_tables(counts, sizes.astype(np.float64), tables)
+            bias = (squares.max() - squares) / 2
+            self.constant_ = float(squares.max())
+        most = float((tables.max(axis=1).sum(axis=0, dtype=np.float64) + bias).max())
+        room = _LARGEST - len(counts) - 1  # every rounding may add a half
+        self.scale_ = room / max(most, 1.0)
+        if self.center == "median" and self.scale_ > 1:
+            self.scale_ = float(int(self.scale_))  # whole numbers stay exact
+        tables *= np.float32(self.scale_)
+        self._words = WordTables(
+            np.rint(tables).astype(np.uint16), np.rint(bias * self.scale_).astype(np.uint16)
+        )
+
+    def _similarities(self, levels: np.ndarray) -> np.ndarray:
+        scores = self._words.scores(levels) / self.scale_
+        if self.center == "median":
+            return scores - self.constant_
+        return 2 * scores - self.constant_ - levels.sum(axis=1, dtype=np.float64)[:, None]
+
+    def _distances(self, levels: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Distance of each descriptor to its word, (n,) float64."""
+        step = max(1, (1 << 22) // self.n_words)
+        parts = [
+            -np.take_along_axis(
+                self._similarities(levels[i : i + step]), labels[i : i + step, None], axis=1
+            )[:, 0]
+            for i in range(0, len(levels), step)
+        ]
+        return np.maximum(np.concatenate(parts), 0)
+
+    def _check_parameters(self) -> None:
+        if self.center not in ("mean", "median"):
+            raise ValueError(f"center={self.center!r}; there are mean and median")
+        if not 2 <= self.n_levels <= 256:
+            raise ValueError(f"n_levels={self.n_levels}; needed are 2 to 256")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def _distances(levels: np.ndarray) -> Distances:
+    """Squared distances among a sample in feature space: ‖φ(h) − φ(g)‖² = Σ_j |h_j − g_j|."""
+    return lambda rows: city_block_distances(levels, rows, levels)

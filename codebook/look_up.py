@@ -1,0 +1,71 @@
+"""The best word by sums of look-ups."""
+
+import numpy as np
+
+from visualwords.codebook._hik import best_columns, sum_tables
+
+__all__ = ["WordTables"]
+
+_BLOCK = 512  # descriptors whose sums stay in the second-level cache
+_VECTOR = 16  # columns are padded to whole vectors
+
+
+class WordTables:
+    """Scores ``b_k + Σ_j T[j, x_j, k]`` of words k, with tables rounded to 16 bits.
+
+    Parameters
+    ----------
+    tables : (d, n_levels, n_words) uint16
+    bias : (n_words,) uint16
+        Sums of a word's numbers, one a dimension, must stay below 2¹⁶.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tables = np.array([[[0, 0], [3, 1], [4, 9]]], np.uint16)
+    >>> words = WordTables(tables, np.array([0, 1], np.uint16))
+    >>> words.find(np.array([[0], [1], [2]], np.uint8)).tolist()
+    [1, 0, 1]
+    """
+
+    def __init__(self, tables: np.ndarray, bias: np.ndarray):
+        d, n_levels, self.n_words = tables.shape
+        width = -(-self.n_words // _VECTOR) * _VECTOR
+        self._tables = np.zeros((d, n_levels, width), np.uint16)
+        self._tables[:, :, : self.n_words] = tables
+        self._bias = np.zeros(width, np.uint16)
+        self._bias[: self.n_words] = bias
+        self._numbers = np.arange(width, dtype=np.uint16)
+
+    @property
+    def tables(self) -> np.ndarray:
+        """The tables as they were given."""
+        return self._tables[:, :, : self.n_words]
+
+    @property
+    def bias(self) -> np.ndarray:
+        """The first summand of each word."""
+        return self._bias[: self.n_words]
+
+    def find(self, levels: np.ndarray) -> np.ndarray:
+        """Return the word of the largest score, (n,) int32; the first of equals.
+
+        Parameters
+        ----------
+        levels : (n, d) uint8, C order, below ``n_levels``
+        """
+        labels = np.empty(len(levels), np.int32)
+        sums = np.empty((min(_BLOCK, len(levels)), len(self._bias)), np.uint16)
+        for start in range(0, len(levels), _BLOCK):
+            some = labels[start : start + _BLOCK]
+            part = sums[: len(some)]
+            part[...] = self._bias
+            sum_tables(levels, start, self._tables, part)
+            best_columns(part, self._numbers, some)
+        return labels
+
+    def scores(self, levels: np.ndarray) -> np.ndarray:
+        """Return all scores, (n, n_words) uint16."""
+        sums = np.tile(self._bias, (len(levels), 1))
+        sum_tables(levels, 0, self._tables, sums)
+        return sums[:, : self.n_words]

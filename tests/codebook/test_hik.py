@@ -1,0 +1,147 @@
+"""HIKCodebook against kernel k-means from its definition, and its promises."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.reference.words import intersection_distances
+from visualwords.codebook import BagOfWords, HIKCodebook, KMeansCodebook
+from visualwords.codebook._hik import city_block_distances
+
+
+@parametrize_with_checks([HIKCodebook(n_words=3, random_state=0)])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def histograms(rng):
+    return rng.gamma(0.4, 25, (400, 21)).clip(0, 255).astype(np.uint8)
+
+
+@pytest.fixture
+def codebook(histograms):
+    return HIKCodebook(12, random_state=0).fit(histograms)
+
+
+def members_of_last_step(codebook, histograms):
+    """Labels from which the final tables were made: one iteration before the last."""
+    before = HIKCodebook(12, random_state=0, max_iter=codebook.n_iter_ - 1).fit(histograms)
+    return before.predict(histograms)
+
+
+def test_distances_are_those_of_kernel_k_means(histograms, codebook):
+    members = members_of_last_step(codebook, histograms)
+    expected = intersection_distances(histograms, histograms, members, 12)
+    error = np.abs(codebook.transform(histograms) + expected)
+    assert error.max() <= (21 + 1) / codebook.scale_  # half a table's unit a dimension, twice
+    exact = expected.argmin(axis=1)
+    assert (codebook.predict(histograms) == exact).mean() > 0.99
+    np.testing.assert_allclose(codebook.inertia_, expected.min(axis=1).sum(), rtol=2e-3)
+
+
+def test_labels_are_those_of_the_similarities(histograms, codebook):
+    labels = codebook.predict(histograms)
+    assert labels.dtype == np.int32
+    np.testing.assert_array_equal(labels, codebook.transform(histograms).argmax(axis=1))
+
+
+def test_iterations_lower_the_inertia(histograms):
+    inertia = [
+        HIKCodebook(12, random_state=0, max_iter=m, tol=0).fit(histograms).inertia_
+        for m in (1, 2, 4, 8)
+    ]
+    assert all(b <= a * 1.001 for a, b in pairwise(inertia))
+    assert inertia[-1] < inertia[0]
+
+
+def test_medians_minimise_city_block_distance(histograms):
+    codebook = HIKCodebook(12, random_state=0, center="median", tol=0).fit(histograms)
+    labels = codebook.predict(histograms)
+    total = 0
+    for k in range(12):
+        mine = histograms[labels == k].astype(int)
+        if len(mine):
+            total += np.abs(mine - np.median(mine, axis=0)).sum()
+    assert codebook.inertia_ == pytest.approx(total, rel=2e-3)
+    distances = -codebook.transform(histograms)
+    np.testing.assert_allclose(distances, distances.round(), atol=1e-9)
+
+
+def test_seeding_distance_is_that_of_feature_space(histograms):
+    rows = np.array([3, 5])
+    expected = np.abs(histograms[rows, None].astype(int) - histograms).sum(axis=2)
+    np.testing.assert_array_equal(city_block_distances(histograms, rows, histograms), expected)
+
+
+@pytest.mark.parametrize("n_levels", [16, 64, 200])
+def test_fewer_levels_give_similar_words(histograms, n_levels):
+    codebook = HIKCodebook(6, n_levels, random_state=0).fit(histograms)
+    fine = HIKCodebook(6, random_state=0).fit(histograms)
+    per_level = histograms.max() / (n_levels - 1)
+    assert codebook.inertia_ * per_level == pytest.approx(fine.inertia_, rel=0.05)
+    assert codebook.get_state()["tables"].shape == (21, n_levels, 6)
+
+
+def test_numbers_of_any_size_are_spread_over_the_levels(histograms):
+    histograms[0, 0] = 255
+    bytes_ = HIKCodebook(6, random_state=0).fit(histograms)
+    stretched = histograms.astype(np.float32) * 4
+    other = HIKCodebook(6, random_state=0).fit(stretched)
+    np.testing.assert_array_equal(other.predict(stretched), bytes_.predict(histograms))
+    np.testing.assert_array_equal(
+        other.predict(stretched[:1] + 2000), bytes_.predict(np.full((1, 21), 255, np.uint8))
+    )
+    with pytest.raises(ValueError, match="Negative"):
+        other.predict(-stretched)
+
+
+def test_members_beyond_the_largest_sum_do_not_overflow():
+    x = np.full((20, 300), 255, np.uint8)
+    x[10:] = 0
+    codebook = HIKCodebook(2, random_state=0).fit(x)
+    labels = codebook.predict(x)
+    assert (labels[:10] == labels[0]).all()
+    assert (labels[10:] == 1 - labels[0]).all()
+
+
+def test_no_word_stays_empty_while_descriptors_differ(rng):
+    x = np.repeat(rng.integers(0, 256, (6, 10)).astype(np.uint8), 4, axis=0)
+    codebook = HIKCodebook(6, random_state=1, init="random").fit(x)
+    assert sorted(codebook.counts_.tolist()) == [4] * 6
+
+
+def test_parts_add_up_to_one_iteration(histograms):
+    codebook = HIKCodebook(12, random_state=0, max_iter=3, tol=0).fit(histograms)
+    once_more = HIKCodebook(12, random_state=0, max_iter=4, tol=0).fit(histograms)
+    codebook.improve([codebook.accumulate(part) for part in np.array_split(histograms, 5)])
+    for name in ("tables", "bias"):
+        np.testing.assert_array_equal(codebook.get_state()[name], once_more.get_state()[name])
+    with pytest.raises(ValueError, match="no descriptors"):
+        codebook.improve([codebook.accumulate(histograms[:2])])
+
+
+def test_state_restores_the_codebook(histograms, codebook):
+    state = codebook.get_state()
+    assert all(a.dtype != object for a in state.values())
+    other = clone(codebook).set_state(state)
+    np.testing.assert_array_equal(other.transform(histograms), codebook.transform(histograms))
+
+
+@pytest.mark.parametrize("assignment", ["hard", "soft"])
+def test_bags_of_words_take_either_codebook(sets, assignment):
+    for codebook in (HIKCodebook(5, random_state=0), KMeansCodebook(5, random_state=0)):
+        encoder = BagOfWords(codebook, 8, assignment=assignment, output="dense")
+        totals = encoder.fit_transform(sets)[:, :5].sum(axis=1)
+        np.testing.assert_allclose(totals, np.diff(sets.offsets), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"center": "mode"}, {"n_levels": 1}, {"n_levels": 257}, {"init": "far"}]
+)
+def test_wrong_parameters_are_named(parameters, histograms):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        HIKCodebook(4, **parameters).fit(histograms)
