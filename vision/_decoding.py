@@ -30,7 +30,7 @@ FORMATS = ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF
 JPEG_MODES = ("L", "RGB", "CMYK")
 ORIENTATION = 0x0112  # EXIF and TIFF tag
 BITS_PER_SAMPLE = 258  # TIFF tag
-SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"BM")
+SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"BM")
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 _pillow_state = threading.RLock()
@@ -81,7 +81,7 @@ def _open(data: bytes, max_pixels: int) -> Image.Image:
         with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else None):
             return Image.open(io.BytesIO(data), formats=formats)
     except UnidentifiedImageError:
-        if data.startswith(SIGNATURES):
+        if data.startswith(SIGNATURES) or data[8:12] == b"WEBP":
             raise DamagedImageError(f"damaged header (it begins with {data[:8]!r})") from None
         raise UnknownFormatError(
             f"not an image that can be read (it begins with {data[:8]!r})"

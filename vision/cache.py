@@ -17,7 +17,7 @@ import numpy as np
 
 from visualwords.files import write_atomically
 
-MAGIC = b"VWCACHE2"
+MAGIC = b"VWCACHE1"
 CHECKSUM_BYTES = 16
 
 
