@@ -1,8 +1,17 @@
 """Local descriptors → visual words → histograms, or feature sets."""
 
 from visualwords.codebook.bag_of_words import BagOfWords
+from visualwords.codebook.fisher import FisherVectors
 from visualwords.codebook.hik import HIKCodebook
 from visualwords.codebook.kmeans import KMeansCodebook
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
+from visualwords.codebook.vlad import VLAD
 
-__all__ = ["BagOfWords", "HIKCodebook", "KMeansCodebook", "SpatialPyramid"]
+__all__ = [
+    "VLAD",
+    "BagOfWords",
+    "FisherVectors",
+    "HIKCodebook",
+    "KMeansCodebook",
+    "SpatialPyramid",
+]

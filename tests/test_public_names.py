@@ -9,7 +9,14 @@ import pytest
 PUBLIC = {
     "visualwords": ["ImageClassifier", "__version__", "load"],
     "visualwords.features": ["Centrist", "ColorHistogram", "DenseSIFT"],
-    "visualwords.codebook": ["BagOfWords", "HIKCodebook", "KMeansCodebook", "SpatialPyramid"],
+    "visualwords.codebook": [
+        "VLAD",
+        "BagOfWords",
+        "FisherVectors",
+        "HIKCodebook",
+        "KMeansCodebook",
+        "SpatialPyramid",
+    ],
     "visualwords.classifiers": ["GCWSHasher", "ICDClassifier", "MinMaxIndex", "Quantizer"],
     "visualwords.classifiers.kernels": [
         *["intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"],

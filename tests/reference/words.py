@@ -32,3 +32,33 @@ def intersection_distances(descriptors, members, label, n_words):
         square = kernel(mine, mine).mean()
         result[:, k] = descriptors.sum(axis=1) - 2 * kernel(descriptors, mine).mean(axis=1) + square
     return result
+
+
+def fisher_by_definition(x, weights, means, variances):
+    """Gradients to means and standard deviations, divided by the square roots of Fisher's matrix.
+
+    Perronnin, Sánchez and Mensink (2010), with responsibilities in float64.
+    """
+    x = np.asarray(x, np.float64)
+    differences = x[:, None] - means
+    logs = np.log(weights) - 0.5 * (differences**2 / variances + np.log(2 * np.pi * variances)).sum(
+        axis=2
+    )
+    q = np.exp(logs - logs.max(axis=1, keepdims=True))
+    q = (q / q.sum(axis=1, keepdims=True))[:, :, None]
+    by_mean = (q * differences / np.sqrt(variances)).mean(axis=0) / np.sqrt(weights)[:, None]
+    by_spread = (q * (differences**2 / variances - 1)).mean(axis=0)
+    by_spread /= np.sqrt(2 * weights)[:, None]
+    return np.concatenate([by_mean.ravel(), by_spread.ravel()])
+
+
+def vlad_by_definition(x, words, intra):
+    """Sums of differences to the nearest word."""
+    x = np.asarray(x, np.float64)
+    result = np.zeros(words.shape)
+    for one, word in zip(x, nearest_words(x, words)):
+        result[word] += one - words[word]
+    if intra:
+        lengths = np.linalg.norm(result, axis=1, keepdims=True)
+        result /= np.where(lengths > 0, lengths, 1)
+    return result.ravel()

@@ -1,0 +1,60 @@
+"""Principal components of descriptors."""
+
+import numpy as np
+
+__all__ = ["Projection"]
+
+_BLOCK = 8192
+
+
+class Projection:
+    """Descriptors as their coordinates along the directions of largest variance.
+
+    y = P (x − mean); with ``whiten`` each coordinate is divided by its standard deviation.
+
+    Parameters
+    ----------
+    mean : (d,) float32
+    directions : (n_components, d) float32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0, 0], [2, 2], [4, 4]], np.uint8)
+    >>> Projection.learn(x, 1).apply(x).round(3).ravel().tolist()
+    [-2.828, 0.0, 2.828]
+    """
+
+    def __init__(self, mean: np.ndarray, directions: np.ndarray):
+        self.mean = np.ascontiguousarray(mean, np.float32)
+        self.directions = np.ascontiguousarray(directions, np.float32)
+        self._offset = (self.directions.astype(np.float64) @ self.mean).astype(np.float32)
+
+    @classmethod
+    def learn(cls, X: np.ndarray, n_components: int, *, whiten: bool = False) -> "Projection":
+        """Learn the directions from descriptors (n, d).
+
+        The largest number of each direction is positive, so that the signs are reproducible.
+        """
+        d = X.shape[1]
+        if not 1 <= n_components <= d:
+            raise ValueError(f"n_components={n_components}; descriptors have 1 to {d}")
+        mean = X.mean(axis=0, dtype=np.float64)
+        covariance = np.zeros((d, d))
+        for start in range(0, len(X), _BLOCK):
+            part = X[start : start + _BLOCK] - mean
+            covariance += part.T @ part
+        variances, vectors = np.linalg.eigh(covariance / max(len(X), 1))
+        directions = vectors.T[::-1][:n_components]
+        largest = np.abs(directions).argmax(axis=1)
+        directions = directions * np.sign(directions[np.arange(n_components), largest])[:, None]
+        if whiten:
+            spread = np.sqrt(np.maximum(variances[::-1][:n_components], 1e-12))
+            directions = directions / spread[:, None]
+        return cls(mean, directions)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the coordinates of descriptors, (n, n_components) float32."""
+        projected = X.astype(np.float32) @ self.directions.T
+        projected -= self._offset
+        return projected

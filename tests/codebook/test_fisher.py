@@ -1,0 +1,136 @@
+"""Fisher vectors and VLAD against scikit-image and their definitions, and their promises."""
+
+import numpy as np
+import pytest
+from skimage.feature import fisher_vector
+from sklearn.base import clone
+from sklearn.mixture import GaussianMixture
+
+from tests.reference.words import fisher_by_definition, vlad_by_definition
+from visualwords.codebook import VLAD, FisherVectors
+from visualwords.codebook.gaussian_mixture import DiagonalMixture
+from visualwords.codebook.projection import Projection
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+
+
+@pytest.fixture
+def encoder(sets):
+    return FisherVectors(5, 6, pyramid=8, random_state=0).fit(sets)
+
+
+def inside(one, box):
+    (x, y), (x0, y0, x1, y1) = one.positions.T, np.asarray(box, np.float32)
+    return (x >= x0) & (x < x1) & (y >= y0) & (y < y1)
+
+
+def test_fisher_vectors_equal_those_of_scikit_image(sets):
+    encoder = FisherVectors(5, 6, pyramid=1, random_state=0).fit(sets)
+    ours, mixture = encoder.transform(sets), encoder.mixture_
+    peer = GaussianMixture(5, covariance_type="diag")
+    peer.weights_, peer.means_, peer.covariances_ = (
+        mixture.weights,
+        mixture.means,
+        mixture.variances,
+    )
+    peer.precisions_cholesky_ = 1 / np.sqrt(mixture.variances)
+    for row, one in zip(ours, sets):
+        if not len(one):
+            continue
+        raw = fisher_vector(encoder.projection_.apply(one.descriptors).astype(float), peer)
+        expected = np.concatenate([raw[5:35], -raw[35:]])  # its weights left out, its sign turned
+        expected = np.sign(expected) * np.sqrt(np.abs(expected))
+        np.testing.assert_allclose(row, expected / np.linalg.norm(expected), atol=2e-3)
+
+
+def test_every_window_follows_the_definition(sets, encoder):
+    m, boxes = encoder.mixture_, encoder._pyramid.boxes
+    rows = encoder.transform(sets).reshape(len(sets), 8, -1)
+    for row, one in zip(rows, sets):
+        x = encoder.projection_.apply(one.descriptors)
+        for window, box in zip(row, boxes):
+            mine = x[inside(one, box)]
+            expected = np.zeros(window.size)
+            if len(mine):
+                expected = fisher_by_definition(mine, m.weights, m.means, m.variances)
+                expected = np.sign(expected) * np.sqrt(np.abs(expected))
+                expected /= np.linalg.norm(expected)
+            np.testing.assert_allclose(window, expected, atol=5e-3)
+
+
+@pytest.mark.parametrize("intra", [True, False])
+def test_vlad_follows_the_definition(sets, intra):
+    encoder = VLAD(5, 6, pyramid=8, random_state=0, intra=intra, power=0.5).fit(sets)
+    rows = encoder.transform(sets).reshape(len(sets), 8, -1)
+    for row, one in zip(rows, sets):
+        x = encoder.projection_.apply(one.descriptors)
+        for window, box in zip(row, encoder._pyramid.boxes):
+            expected = vlad_by_definition(x[inside(one, box)], encoder.codebook_.words_, intra)
+            expected = np.sign(expected) * np.sqrt(np.abs(expected))
+            length = np.linalg.norm(expected)
+            np.testing.assert_allclose(window, expected / (length or 1), atol=1e-4)
+
+
+def test_the_mean_gradient_of_the_training_data_vanishes(rng):
+    x = rng.normal(size=(4000, 3)).astype(np.float32) * (1, 2, 3)
+    x = x.astype(np.float32)
+    mixture = DiagonalMixture.learn(x, 3, max_iter=300, tol=1e-7, random_state=0)
+    gradient = fisher_by_definition(x, mixture.weights, mixture.means, mixture.variances)
+    assert np.abs(gradient).max() < 0.01
+
+
+def test_the_mixture_is_as_likely_as_that_of_scikit_learn(rng):
+    centers = rng.normal(0, 4, (6, 5))
+    x = (centers[rng.integers(0, 6, 3000)] + rng.normal(size=(3000, 5))).astype(np.float32)
+    ours = DiagonalMixture.learn(x, 6, random_state=0, max_iter=100)
+    logits = ours.log_probabilities(x).astype(float)
+    likelihood = np.log(np.exp(logits).sum(axis=1)).mean()
+    peer = GaussianMixture(6, covariance_type="diag", random_state=0, max_iter=100).fit(x)
+    assert likelihood > peer.score(x) - 0.05
+    np.testing.assert_allclose(ours.weights.sum(), 1)
+
+
+def test_projection_equals_principal_components(rng):
+    from sklearn.decomposition import PCA
+
+    x = rng.normal(size=(500, 8)) @ rng.normal(size=(8, 8))
+    ours = Projection.learn(x.astype(np.float32), 4).apply(x)
+    peer = PCA(4).fit_transform(x)
+    np.testing.assert_allclose(np.abs(ours), np.abs(peer), atol=1e-4)
+    white = Projection.learn(x.astype(np.float32), 4, whiten=True).apply(x)
+    np.testing.assert_allclose(white.std(axis=0), 1, rtol=1e-3)
+
+
+@pytest.mark.parametrize("encoder_class", [FisherVectors, VLAD])
+def test_promises_of_both(sets, encoder_class):
+    encoder = encoder_class(4, None, pyramid=[(1, 1), (2, 1)], random_state=0, scope="image")
+    rows = encoder.fit_transform(sets, np.arange(12) % 2)
+    names = encoder.get_feature_names_out()
+    assert rows.dtype == np.float32
+    assert rows.shape == (12, len(names))
+    assert len(set(names)) == len(names)
+    lengths = np.linalg.norm(rows, axis=1)
+    np.testing.assert_allclose(lengths[np.arange(12) != 5], 1, rtol=1e-5)
+    assert lengths[5] == 0  # the image without descriptors
+    other = clone(encoder).set_state(encoder.get_state())
+    np.testing.assert_array_equal(other.transform(sets), rows)
+    np.testing.assert_array_equal(clone(encoder).fit(sets, np.arange(12) % 2).transform(sets), rows)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"scope": "row"}, {"power": 0}, {"n_components": 99}, {"n_components": 0}]
+)
+def test_wrong_parameters_are_named(parameters, sets):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        FisherVectors(2, **{"n_components": 3, **parameters}).fit(sets)
+
+
+def test_few_descriptors_are_taken_from_every_class(sets):
+    encoder = FisherVectors(3, 4, max_descriptors=60, random_state=0)
+    assert np.isfinite(encoder.fit(sets, np.arange(12) % 3).transform(sets)).all()
+
+
+def test_equal_descriptors_do_no_harm():
+    image = LocalFeatures(np.full((30, 4), 9, np.uint8), np.full((30, 2), 0.5), np.full(30, 16.0))
+    sets = LocalFeatureSets.concatenate([image, image])
+    for encoder in (FisherVectors(2, 2, random_state=0), VLAD(2, 2, random_state=0)):
+        assert np.isfinite(encoder.fit_transform(sets)).all()
