@@ -74,10 +74,10 @@ class DenseSIFT(Extractor):
     >>> image = np.zeros((32, 40), np.uint8)
     >>> image[:, 20:] = 200
     >>> found = DenseSIFT(bin_size=4, step=8).extract(image)
-    >>> found.descriptors.shape, found.positions[0].round(3).tolist(), float(found.sizes[0])
-    ((12, 128), [0.213, 0.266], 16.0)
+    >>> found.descriptors.shape, found.positions[0] * (40, 32), found.sizes[0]
+    ((12, 128), array([8.5, 8.5]), np.float32(16.0))
     >>> found.descriptors[1].reshape(4, 4, 8)[1, 2]  # gradients to the right
-    array([93,  0,  0,  0,  0,  0,  0,  0], dtype=uint8)
+    array([187,   0,   0,   0,   0,   0,   0,   0], dtype=uint8)
     """
 
     version = 1
