@@ -8,7 +8,7 @@ import pytest
 
 PUBLIC = {
     "visualwords": ["ImageClassifier", "__version__", "load"],
-    "visualwords.features": ["Centrist", "ColorHistogram", "DenseSIFT"],
+    "visualwords.features": ["HOG", "Centrist", "ColorHistogram", "DenseSIFT"],
     "visualwords.codebook": [
         "VLAD",
         "BagOfWords",

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from visualwords.errors import ImageError
-from visualwords.features import Centrist, ColorHistogram, DenseSIFT
+from visualwords.features import HOG, Centrist, ColorHistogram, DenseSIFT
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
@@ -18,6 +18,8 @@ WHOLE = [
     Centrist(),
     Centrist("pyramid", resize_levels=True),
     Centrist("pedestrian", sobel=True),
+    HOG(resize_wh=(40, 48)),
+    HOG(6, 3, 8, interpolated=True, sqrt=True, resize_wh=(64, 40)),
 ]
 LOCAL = [
     ColorHistogram(2, layout="dense"),

@@ -1,0 +1,191 @@
+"""Loops of HOG: gradients, cells counted or blocks interpolated, blocks normalised."""
+
+import math
+
+import numpy as np
+
+from visualwords.compiled import njit
+
+
+@njit()
+def split_channels(image, planes):
+    """planes[c, y, x] = image[y, x, c]; uint8 to float32."""
+    height, width, _ = image.shape
+    flat = image.reshape(height, 3 * width)
+    for y in range(height):
+        row, red, green, blue = flat[y], planes[0, y], planes[1, y], planes[2, y]
+        for x in range(width):
+            red[x] = row[3 * x]
+            green[x] = row[3 * x + 1]
+            blue[x] = row[3 * x + 2]
+
+
+@njit()
+def gradient_row(planes, y, dx, dy, square):
+    """Central differences of one row, of the plane where the gradient is strongest.
+
+    planes : (c, h, w) float32      dx, dy, square : (w,) float32, to the right, downwards, length²
+    Across the border there is no difference.
+    """
+    channels, height, _ = planes.shape
+    inside = 0 < y < height - 1
+    for c in range(channels):
+        above = planes[c, y - 1 if inside else y]
+        below = planes[c, y + 1 if inside else y]
+        difference_row(above, planes[c, y], below, c == 0, dx, dy, square)
+
+
+@njit()
+def difference_row(above, row, below, fresh, dx, dy, square):
+    """Take the differences of one plane where they are longer, or everywhere if ``fresh``."""
+    last = row.size - 1
+    for x in range(1, last):
+        right, down = row[x + 1] - row[x - 1], below[x] - above[x]
+        length = right * right + down * down
+        longer = fresh or length > square[x]
+        dx[x] = right if longer else dx[x]
+        dy[x] = down if longer else dy[x]
+        square[x] = length if longer else square[x]
+    for x in (0, last):
+        down = below[x] - above[x]
+        if fresh or down * down > square[x]:
+            dx[x], dy[x], square[x] = 0, down, down * down
+
+
+@njit()
+def number_angles(dx, dy, cosines, sines, bins):
+    """bins[x] = ⌊angle / (180° / n)⌋ of the line along (dx, dy): n − 1 tests of half planes.
+
+    The gradients are turned into the upper half plane in place; cosines, sines : (n,) of k 180°/n
+    """
+    zero = np.float32(0)
+    for x in range(dx.size):
+        lower = dy[x] < zero or (dy[x] == zero and dx[x] < zero)
+        sign = np.float32(-1) if lower else np.float32(1)
+        dx[x] *= sign
+        dy[x] *= sign
+        bins[x] = 0
+    for k in range(1, cosines.size):
+        c, s = cosines[k], sines[k]
+        for x in range(dx.size):
+            bins[x] += np.uint8(1) if c * dy[x] >= s * dx[x] else np.uint8(0)
+
+
+@njit()
+def count_cells(planes, cell_size, cosines, sines, cells):
+    """cells[i, j, k] = Σ lengths of the gradients of cell (i, j) with angle k; filled from zero.
+
+    planes : (c, h, w) float32      cells : (ny, nx, n) float32
+    """
+    width = planes.shape[2]
+    dx = np.empty(width, np.float32)
+    dy, square = np.empty_like(dx), np.empty_like(dx)
+    bins = np.empty(width, np.uint8)
+    ny, nx, n = cells.shape
+    for y in range(ny * cell_size):
+        gradient_row(planes, y, dx, dy, square)
+        number_angles(dx, dy, cosines, sines, bins)
+        for x in range(width):
+            square[x] = math.sqrt(square[x])
+        row = cells[y // cell_size].reshape(-1)
+        x = np.uint64(0)
+        for j in range(nx):
+            start = np.uint64(j * n)
+            for _ in range(cell_size):
+                row[start + np.uint64(bins[x])] += square[x]
+                x += np.uint64(1)
+
+
+@njit()
+def share_angles(dx, dy, square, n, low, first, second):
+    """Share lengths linearly between the angles ``low`` and ``low + 1`` (mod n).
+
+    Angle k has its centre at (k + 1/2) 180°/n. The arc tangent is the polynomial of _sift.py.
+    """
+    f = np.float32
+    for x in range(dx.size):
+        ax, ay = abs(dx[x]), abs(dy[x])
+        r = min(ax, ay) / max(ax, ay, f(1e-20))
+        s = r * r
+        a = s * (f(-0.1485248) + s * (f(0.067257) + s * f(-0.0149867)))
+        a = r * (f(1.2732139) + s * (f(-0.4235501) + s * (f(0.2465887) + a)))
+        a = f(2) - a if ay > ax else a
+        a = f(4) - a if dx[x] * dy[x] < f(0) else a
+        t = a * (f(n) / f(4)) + f(0.5)
+        k = np.int32(t)  # one more than the angle, as it may be the last one of the half turn
+        length = math.sqrt(square[x])
+        second[x] = length * (t - f(k))
+        first[x] = length - second[x]
+        low[x] = np.uint8(k - 1 if k > 0 else n - 1)
+
+
+@njit()
+def interpolate_blocks(planes, n, x_from, x_slot, x_weight, y_from, y_slot, y_weight, blocks):
+    """blocks[i, j] += weight of the row × weight of the column × shared lengths; from zero.
+
+    Column x counts for the slots x_slot[x_from[x]:x_from[x + 1]] with the weights there, a slot
+    being a column of cells of a column of blocks; rows likewise.
+    blocks : (slots of rows, n × slots of columns) float32
+    """
+    width = planes.shape[2]
+    dx = np.empty(width, np.float32)
+    dy, square, first, second = (
+        np.empty_like(dx),
+        np.empty_like(dx),
+        np.empty_like(dx),
+        np.empty_like(dx),
+    )
+    low = np.empty(width, np.uint8)
+    sums = np.empty(blocks.shape[1], np.float32)
+    for y in range(planes.shape[1]):
+        gradient_row(planes, y, dx, dy, square)
+        share_angles(dx, dy, square, n, low, first, second)
+        sums[:] = 0
+        spread_row(low, first, second, n, x_from, x_slot, x_weight, sums)
+        for t in range(y_from[y], y_from[y + 1]):
+            weight, row = y_weight[t], blocks[y_slot[t]]
+            for i in range(row.size):
+                row[i] += weight * sums[i]
+
+
+@njit()
+def spread_row(low, first, second, n, x_from, x_slot, x_weight, sums):
+    """Add the two shares of each pixel of a row to all slots that it counts for."""
+    u = np.uint64
+    for x in range(u(low.size)):
+        lower = u(low[x])
+        upper = lower + u(1) if lower + u(1) < u(n) else u(0)
+        for t in range(u(x_from[x]), u(x_from[x + u(1)])):
+            start = u(x_slot[t]) * u(n)
+            sums[start + lower] += x_weight[t] * first[x]
+            sums[start + upper] += x_weight[t] * second[x]
+
+
+@njit(fastmath={"reassoc", "nsz"})
+def normalize_blocks(cells, size, stride, scale, epsilons, blocks):
+    """L2-Hys: divide by the length, cut at 0.2, divide by the length again.
+
+    cells : (rows, columns, n) float32, block (i, j) has size × size from (i stride, j stride)
+    epsilons : (3,) float32, lengths are √(Σ v² + e0) + e1, then √(Σ v² + e0) + e2
+    blocks : (ny, nx, size² n) float32, filled
+    """
+    e0, e1, e2 = epsilons
+    for i in range(blocks.shape[0]):
+        for j in range(blocks.shape[1]):
+            block = blocks[i, j]
+            n = block.size // size
+            for a in range(size):
+                source = cells[i * stride + a, j * stride : j * stride + size].reshape(-1)
+                for k in range(n):
+                    block[a * n + k] = source[k] * scale
+            total = np.float32(0)
+            for k in range(block.size):
+                total += block[k] * block[k]
+            factor = np.float32(1) / (math.sqrt(total + e0) + e1)
+            total = np.float32(0)
+            for k in range(block.size):
+                block[k] = min(block[k] * factor, np.float32(0.2))
+                total += block[k] * block[k]
+            factor = np.float32(1) / (math.sqrt(total + e0) + e2)
+            for k in range(block.size):
+                block[k] *= factor

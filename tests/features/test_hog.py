@@ -1,0 +1,191 @@
+"""HOG against skimage, its definition, OpenCV where it still has one, and its promises."""
+
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from skimage.feature import hog
+
+from tests.reference.hog import interpolated_blocks
+from visualwords.errors import ImageError
+from visualwords.features import HOG
+from visualwords.features.extractor import as_grey
+
+
+def with_skimage(image, cell=8, size=2, n=9, **options):
+    axis = -1 if image.ndim == 3 else None
+    return hog(image, n, (cell, cell), (size, size), "L2-Hys", channel_axis=axis, **options)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.tuples(st.integers(4, 30), st.integers(4, 30), st.sampled_from([(), (3,)])).flatmap(
+        lambda s: arrays(np.uint8, (s[0], s[1], *s[2]), fill=st.just(90))
+    ),
+    st.integers(2, 7),
+    st.integers(1, 3),
+    st.integers(1, 20),
+)
+def test_the_counted_form_equals_skimage(image, cell, size, n):
+    if min(image.shape[:2]) >= cell * size:
+        expected = with_skimage(image, cell, size, n)
+        np.testing.assert_allclose(HOG(cell, size, n).describe(image), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [6, 8, 9, 12, 18])
+def test_every_gradient_gets_the_angle_that_skimage_gives_it(n):
+    # all differences −255..255 in both directions, each in the middle of a cell of its own
+    d = np.arange(-255, 256, 3)
+    dy, dx = np.meshgrid(d, d, indexing="ij")
+    image = np.zeros((3 * len(d), 3 * len(d)), np.uint8)
+    image[1::3, 2::3], image[1::3, 0::3] = np.maximum(dx, 0), np.maximum(-dx, 0)
+    image[2::3, 1::3], image[0::3, 1::3] = np.maximum(dy, 0), np.maximum(-dy, 0)
+    expected = with_skimage(image, 3, 1, n)
+    np.testing.assert_allclose(HOG(3, 1, n).describe(image), expected, atol=1e-6)
+
+
+def test_a_photograph_equals_skimage(photo):
+    for image in (photo, as_grey(photo)):
+        expected = with_skimage(image)
+        assert np.abs(HOG().describe(image) - expected).max() <= 1e-6
+
+
+def test_square_roots_equal_those_of_skimage(photo):
+    # with 7 angles no difference of square roots lies on a border
+    expected = with_skimage(as_grey(photo).astype(float), n=7, transform_sqrt=True)
+    found = HOG(n_orientations=7, sqrt=True).describe(as_grey(photo))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("cell", "size", "n"), [(8, 2, 9), (6, 3, 5), (4, 1, 12), (5, 2, 18)])
+@pytest.mark.parametrize("sqrt", [False, True])
+def test_the_interpolated_form_matches_the_definition(photo, cell, size, n, sqrt):
+    image = photo[100:131, 200:235]
+    planes = np.moveaxis(image, 2, 0).astype(float)
+    expected = interpolated_blocks(np.sqrt(planes) if sqrt else planes, cell, size, n)
+    found = HOG(cell, size, n, interpolated=True, sqrt=sqrt).blocks(image)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.skipif(not hasattr(cv2, "HOGDescriptor"), reason="OpenCV 5 has no HOGDescriptor")
+def test_the_interpolated_form_equals_opencv(photo):
+    image = np.ascontiguousarray(as_grey(photo)[:296, :448])
+    theirs = cv2.HOGDescriptor((448, 296), (16, 16), (8, 8), (8, 8), 9).compute(image)
+    theirs = theirs.reshape(55, 36, 2, 2, 9).transpose(1, 0, 3, 2, 4)
+    assert np.abs(HOG(interpolated=True).blocks(image) - theirs).max() < 2e-3
+
+
+@pytest.mark.parametrize("interpolated", [False, True])
+def test_windows_share_the_blocks_of_the_image(photo, interpolated):
+    extractor = HOG(interpolated=interpolated)
+    windows = extractor.windows(photo, rows=16, columns=8)
+    assert windows.shape == (22, 49, 15, 7, 2, 2, 9)
+    assert not windows.flags.owndata
+    crop = extractor.blocks(photo[24 : 24 + 128, 40 : 40 + 64])
+    inner = windows[3, 5][1:-1, 1:-1]
+    np.testing.assert_allclose(inner, crop[1:-1, 1:-1], atol=1e-6)
+
+
+def test_windows_must_fit(photo):
+    for rows, columns in ((1, 8), (99, 8), (16, 99)):
+        with pytest.raises(ImageError, match="windows of"):
+            HOG().windows(photo, rows, columns)
+
+
+def test_brightness_changes_nothing_and_contrast_hardly(photo):
+    grey = as_grey(photo) // 3
+    expected = HOG().describe(grey)
+    np.testing.assert_array_equal(HOG().describe(grey + 90), expected)
+    np.testing.assert_allclose(HOG().describe(grey * 3), expected, atol=1e-4)
+
+
+@pytest.fixture
+def no_level_gradient():
+    """An image whose inner differences are all odd, so that none lies on the border of angles."""
+    y, x = np.indices((48, 64)) // 2
+    noise = np.random.default_rng(0).integers(0, 127, (48, 64))
+    return (2 * noise + (x + y) % 2).astype(np.uint8)
+
+
+def test_mirroring_only_reorders_the_angles(no_level_gradient):
+    cells = HOG().cells(no_level_gradient)
+    upside_down = HOG().cells(no_level_gradient[::-1])
+    np.testing.assert_allclose(upside_down[::-1, :, ::-1][1:-1], cells[1:-1], rtol=1e-5)
+    left_right = HOG().cells(no_level_gradient[:, ::-1])
+    np.testing.assert_allclose(left_right[:, ::-1, ::-1][1:-1], cells[1:-1], rtol=1e-5)
+
+
+def test_a_quarter_turn_only_shifts_the_angles(no_level_gradient):
+    cells = HOG(n_orientations=8).cells(no_level_gradient)
+    turned = HOG(n_orientations=8).cells(np.rot90(no_level_gradient))
+    expected = np.roll(np.rot90(cells), 4, axis=2)
+    np.testing.assert_allclose(turned[1:-1, 1:-1], expected[1:-1, 1:-1], rtol=1e-5)
+
+
+def test_blocks_are_local_features_too(photo):
+    found = HOG().extract(photo)
+    blocks = HOG().blocks(photo)
+    np.testing.assert_array_equal(found.descriptors, blocks.reshape(-1, 36))
+    assert (found.sizes == 16).all()
+    np.testing.assert_allclose(found.positions[1] * (451, 300), (16, 8), rtol=1e-5)
+
+
+def test_color_images_use_the_strongest_channel_unless_told_otherwise(photo):
+    assert np.abs(HOG().describe(photo) - HOG(color="grey").describe(photo)).max() > 0.1
+    np.testing.assert_array_equal(HOG(color="grey").describe(photo), HOG().describe(as_grey(photo)))
+    np.testing.assert_array_equal(
+        HOG().describe(np.dstack([as_grey(photo)] * 3)), HOG().describe(as_grey(photo))
+    )
+
+
+def test_an_image_smaller_than_a_block_is_refused_with_the_sizes():
+    with pytest.raises(ImageError, match="image is 12x9, but HOG with 8x8 cells and 2x2 blocks"):
+        HOG().describe(np.zeros((9, 12), np.uint8))
+    assert len(HOG().extract(np.zeros((9, 12), np.uint8))) == 0
+    assert len(HOG(interpolated=True).extract(np.zeros((1, 1), np.uint8))) == 0
+
+
+def test_images_of_different_sizes_need_resizing(photo):
+    images = [photo[:64, :64], photo[:80, :64]]
+    with pytest.raises(ImageError, match="one size"):
+        HOG().transform(images)
+    extractor = HOG(resize_wh=(64, 32))
+    assert extractor.transform(images).shape == (2, len(extractor.get_feature_names_out()))
+    with pytest.raises(ValueError, match="resize_wh"):
+        HOG().get_feature_names_out()
+
+
+def test_names_say_block_cell_and_angle():
+    names = HOG(resize_wh=(32, 24)).get_feature_names_out()
+    assert len(set(names)) == len(names) == 3 * 2 * 36
+    assert names[0] == "block0.0_cell0.0_angle0"
+    assert names[-1] == "block1.2_cell1.1_angle160"
+
+
+def test_visualize_draws_edges_along_the_edge():
+    image = np.zeros((24, 24), np.uint8)
+    image[:, 12:] = 255  # upright edge in the middle cell's middle
+    picture = HOG().visualize(image)
+    assert picture.shape == (72, 72, 3)
+    drawn = picture[24:48, 24:48, 0] - (np.repeat(np.repeat(image, 3, 0), 3, 1) // 3)[24:48, 24:48]
+    rows, columns = np.nonzero(drawn)
+    assert np.ptp(rows) > 3 * np.ptp(columns)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"cell_size": 0},
+        {"block_size": 1.5},
+        {"n_orientations": 0},
+        {"n_orientations": 256},
+        {"color": "hsv"},
+        {"resize_wh": 64},
+        {"resize_wh": (0, 64)},
+    ],
+)
+def test_wrong_parameters_are_named(parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        HOG(**parameters).fit()
