@@ -2,16 +2,13 @@
 
 import doctest
 import importlib
-import pkgutil
 
 import pytest
 
-import visualwords
-
-MODULES = sorted(m.name for m in pkgutil.walk_packages(visualwords.__path__, "visualwords."))
+from tests.modules import all_modules
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", all_modules())
 def test_examples_of_the_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert result.failed == 0

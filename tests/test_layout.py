@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.modules import PACKAGES, all_modules
+
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = ["vision", "features", "codebook", "classifiers", "apps"]  # imports point to the left
 
@@ -42,12 +44,21 @@ def test_a_folder_imports_only_folders_to_its_left(folder):
 
 def test_no_folder_is_imported_under_its_bare_name():
     code = (
-        "import sys, pkgutil, importlib, visualwords\n"
-        "for m in pkgutil.walk_packages(visualwords.__path__, 'visualwords.'):\n"
-        "    importlib.import_module(m.name)\n"
+        "import sys, importlib\n"
+        f"for name in {all_modules()!r}:\n"
+        "    importlib.import_module(name)\n"
         f"print(*sorted(set({ORDER!r}) & set(sys.modules)))\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/"
     )
     assert result.stdout.split() == []
+
+
+def test_every_package_is_listed_for_the_wheel():
+    folders = {path.parent for folder in ORDER for path in (ROOT / folder).rglob("__init__.py")}
+    names = {
+        ".".join(["visualwords", *path.relative_to(ROOT).parts]).replace(".vision", "")
+        for path in folders
+    }
+    assert names == set(PACKAGES)
