@@ -24,8 +24,8 @@ def inverse_document_frequency(counts: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> inverse_document_frequency(np.array([[1, 0, 2], [1, 0, 0]])).round(2).tolist()
-    [1.0, 2.1, 1.41]
+    >>> inverse_document_frequency(np.array([[1, 0, 2], [1, 0, 0]])).round(2)
+    array([1.  , 2.1 , 1.41], dtype=float32)
     """
     present = (counts > 0).sum(axis=0)
     return (np.log((1 + len(counts)) / (1 + present)) + 1).astype(np.float32)
