@@ -17,7 +17,13 @@ PUBLIC = {
         "KMeansCodebook",
         "SpatialPyramid",
     ],
-    "visualwords.classifiers": ["GCWSHasher", "ICDClassifier", "MinMaxIndex", "Quantizer"],
+    "visualwords.classifiers": [
+        "GCWSHasher",
+        "ICDClassifier",
+        "KernelSVC",
+        "MinMaxIndex",
+        "Quantizer",
+    ],
     "visualwords.classifiers.kernels": [
         *["intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"],
         *["gcs", "cs", "triangular", "circular", "spherical", "laplace", "polynomial"],

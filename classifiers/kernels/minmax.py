@@ -23,7 +23,7 @@ def intersection(
 
     Parameters
     ----------
-    X, Y : array-like or sparse matrix of shape (n, d), (m, d), non-negative
+    X, Y : array-like or sparse matrix of shape (n, d), (m, d)
         Rows; ``Y`` defaults to ``X``. Counts are compared exactly, as bytes where they fit.
     diag : bool
         Return only K(x, x) of every row of ``X``, shape (n,).
@@ -37,8 +37,9 @@ def intersection(
 
     Notes
     -----
-    **Deviations from the paper.** None; the mass of the rows is left as it is (``gint``
-    normalises it).
+    **Deviations from the paper.** The mass of the rows is left as it is (``gint`` normalises it).
+    Negative values, which no histogram has, count in columns of their own as in ``gint``: the
+    sum of minima of signed values would be no kernel.
 
     References
     ----------
@@ -50,7 +51,7 @@ def intersection(
     array([[3., 1.],
            [1., 3.]])
     """
-    x, y = _rows(X, Y, "intersection", non_negative=True, diag=diag)
+    x, y = _rows(X, Y, "intersection", diag=diag)
     if diag:
         return row_sums(x).astype(_float_type(x))
     return min_sums(x, y, n_jobs=n_jobs)
@@ -167,15 +168,11 @@ def ngmm(X: Any, Y: Any = None, *, diag: bool = False, n_jobs: int | None = None
     return _has_mass(x) if diag else _ratios(*_unit(x, y), n_jobs)
 
 
-def _rows(
-    X: Any, Y: Any, kernel: str, *, diag: bool, non_negative: bool = False
-) -> tuple[Any, Any]:
+def _rows(X: Any, Y: Any, kernel: str, *, diag: bool) -> tuple[Any, Any]:
     """Both sides checked and, if either has negative values, split by sign."""
     if diag and Y is not None:
         raise ValueError(f"{kernel}: diag=True gives K(x, x) of the rows of X; leave out Y")
-    X, Y = check_rows(
-        X, Y, kernel=kernel, dtype=None, accept_sparse=True, non_negative=non_negative
-    )
+    X, Y = check_rows(X, Y, kernel=kernel, dtype=None, accept_sparse=True)
     x = _unsigned_or_float(X)
     y = x if Y is X else _unsigned_or_float(Y)
     if _has_negative(x) or _has_negative(y):

@@ -1,0 +1,242 @@
+"""KernelSVC against LIBSVM, the optimality conditions, and its memory paths against each other."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from visualwords.classifiers import KernelSVC, kernels
+from visualwords.classifiers.gram_rows import RowsOnDemand
+from visualwords.classifiers.kernels.banded import bandwidth, reorder
+from visualwords.classifiers.solvers.smo import solve
+
+
+@pytest.fixture
+def histograms(rng):
+    """Three overlapping classes of counts."""
+    y = rng.integers(0, 3, 120)
+    X = rng.poisson(1 + 3 * rng.random((3, 10))[y])
+    return X.astype(float), np.array(["coast", "forest", "street"])[y]
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_two_classes_agree_with_libsvm(histograms, C):
+    X, y = histograms
+    y = y == "coast"
+    K = kernels.gmm(X)
+    ours = KernelSVC("gmm", C=C, tol=1e-6).fit(X, y)
+    peer = SVC(kernel="precomputed", C=C, tol=1e-6).fit(K, y)
+    np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(K), atol=1e-4)
+    np.testing.assert_array_equal(ours.support_, np.sort(peer.support_))
+
+
+def test_pairs_of_classes_agree_with_libsvm(histograms):
+    X, y = histograms
+    K = kernels.intersection(X)
+    ours = KernelSVC("hik", C=0.1, multi_class="ovo", tol=1e-6).fit(X, y)
+    peer = SVC(kernel="precomputed", C=0.1, tol=1e-6).fit(K, y)
+    np.testing.assert_array_equal(ours.predict(X), peer.predict(K))
+    np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(K), atol=1e-3)
+
+
+def test_weights_of_classes_and_samples_agree_with_libsvm(histograms, rng):
+    X, y = histograms
+    weight = rng.integers(0, 4, len(y)).astype(float)
+    settings = {"class_weight": "balanced", "C": 0.5, "tol": 1e-6}
+    keep = weight > 0
+    ours = KernelSVC("ngmm", multi_class="ovo", **settings).fit(X, y, weight)
+    K = kernels.ngmm(X)
+    factor = dict(zip(ours.classes_, np.ones(3)))
+    for name in factor:
+        factor[name] = weight.sum() / 3 / weight[y == name].sum()
+    peer = SVC(kernel="precomputed", **(settings | {"class_weight": factor}))
+    peer.fit(K[np.ix_(keep, keep)], y[keep], weight[keep])
+    np.testing.assert_allclose(
+        ours.decision_function(X), peer.decision_function(K[:, keep]), atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("block_size", [8, 64, 1000])
+def test_dual_solution_satisfies_the_kkt_conditions(rng, block_size):
+    X = rng.normal(size=(200, 3))
+    y = np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    cost = rng.uniform(0.5, 2, 200)
+    K = rbf_kernel(X)
+    found = solve(lambda i: K[i], y, cost, tol=1e-4, block_size=block_size)
+    assert found.violation <= 1e-4
+    assert abs(found.coefficients.sum()) < 1e-9
+    alpha = y * found.coefficients
+    assert np.all((alpha >= 0) & (alpha <= cost))
+    margin = y * (K @ found.coefficients + found.intercept)
+    assert np.all(margin[alpha == 0] >= 1 - 1e-3)
+    assert np.all(margin[alpha == cost] <= 1 + 1e-3)
+    np.testing.assert_allclose(margin[(alpha > 0) & (alpha < cost)], 1, atol=1e-3)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_rows_on_demand_give_the_model_of_the_whole_matrix(histograms, monkeypatch, multi_class):
+    X, y = histograms
+    monkeypatch.setattr("visualwords.classifiers.kernel_svc.BLOCK_OF_DENSE", 16)
+    settings = {"kernel": "gint", "C": 10.0, "multi_class": multi_class, "tol": 1e-5}
+    whole = KernelSVC(**settings).fit(X, y)
+    thrifty = KernelSVC(**settings, cache_size=0.04).fit(X, y)
+    np.testing.assert_allclose(thrifty.decision_function(X), whole.decision_function(X), atol=1e-4)
+
+
+def test_rows_on_demand_forget_the_oldest(rng):
+    X = rng.random((30, 4))
+    asked = []
+
+    def kernel(x, y):
+        asked.append(len(x))
+        return x @ y.T
+
+    rows = RowsOnDemand(kernel, X, 30, max_bytes=8 * 30 * 10)
+    for wanted in ([0, 1, 2], [1, 2, 3], [4, 5, 6, 7, 8, 9], [0, 3], [20, 21], [4, 5], [1]):
+        np.testing.assert_allclose(rows(np.array(wanted)), (X @ X.T)[wanted])
+    assert asked == [3, 1, 6, 2, 1]  # 1 and 2 made room for 20 and 21
+
+
+def test_sparse_gram_trains_the_dense_model_on_a_band(rng):
+    X = np.sort(rng.random((400, 1)), axis=0)[rng.permutation(400)]
+    y = (np.sin(20 * X[:, 0]) > 0) ^ (rng.random(400) < 0.05)
+    settings = {"kernel": "gcs", "kernel_params": {"radius": 0.02}, "C": 5.0, "tol": 1e-5}
+    dense = KernelSVC(**settings).fit(X, y)
+    thin = KernelSVC(**settings, sparse_gram=True).fit(X, y)
+    np.testing.assert_allclose(thin.decision_function(X), dense.decision_function(X), atol=1e-4)
+    before, after = thin.bandwidth_
+    assert after < before / 3
+    assert thin.density_ < 0.1
+    given = KernelSVC("precomputed", C=5.0, tol=1e-5)
+    given.fit(kernels.gcs(X, radius=0.02, sparse=True), y)
+    assert given.bandwidth_ == thin.bandwidth_
+
+
+def test_sparse_training_never_builds_the_dense_matrix(rng, monkeypatch):
+    X = rng.random((900, 2))
+    y = X[:, 0] > X[:, 1]
+    asked = []
+    real = sparse.csr_array.toarray
+    monkeypatch.setattr(
+        sparse.csr_array, "toarray", lambda self: asked.append(self.shape) or real(self)
+    )
+    KernelSVC("gcs", kernel_params={"radius": 0.05}, sparse_gram=True).fit(X, y)
+    assert asked
+    assert max(n * m for n, m in asked) <= 512**2 < 900**2
+
+
+def test_reordering_reports_the_bandwidth(rng):
+    X = np.arange(50.0)[rng.permutation(50), None]
+    K = kernels.triangular(X, radius=1.0, sparse=True)
+    banded = reorder(K)
+    assert banded.bandwidth_before == bandwidth(K) > 10
+    assert banded.bandwidth == bandwidth(banded.gram) == 1
+    np.testing.assert_array_equal(
+        banded.gram.toarray(), K.toarray()[np.ix_(banded.order, banded.order)]
+    )
+
+
+def test_precomputed_function_and_name_agree(histograms):
+    X, y = histograms
+    named = KernelSVC("chi2").fit(X, y)
+    function = KernelSVC(kernels.chi2).fit(X, y)
+    given = KernelSVC("precomputed").fit(kernels.chi2(X), y)
+    np.testing.assert_allclose(function.decision_function(X), named.decision_function(X))
+    np.testing.assert_allclose(
+        given.decision_function(kernels.chi2(X[:9], X)), named.decision_function(X[:9])
+    )
+    assert given.support_vectors_ is None
+
+
+def test_kernels_of_sets_take_lists(rng):
+    sets = [rng.random((rng.integers(2, 6), 2)) + (k % 2) for k in range(30)]
+    labels = np.arange(30) % 2
+
+    def overlap(a, b):
+        b = a if b is None else b
+        return np.array([[np.exp(-((s.mean(0) - t.mean(0)) ** 2).sum()) for t in b] for s in a])
+
+    model = KernelSVC(overlap, C=10.0).fit(sets[:20], labels[:20])
+    np.testing.assert_array_equal(model.predict(sets[20:]), labels[20:])
+    assert len(model.support_vectors_) == len(model.support_)
+
+
+def test_dominant_diagonal_is_treated_by_the_empirical_kernel_map(rng):
+    X = rng.random((40, 30))
+    y = np.arange(40) % 2
+    X[y == 1, :3] += 0.2
+    K = kernels.gmm(X) ** 30 + 10 * np.eye(40)
+    model = KernelSVC("precomputed", sub_polynomial=0.1, C=0.1, tol=1e-6).fit(K, y)
+    features = K**0.1
+    peer = SVC(kernel="linear", C=0.1, tol=1e-6).fit(features, y)
+    np.testing.assert_allclose(
+        model.decision_function(K), peer.decision_function(features), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kernel", ["hik", "precomputed"])
+def test_probabilities_rise_with_scores_and_sum_to_one(histograms, kernel):
+    X, y = histograms
+    data = kernels.intersection(X) if kernel == "precomputed" else X
+    model = KernelSVC(kernel, C=0.1, probability=True).fit(data, y)
+    P = model.predict_proba(data)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert np.mean(model.classes_[P.argmax(axis=1)] == y) > 0.7
+    assert not hasattr(KernelSVC(kernel), "predict_proba")
+
+
+def test_result_does_not_depend_on_threads_or_blocks_of_prediction(histograms, monkeypatch):
+    X, y = histograms
+    model = KernelSVC().fit(X, y)
+    scores = model.decision_function(X)
+    threads = KernelSVC(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threads.decision_function(X), scores)
+    monkeypatch.setattr("visualwords.classifiers.kernel_svc.ENTRIES_AT_A_TIME", 500)
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-6)
+    thin = KernelSVC().fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(thin.decision_function(sparse.csr_array(X)), scores, rtol=1e-6)
+
+
+def test_stopping_early_warns_and_names_the_parameter(histograms, monkeypatch):
+    X, y = histograms
+    monkeypatch.setattr("visualwords.classifiers.kernel_svc.BLOCK_OF_DENSE", 8)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        KernelSVC(max_iter=1).fit(X, y)
+
+
+def test_contradicting_parameters_are_refused(histograms):
+    X, y = histograms
+    for bad, message in [
+        ({"kernel": "cosine"}, "not known"),
+        ({"C": 0}, "C is 0"),
+        ({"multi_class": "ecoc"}, "ovr or ovo"),
+        ({"sub_polynomial": 2.0}, "sub_polynomial"),
+        ({"kernel": "hik", "sparse_gram": True}, "sparse_gram needs"),
+        ({"kernel": "precomputed"}, "square"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            KernelSVC(**bad).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"):
+        KernelSVC().fit(X, np.zeros(len(X)))
+    with pytest.raises(ValueError, match="Negative"):
+        KernelSVC("chi2").fit(-X, y)
+
+
+FOLDS = dict.fromkeys(
+    [
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ],
+    "the folds of repeated samples are others than those of weighted ones",
+)
+
+
+@parametrize_with_checks(
+    [KernelSVC(), KernelSVC("ngmm", multi_class="ovo"), KernelSVC("gmm", probability=True)],
+    expected_failed_checks=lambda estimator: FOLDS if estimator.probability else {},
+)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
