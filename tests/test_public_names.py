@@ -8,7 +8,7 @@ import pytest
 
 PUBLIC = {
     "visualwords": ["ImageClassifier", "__version__", "load"],
-    "visualwords.features": ["HOG", "Centrist", "ColorHistogram", "DenseSIFT"],
+    "visualwords.features": ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT"],
     "visualwords.codebook": [
         "VLAD",
         "BagOfWords",

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from visualwords.errors import ImageError
-from visualwords.features import HOG, Centrist, ColorHistogram, DenseSIFT
+from visualwords.features import HOG, Centrist, ColorHistogram, DenseSIFT, KeypointSIFT
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
@@ -27,6 +27,9 @@ LOCAL = [
     DenseSIFT(),
     DenseSIFT((3, 4), 5, color="opponent", dtype="float32", root=True),
     DenseSIFT(2, 3, sobel=True, contrast_threshold=1.0),
+    DenseSIFT((4, 9), 6, padded=True),
+    KeypointSIFT(),
+    KeypointSIFT(30, detector="harris", dtype="float32", root=True),
 ]
 
 
@@ -45,12 +48,18 @@ def test_transform_concatenates_what_extract_gives(extractor, photo):
     sets = extractor.fit(images).transform(iter(images))
     assert isinstance(sets, LocalFeatureSets)
     assert len(sets) == 3
-    assert len(sets[1]) == 0
     assert sets.descriptors.shape[1] == len(extractor.get_feature_names_out())
     for one, image in zip(sets, images):
         np.testing.assert_array_equal(one.descriptors, extractor.extract(image).descriptors)
         np.testing.assert_array_equal(one.positions, extractor.extract(image).positions)
         np.testing.assert_array_equal(one.sizes, extractor.extract(image).sizes)
+
+
+@pytest.mark.parametrize("extractor", [HOG(), *LOCAL[:5]], ids=repr)
+def test_an_image_smaller_than_a_patch_has_no_descriptors(extractor, photo):
+    found = extractor.extract(photo[:5, :5])
+    assert found.descriptors.shape[0] == 0
+    assert found.descriptors.shape[1] == extractor.extract(photo[:64]).descriptors.shape[1]
 
 
 @pytest.mark.parametrize("extractor", WHOLE + LOCAL, ids=repr)
