@@ -1,8 +1,8 @@
 """Real images that come with the dependencies, for the demo: nothing is downloaded.
 
-Textures and photographs bundled with scikit-image are cut into tiles. Training tiles come from
-the left part of a picture and test tiles from the right part, with a gap of one tile's half
-between them, so that no pixel is in both.
+Pictures bundled with scikit-image are cut into tiles. Training tiles come from the left part of a
+picture and test tiles from the right part, with a gap of half a tile between them, so that no
+pixel is in both. scikit-learn's handwritten digits are divided at random.
 """
 
 import os
@@ -14,6 +14,10 @@ import numpy as np
 from visualwords.files import write_atomically
 from visualwords.images import read_image
 
+DEMOS = {
+    "tiles": "pieces of scikit-image's pictures",
+    "digits": "scikit-learn's handwritten digits",
+}
 TILE = 64
 PICTURES = {  # what the tiles show → the picture of scikit-image they are cut from
     "brick": "brick.png",
@@ -26,8 +30,22 @@ PICTURES = {  # what the tiles show → the picture of scikit-image they are cut
 SIDE = 512  # pixels of a picture that are used, so that the classes have equally many tiles
 TRAIN_SHARE = 0.6  # of a picture's width
 
+Labelled = tuple[list[np.ndarray], list[str]]
 
-def texture_tiles(part: str) -> tuple[list[np.ndarray], list[str]]:
+
+def write_demo(name: str, folder: str | os.PathLike[str]) -> Path:
+    """Write the images of a demo as PNG files, ``folder/{train,test}/label/number.png``."""
+    for part in ("train", "test"):
+        images, labels = texture_tiles(part) if name == "tiles" else digits(part)
+        for number, (image, label) in enumerate(zip(images, labels)):
+            target = Path(folder, part, label, f"{number:03}.png")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            png = cv2.imencode(".png", image[:, :, ::-1] if image.ndim == 3 else image)[1]
+            write_atomically(target, png.tobytes(), durable=False)
+    return Path(folder)
+
+
+def texture_tiles(part: str) -> Labelled:
     """Return the tiles of the ``"train"`` or ``"test"`` part and their labels."""
     tiles: list[np.ndarray] = []
     labels: list[str] = []
@@ -38,15 +56,21 @@ def texture_tiles(part: str) -> tuple[list[np.ndarray], list[str]]:
     return tiles, labels
 
 
-def write_tiles(folder: str | os.PathLike[str]) -> None:
-    """Write all tiles as PNG files, ``folder/{train,test}/label/number.png``."""
-    for part in ("train", "test"):
-        tiles, labels = texture_tiles(part)
-        for number, (tile, label) in enumerate(zip(tiles, labels)):
-            target = Path(folder, part, label, f"{number:03}.png")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _, png = cv2.imencode(".png", tile[:, :, ::-1])
-            write_atomically(target, png.tobytes())
+def digits(part: str) -> Labelled:
+    """Return half of scikit-learn's digits, 8×8 pixels of 0 to 16, as white on black 64×64."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    data = load_digits()
+    halves = train_test_split(
+        data.images, data.target, test_size=0.5, random_state=0, stratify=data.target
+    )
+    images, labels = halves[0::2] if part == "train" else halves[1::2]
+    pixels = (images * (255 / 16)).astype(np.uint8)
+    return (
+        [cv2.resize(image, (TILE, TILE), interpolation=cv2.INTER_CUBIC) for image in pixels],
+        labels.astype(str).tolist(),
+    )
 
 
 def _picture(name: str) -> np.ndarray:

@@ -160,7 +160,9 @@ def _settings(channel: Channel, extractor: Extractor, recipe: Recipe) -> dict[st
     }
 
 
-def _comparable(counts: np.ndarray, power: float) -> np.ndarray:
+def _comparable(numbers: np.ndarray, power: float | None) -> np.ndarray:
     """Return counts as shares of their sum, raised to a power; no counts give zeros."""
-    shares = counts / max(counts.sum(dtype=np.float64), 1.0)
+    if power is None:
+        return numbers.astype(np.float32, copy=False)
+    shares = numbers / max(numbers.sum(dtype=np.float64), 1.0)
     return (shares**power).astype(np.float32)

@@ -10,18 +10,21 @@ from visualwords.features.extractor import Extractor
 
 @dataclass(frozen=True)
 class Channel:
-    """One way to look at an image: an extractor, and how its counts are made comparable.
+    """One way to look at an image: an extractor, and how its numbers are made comparable.
 
     Counts are divided by their sum and raised to ``power``: images of different sizes become
-    alike, and a power below one keeps large uniform areas from drowning everything else.
+    alike, and a power below one keeps large uniform areas from drowning everything else. Where
+    ``power`` is None the extractor has normalised its numbers itself.
     """
 
     extractor: str
     params: dict[str, Any] = field(default_factory=dict)
-    power: float = 0.5
+    power: float | None = 0.5
 
     def build(self) -> Extractor:
         """Make the extractor."""
+        if self.extractor not in extractors.__all__:  # the name may come from a foreign file
+            raise ValueError(f"there is no extractor {self.extractor!r}")
         return getattr(extractors, self.extractor)(**self.params)
 
 
@@ -48,6 +51,7 @@ class Recipe:
 
 _COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25)
 
+_SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None)
 _TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5)
 
 RECIPES = {
@@ -55,7 +59,8 @@ RECIPES = {
     for recipe in (
         Recipe("color", "64-bin RGB histogram of the whole image", (_COLOR,)),
         Recipe("texture", "CENTRIST of the whole image, blind to brightness", (_TEXTURE,)),
-        Recipe("color-texture", "both, their kernels added", (_COLOR, _TEXTURE)),
+        Recipe("shape", "HOG of the image brought to 64×64 pixels", (_SHAPE,)),
+        Recipe("color-texture", "colour and texture, their kernels added", (_COLOR, _TEXTURE)),
     )
 }
 

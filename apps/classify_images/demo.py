@@ -15,7 +15,7 @@ from visualwords.apps.classify_images import options
     default="visualwords-demo",
     show_default=True,
     metavar="DIR",
-    help="Where images, model and report go.",
+    help="Where images, models and reports go.",
 )
 @options.jobs
 @options.quiet
@@ -23,16 +23,13 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     """See it work: train, test and report on images that came with the installation.
 
     Tiles of six pictures bundled with scikit-image, training and test tiles from disjoint
-    regions. Nothing is downloaded.
+    regions, and scikit-learn's handwritten digits. Nothing is downloaded.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.demo_images import write_tiles
+    from visualwords.apps.demo_images import DEMOS, write_demo
     from visualwords.apps.terminal import say
     from visualwords.folders import ImageFolder
 
-    say("1/2  cutting scikit-image's pictures into tiles")
-    write_tiles(os.path.join(output, "tiles"))
-    tiles = ImageFolder(os.path.join(output, "tiles"))
     run = Run(
         jobs=jobs,
         cache_dir=None,
@@ -42,17 +39,18 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         strict=True,
         as_json=False,
     )
-    training, testing = tiles.part("train"), tiles.part("test")
-    say(f"2/2  learning {len(tiles.classes)} kinds of picture from {len(training)} tiles")
-    model = run.train(training, "auto", seed=0)
-    model_path, report = os.path.join(output, "tiles.vw"), os.path.join(output, "report.html")
-    model.save(model_path)
-    run.test(model, testing, report, {})
-    example = os.path.relpath(testing.paths[0])
+    for name, summary in DEMOS.items():
+        images = write_demo(name, os.path.join(output, name))
+        training, testing = ImageFolder(images).part("train"), ImageFolder(images).part("test")
+        say(f"{name}: {summary}; learning {len(training.classes)} classes from {len(training)}")
+        model = run.train(training, "auto", seed=0)
+        model.save(os.path.join(output, f"{name}.vw"))
+        run.test(model, testing, os.path.join(output, f"{name}.html"), {})
+        say("")
+    tiles = os.path.join(output, "tiles")
     for line in (
-        "",
-        f"Look at the report: {report}",
-        f"Ask the model:      classify-images predict {model_path} {example}",
+        f"Look at the report: {tiles}.html",
+        f"Ask the model:      classify-images predict {tiles}.vw {tiles}/test/brick",
         "Your own images:    classify-images train PHOTOS -o photos.vw --test-size 0.2",
         "                    (PHOTOS holds one folder of images for each class)",
     ):

@@ -26,7 +26,7 @@ def test_separable_colours_are_learned_by_every_recipe(photos, recipe):
     train, test = ImageFolder(photos).split(0.25, seed=0)
     model = ImageClassifier(recipe).fit(train)
     assert model.classes_.tolist() == sorted(COLORS)
-    assert model.score(test) >= (1.0 if recipe in ("color", "auto") else 0.5)
+    assert model.score(test) >= (1.0 if recipe in ("color", "color-texture", "auto") else 0.3)
 
 
 def test_folder_paths_and_arrays_give_the_same_model(photos, tmp_path):
