@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def extract(
         self,
-        sources: list[Source],
+        sources: Sequence[Source],
         recipe: Recipe | None = None,
         *,
         progress: Progress | None = None,

@@ -7,7 +7,7 @@ the entry found is damaged it is compiled and written again. One warning says so
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
@@ -17,7 +17,7 @@ MADE_AGAIN = (
     "Set NUMBA_CACHE_DIR to a directory that can be written."
 )
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Compiled = Callable[..., Any]  # what arguments fit, numba decides on each call
 
 
 class _ForgivingCache(FunctionCache):
@@ -62,7 +62,7 @@ def _warn_once(reason: str) -> None:
         warnings.warn(reason, RuntimeWarning, stacklevel=3)
 
 
-def njit(**options: Any) -> Callable[[Function], Function]:
+def njit(**options: Any) -> Callable[[Compiled], Compiled]:
     """Compile a function on its first call, without the GIL, and keep the result on disk.
 
     Parameters
@@ -76,9 +76,9 @@ def njit(**options: Any) -> Callable[[Function], Function]:
     compiled here may call only compiled functions of its own file.
     """
 
-    def compile_lazily(function: Function) -> Function:
+    def compile_lazily(function: Compiled) -> Compiled:
         dispatcher = numba.njit(nogil=True, **options)(function)
-        if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        if not numba.config.DISABLE_JIT:
             try:
                 dispatcher._cache = _ForgivingCache(function)
             except (RuntimeError, OSError) as problem:  # "no locator available": nowhere to write

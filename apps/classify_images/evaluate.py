@@ -1,5 +1,7 @@
 """classify-images evaluate"""
 
+from typing import Any
+
 import click
 
 from visualwords.apps.classify_images import options
@@ -10,7 +12,7 @@ from visualwords.apps.classify_images import options
 @click.argument("folder", type=click.Path())
 @options.report
 @options.reading
-def evaluate(model: str, folder: str, report: str | None, **reading: object) -> int:
+def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int:
     """Compare what MODEL says with the labels of FOLDER (its test part, if it has one)."""
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.loading import load

@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
@@ -76,7 +76,14 @@ def console() -> NoReturn:
     sys.exit(code)
 
 
-def _say_warning(message: Warning | str, category: type[Warning], *details: object) -> None:
+def _say_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Show a warning of a library as one line, without the line of code that raised it."""
     from visualwords.apps.terminal import say
 

@@ -1,7 +1,7 @@
 """classify-images train"""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,7 +33,7 @@ def train(
     test_size: float | None,
     report: str | None,
     seed: int,
-    **reading: object,
+    **reading: Any,
 ) -> int:
     """Learn from FOLDER and write a model file.
 
