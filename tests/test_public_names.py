@@ -12,6 +12,8 @@ PUBLIC = {
     "visualwords.codebook": [
         "VLAD",
         "BagOfWords",
+        "FeatureSetEncoder",
+        "FeatureSets",
         "FisherVectors",
         "HIKCodebook",
         "KMeansCodebook",
@@ -27,6 +29,7 @@ PUBLIC = {
     "visualwords.classifiers.kernels": [
         *["intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"],
         *["gcs", "cs", "triangular", "circular", "spherical", "laplace", "polynomial"],
+        "pyramid_match",
     ],
 }
 

@@ -3,6 +3,7 @@
 from visualwords.classifiers.kernels.additive import chi2, jensen_shannon, power_mean
 from visualwords.classifiers.kernels.compact import circular, cs, gcs, spherical, triangular
 from visualwords.classifiers.kernels.minmax import gint, gmm, intersection, ngmm
+from visualwords.classifiers.kernels.pyramid import pyramid_match
 from visualwords.classifiers.kernels.radial import laplace, polynomial
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ngmm",
     "polynomial",
     "power_mean",
+    "pyramid_match",
     "spherical",
     "triangular",
 ]
