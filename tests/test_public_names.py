@@ -24,6 +24,7 @@ PUBLIC = {
         "ICDClassifier",
         "KernelSVC",
         "MinMaxIndex",
+        "PmSVMClassifier",
         "Quantizer",
     ],
     "visualwords.classifiers.kernels": [

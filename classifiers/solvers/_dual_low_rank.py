@@ -1,0 +1,217 @@
+"""Loops over rows of (column, level) pairs with one short vector of weights a column.
+
+Several one-vs-rest problems ("members") share a row of the weights, w[column] = (member 0's vector,
+member 1's vector, …), so that one read of a pair and of its table entry serves them all. LLVM does
+not turn these loops into vector instructions by itself; the two innermost are therefore written in
+its language, with vectors that it maps to whatever the processor has.
+"""
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from visualwords.compiled import njit
+
+_ACCUMULATORS = 4  # independent sums that hide the latency of an addition
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+def _vector(length):
+    return ir.VectorType(ir.FloatType(), length)
+
+
+def _load_row(builder, array, row, length):
+    """Pointer to row ``row`` of a C-ordered float32 array with rows of ``length``, as a vector."""
+    first = builder.gep(array.data, [builder.mul(row, ir.Constant(_I64, length))])
+    return builder.bitcast(first, _vector(length).as_pointer())
+
+
+def _load_pair(builder, columns, levels, position):
+    """Column and level at a position, as 64-bit integers."""
+    return [
+        builder.zext(builder.load(builder.gep(array.data, [position])), _I64)
+        for array in (columns, levels)
+    ]
+
+
+def _repeat(builder, vector, rank, members):
+    """(vector, vector, …): the same table entry for every member."""
+    mask = ir.Constant(ir.VectorType(_I32, rank * members), [*range(rank)] * members)
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+def _fused_add(builder, a, b, c):
+    """a b + c of vectors."""
+    kind = ir.FunctionType(c.type, [c.type] * 3)
+    name = f"llvm.fma.v{c.type.count}f32"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [a, b, c])
+
+
+@intrinsic
+def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, members):
+    """out[m] = sum over start <= q < stop of w[column_q, m] . table[level_q]  [Yang12, Eq. 20].
+
+    columns, levels : unsigned           table : (levels, rank) float32, C order
+    weights : (d, members * rank) float32, C order           out : (members,) float32
+    rank, members : tuples of as many zeros, since the lengths must be known to the compiler
+    """
+    rank, members = rank.count, members.count
+    length = rank * members
+
+    def emit(context, builder, signature, arguments):
+        column, level, entry, weight, result = (
+            context.make_array(signature.args[k])(context, builder, arguments[k])
+            for k in (0, 1, 4, 5, 6)
+        )
+        zero = ir.Constant(_vector(length), [0.0] * length)
+        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ACCUMULATORS)]
+        step = ir.Constant(_I64, _ACCUMULATORS)
+        count = builder.sub(arguments[3], arguments[2])
+        whole = builder.udiv(count, step)
+
+        def add(position, total):
+            j, k = _load_pair(builder, column, level, position)
+            w = builder.load(_load_row(builder, weight, j, length), align=4)
+            t = builder.load(_load_row(builder, entry, k, rank), align=4)
+            t = _repeat(builder, t, rank, members)
+            builder.store(_fused_add(builder, w, t, builder.load(total)), total)
+
+        with cgutils.for_range(builder, whole) as loop:
+            first = builder.add(arguments[2], builder.mul(loop.index, step))
+            for k, total in enumerate(sums):
+                add(builder.add(first, ir.Constant(_I64, k)), total)
+        done = builder.add(arguments[2], builder.mul(whole, step))
+        with cgutils.for_range(builder, builder.sub(arguments[3], done)) as loop:
+            add(builder.add(done, loop.index), sums[0])
+        total = builder.load(sums[0])
+        for other in sums[1:]:
+            total = builder.fadd(total, builder.load(other))
+        for m in range(members):
+            lanes = [
+                builder.extract_element(total, ir.Constant(_I32, m * rank + k)) for k in range(rank)
+            ]
+            score = lanes[0]
+            for lane in lanes[1:]:
+                score = builder.fadd(score, lane)
+            builder.store(score, builder.gep(result.data, [ir.Constant(_I64, m)]))
+        return context.get_dummy_value()
+
+    kinds = (columns, levels, types.int64, types.int64, table, weights, out)
+    return types.void(*kinds, _zeros(rank), _zeros(members)), emit
+
+
+@intrinsic
+def row_update(typing, columns, levels, start, stop, table, steps, weights, rank, members):
+    """w[column_q, m] += steps[m] table[level_q] for start <= q < stop  [Yang12, Algorithm 3]."""
+    rank, members = rank.count, members.count
+    length = rank * members
+
+    def emit(context, builder, signature, arguments):
+        column, level, entry, step, weight = (
+            context.make_array(signature.args[k])(context, builder, arguments[k])
+            for k in (0, 1, 4, 5, 6)
+        )
+        factor = ir.Constant(_vector(length), ir.Undefined)
+        for k in range(length):
+            lane = builder.load(builder.gep(step.data, [ir.Constant(_I64, k // rank)]))
+            factor = builder.insert_element(factor, lane, ir.Constant(_I32, k))
+        with cgutils.for_range(builder, builder.sub(arguments[3], arguments[2])) as loop:
+            position = builder.add(arguments[2], loop.index)
+            j, k = _load_pair(builder, column, level, position)
+            t = builder.load(_load_row(builder, entry, k, rank), align=4)
+            w = _load_row(builder, weight, j, length)
+            t = _repeat(builder, t, rank, members)
+            builder.store(_fused_add(builder, factor, t, builder.load(w, align=4)), w, align=4)
+        return context.get_dummy_value()
+
+    kinds = (columns, levels, types.int64, types.int64, table, steps, weights)
+    return types.void(*kinds, _zeros(rank), _zeros(members)), emit
+
+
+def _zeros(count):
+    return types.UniTuple(types.int64, count)
+
+
+if numba.config.DISABLE_JIT:  # the same, for looking at the loops in plain Python
+
+    def row_scores(columns, levels, start, stop, table, weights, out, rank, members):
+        w = weights[columns[start:stop]].reshape(-1, len(members), len(rank))
+        out[:] = np.einsum("qmk,qk->m", w, table[levels[start:stop]])
+
+    def row_update(columns, levels, start, stop, table, steps, weights, rank, members):
+        change = steps[None, :, None] * table[levels[start:stop]][:, None]
+        np.add.at(weights, columns[start:stop], change.reshape(-1, weights.shape[1]))
+
+
+@njit()
+def visit(score, sign, alpha, upper, curvature, limit_high, limit_low):
+    """New alpha, projected gradient, and whether the sample stays active  [Hsieh08, Alg. 3].
+
+    Hinge loss; a sample at a bound whose gradient points far beyond it is left out (shrinking).
+    """
+    gradient = sign * score - np.float32(1)
+    projected = gradient
+    if alpha <= 0:
+        if gradient > limit_high:
+            return alpha, np.float32(0), False
+        projected = min(gradient, np.float32(0))
+    elif alpha >= upper:
+        if gradient < limit_low:
+            return alpha, np.float32(0), False
+        projected = max(gradient, np.float32(0))
+    if projected != 0:
+        alpha = min(max(alpha - gradient / curvature, np.float32(0)), upper)
+    return alpha, projected, True
+
+
+@njit()
+def epoch(
+    columns, levels, bounds, starts, block, code, positive, curvature, upper,
+    score_table, update_table, alpha, active, limits, seen, weights, rank, members,
+):  # fmt: skip
+    """Visit the active samples once, block by block in the order of ``starts``.
+
+    code : (n,) class of every sample         positive : (members,) class against the rest
+    alpha : (n, members) float32              active : (n,) bit m: member m visits the sample
+    limits : (2, members) beyond which a bounded sample becomes inactive
+    seen : (3, members) largest and smallest projected gradient, number of visits
+    """
+    scores = np.empty(len(members), np.float32)
+    steps = np.empty(len(members), np.float32)
+    for start in starts:
+        for i in range(start, min(start + block, code.size)):
+            if active[i] == 0:
+                continue
+            first, last = bounds[i], bounds[i + 1]
+            row_scores(columns, levels, first, last, score_table, weights, scores, rank, members)
+            moved = False
+            for m in range(len(members)):
+                steps[m] = 0
+                if (active[i] >> m) & 1 == 0:
+                    continue
+                sign = np.float32(1) if code[i] == positive[m] else np.float32(-1)
+                new, projected, stays = visit(
+                    scores[m], sign, alpha[i, m], upper[i], curvature[i], limits[0, m], limits[1, m]
+                )
+                if not stays:
+                    active[i] ^= np.uint8(1 << m)
+                seen[0, m] = max(seen[0, m], projected)
+                seen[1, m] = min(seen[1, m], projected)
+                seen[2, m] += stays
+                if new != alpha[i, m]:
+                    steps[m] = (new - alpha[i, m]) * sign
+                    alpha[i, m] = new
+                    moved = True
+            if moved:
+                row_update(
+                    columns, levels, first, last, update_table, steps, weights, rank, members
+                )
+
+
+@njit()
+def scores(columns, levels, bounds, table, weights, out, rank, members):
+    """out[i] = scores of row i for all members."""
+    for i in range(out.shape[0]):
+        row_scores(columns, levels, bounds[i], bounds[i + 1], table, weights, out[i], rank, members)

@@ -1,0 +1,302 @@
+import numpy as np
+import pytest
+from numba import njit
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.reference import additive_svm as reference
+from visualwords.classifiers import PmSVMClassifier
+from visualwords.classifiers.row_blocks import ArrayBlocks, SvmlightBlocks
+
+
+@pytest.fixture
+def histograms(rng):
+    """Three overlapping classes of histograms with many zeros."""
+    y = rng.integers(0, 3, 90)
+    X = rng.poisson(0.3 + 2 * rng.random((3, 8))[y]) * rng.random((90, 8))
+    return X.astype(np.float32), np.array(["coast", "forest", "street"])[y]
+
+
+@pytest.fixture
+def two_classes(histograms):
+    X, y = histograms
+    return X, (y == "coast").astype(int)
+
+
+def exact_scores(X, y, kernel, C):
+    """Decision values of the SVM with the true kernel, and its Gram matrix and alpha."""
+    K = reference.gram(X.astype(float), X.astype(float), kernel)
+    sign = np.where(y == 1, 1.0, -1.0)
+    alpha = reference.solve_dual(K, sign, np.full(y.size, C))
+    return K @ (alpha * sign), K, alpha
+
+
+@pytest.mark.parametrize("p", [-1, -8])
+def test_agrees_with_the_svm_of_the_true_kernel(two_classes, p):
+    X, y = two_classes
+    wanted, *_ = exact_scores(X, y, lambda a, b: reference.power_mean(a, b, p), C=0.1)
+    model = PmSVMClassifier(p, C=0.1, rank=16, table_size=20000, tol=1e-4).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), wanted, atol=5e-3)
+    assert np.mean(model.predict(X) == (wanted > 0)) > 0.97
+
+
+def test_more_rank_and_more_levels_come_closer_to_the_true_kernel(two_classes):
+    X, y = two_classes
+    wanted, *_ = exact_scores(X, y, lambda a, b: reference.power_mean(a, b, -8), C=0.1)
+
+    def error(**how):
+        model = PmSVMClassifier(-8, C=0.1, tol=1e-4, **how).fit(X, y)
+        return np.abs(model.decision_function(X) - wanted).max()
+
+    ranks = [error(rank=rank, table_size=20000) for rank in (1, 4, 16)]
+    assert ranks == sorted(ranks, reverse=True)
+    sizes = [error(rank=16, table_size=size) for size in (10, 100, 10000)]
+    assert sizes == sorted(sizes, reverse=True)
+    degrees = [error(approximation="polynomial", degree=m) for m in (2, 5, 10)]
+    assert degrees == sorted(degrees, reverse=True)
+
+
+def test_jensen_shannon_and_the_users_own_kernel(two_classes):
+    X, y = two_classes
+    wanted, *_ = exact_scores(X, y, reference.jensen_shannon, C=0.1)
+    model = PmSVMClassifier(kernel="jensen_shannon", C=0.1, rank=8, tol=1e-4).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), wanted, atol=2e-2)
+    own = njit(lambda a, b: 2 * a * b / (a + b) if a + b > 0 else 0.0)
+    mine, theirs = PmSVMClassifier(kernel=own).fit(X, y), PmSVMClassifier().fit(X, y)
+    np.testing.assert_allclose(
+        mine.decision_function(X), theirs.decision_function(X), rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("how", [{"nodes": "adhoc"}, {"degree": 2}, {"degree": 7}])
+def test_tables_and_exact_values_agree_within_the_tables_error(histograms, how):
+    X, y = histograms
+    table = PmSVMClassifier(approximation="polynomial", table_size=1000, **how).fit(X, y)
+    exact = PmSVMClassifier(approximation="polynomial", table_size=None, **how).fit(X, y)
+    np.testing.assert_allclose(table.decision_function(X), exact.decision_function(X), atol=0.02)
+    on_levels = np.rint(X / X.max() * 1000) / 1000
+    table.fit(on_levels, y)
+    exact.fit(on_levels, y)
+    np.testing.assert_allclose(
+        table.decision_function(on_levels), exact.decision_function(on_levels), atol=1e-4
+    )
+
+
+def test_global_scaling_is_undone(histograms):
+    X, y = histograms
+    scaled = PmSVMClassifier(C=0.01).fit(X, y).decision_function(X)
+    again = PmSVMClassifier(C=0.1).fit(X / 10, y).decision_function(X / 10)
+    np.testing.assert_allclose(scaled, again, rtol=1e-3, atol=1e-4)
+
+
+def test_feature_scaling_is_that_of_a_scaler(histograms):
+    X, y = histograms
+    ours = PmSVMClassifier(scaling="feature").fit(X, y).decision_function(X)
+    divided = X / X.max(axis=0)
+    plain = PmSVMClassifier(scaling="none").fit(divided, y).decision_function(divided)
+    np.testing.assert_allclose(ours, plain, rtol=1e-3, atol=1e-4)
+
+
+def test_counts_with_a_far_outlier_keep_their_small_values(rng):
+    y = rng.integers(0, 2, 200)
+    X = rng.poisson(0.5 + np.outer(y == 1, [2, 0, 1]) + np.outer(y == 0, [0, 2, 1])).astype(float)
+    X[0, 2] = 50000
+    assert PmSVMClassifier().fit(X, y).score(X, y) > 0.8
+
+
+def kinds_of(X, tmp_path):
+    mapped = np.memmap(tmp_path / "x.bin", np.float32, "w+", shape=X.shape)
+    mapped[:] = X
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    csr = sparse.csr_matrix(X)
+    wide = csr.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    stored_zeros = sparse.csr_matrix(
+        (
+            X.ravel(),
+            np.tile(np.arange(X.shape[1]), X.shape[0]),
+            np.arange(0, X.size + 1, X.shape[1]),
+        )
+    )
+    halves = sparse.vstack([csr, csr]).tocsr()
+    repeated = sparse.csr_matrix(
+        (np.repeat(csr.data / 2, 2), np.repeat(csr.indices, 2), csr.indptr * 2), shape=X.shape
+    )
+    return {
+        "float64": X.astype(np.float64),
+        "Fortran order": np.asfortranarray(X),
+        "read-only": read_only,
+        "mapped": mapped,
+        "CSR": csr,
+        "CSR with 64-bit indices": wide,
+        "CSR with stored zeros": stored_zeros,
+        "CSR with repeated entries": repeated,
+        "rows of a larger one": halves[: X.shape[0]],
+    }
+
+
+def test_every_kind_of_matrix_gives_the_same_model(histograms, tmp_path):
+    X, y = histograms
+    wanted = PmSVMClassifier().fit(X, y)
+    for name, same in kinds_of(X, tmp_path).items():
+        model = PmSVMClassifier().fit(same, y)
+        assert np.array_equal(model.weights_, wanted.weights_), name
+        assert np.array_equal(model.decision_function(same), wanted.decision_function(X)), name
+
+
+def test_more_than_65536_columns_train_as_well(two_classes):
+    X, y = two_classes
+    wide = sparse.hstack([sparse.csr_matrix((90, 70000), dtype=np.float32), X]).tocsr()
+    model = PmSVMClassifier().fit(wide, y)
+    np.testing.assert_array_equal(
+        model.decision_function(wide), PmSVMClassifier().fit(X, y).decision_function(X)
+    )
+
+
+def test_model_does_not_depend_on_the_number_of_threads(histograms):
+    X, y = histograms
+    y = np.arange(90) % 11  # three groups of problems
+    one, two = (PmSVMClassifier(n_jobs=n).fit(X, y) for n in (None, 2))
+    assert np.array_equal(one.weights_, two.weights_)
+    assert np.array_equal(one.decision_function(X), two.decision_function(X))
+
+
+def test_weights_count_like_repeated_samples(histograms):
+    X, y = histograms
+    weight = np.arange(90) % 3
+    weighted = PmSVMClassifier(tol=1e-4, spacing="uniform", rank=16).fit(X, y, weight)
+    repeated = PmSVMClassifier(tol=1e-4, spacing="uniform", rank=16).fit(
+        X.repeat(weight, axis=0), y.repeat(weight)
+    )
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=5e-3
+    )
+    heavy = PmSVMClassifier(class_weight={"coast": 50.0}).fit(X, y)
+    light = PmSVMClassifier(class_weight={"coast": 0.02}).fit(X, y)
+    assert np.sum(heavy.predict(X) == "coast") > np.sum(light.predict(X) == "coast")
+
+
+def test_contributions_and_tables_explain_the_score(histograms):
+    X, y = histograms
+    model = PmSVMClassifier(scaling="none").fit(X / X.max(), y)
+    scores = model.decision_function(X / X.max())
+    for output in range(3):
+        parts = model.contributions(X / X.max(), output)
+        np.testing.assert_allclose(parts.sum(axis=1).ravel(), scores[:, [output]].T, atol=1e-5)
+    levels = np.rint(X / X.max() * 1000).astype(int)
+    T = model.tables_
+    assert T.shape == (3, 8, 1001)
+    looked_up = T[:, np.arange(8), levels].sum(axis=2).T
+    np.testing.assert_allclose(looked_up, scores, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"approximation": "polynomial", "table_size": None},
+        {"table_size": None},
+        {"probability": True, "p": -8},
+    ],
+)
+def test_state_restores_bit_identical_scores(histograms, how):
+    X, y = histograms
+    model = PmSVMClassifier(**how).fit(X, y)
+    again = PmSVMClassifier(**how).set_state(model.get_state())
+    assert np.array_equal(again.decision_function(X * 1.5), model.decision_function(X * 1.5))
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
+def test_probabilities_sum_to_one_and_follow_the_scores(histograms):
+    X, y = histograms
+    model = PmSVMClassifier(probability=True, C=1.0).fit(X, y)
+    chance = model.predict_proba(X)
+    np.testing.assert_allclose(chance.sum(axis=1), 1)
+    assert np.mean(model.classes_[chance.argmax(axis=1)] == model.predict(X)) > 0.8
+    assert not hasattr(PmSVMClassifier(), "predict_proba")
+
+
+def test_blocks_from_disk_agree_with_memory(histograms, tmp_path):
+    X, y = histograms
+    mapped = np.memmap(tmp_path / "x.bin", np.float32, "w+", shape=X.shape)
+    mapped[:] = X
+    memory = PmSVMClassifier(tol=1e-3).fit(X, y)
+    for blocks in (
+        ArrayBlocks(mapped, y, n_rows=25),
+        ArrayBlocks(sparse.csr_matrix(X), y, n_rows=40),
+        [(X[:30], y[:30], np.ones(30)), (X[30:], y[30:], np.ones(60))],
+    ):
+        model = PmSVMClassifier(tol=1e-3).fit_blocks(blocks)
+        np.testing.assert_allclose(
+            model.decision_function(X), memory.decision_function(X), atol=5e-3
+        )
+    one = PmSVMClassifier().fit_blocks([(X, y)], tmp_path)
+    assert np.array_equal(one.weights_, PmSVMClassifier().fit(X, y).weights_)
+    assert sorted(p.name for p in tmp_path.glob("*.npy"))[0] == "000000-bounds.npy"
+
+
+def test_libsvm_files_train_in_blocks(two_classes, tmp_path):
+    X, y = two_classes
+    dump_svmlight_file(X, y, str(tmp_path / "data.txt"), zero_based=False)
+    blocks = SvmlightBlocks(tmp_path / "data.txt", n_bytes=2000)
+    assert len(list(blocks)) > 2
+    assert sum(len(labels) for _, labels in blocks) == 90
+    model = PmSVMClassifier(tol=1e-3).fit_blocks(blocks)
+    memory = PmSVMClassifier(tol=1e-3).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), memory.decision_function(X), atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"approximation": "taylor"}, "approximation"),
+        ({"nodes": "equidistant"}, "nodes"),
+        ({"scaling": "none"}, "0 … 1"),
+        ({"table_size": 70000}, "table_size"),
+        ({"C": 0}, "positive"),
+        ({"p": 2}, "p ≤ 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(histograms, how, message):
+    with pytest.raises(ValueError, match=message):
+        PmSVMClassifier(**how).fit(*histograms)
+
+
+def test_negative_values_are_moved_if_dense_and_refused_if_sparse(two_classes):
+    X, y = two_classes
+    moved = PmSVMClassifier().fit(X - 1, y).decision_function(X - 1)
+    assert np.mean((moved > 0) == y) > 0.5
+    with pytest.raises(ValueError, match="dense"):
+        PmSVMClassifier().fit(sparse.csr_matrix(X - 1), y)
+
+
+def test_corner_rows(two_classes):
+    X, y = two_classes
+    X = np.concatenate([X, np.zeros((2, 8), np.float32)])
+    model = PmSVMClassifier().fit(X, [*y, 0, 1])
+    assert model.decision_function(np.zeros((1, 8))).tolist() == [0.0]
+    assert np.isfinite(PmSVMClassifier().fit(np.zeros((4, 2)), [0, 1, 0, 1]).weights_).all()
+    one = PmSVMClassifier().fit([[1.0], [2.0]], ["a", "b"])
+    assert one.predict([[5.0]]).shape == (1,)
+
+
+def test_too_few_passes_are_reported(histograms):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
+        PmSVMClassifier(max_iter=1).fit(*histograms)
+
+
+UP_TO_TOL = "weights equal repetitions up to tol only, as in scikit-learn's own LinearSVC"
+
+
+@parametrize_with_checks(
+    [PmSVMClassifier(), PmSVMClassifier(approximation="polynomial")],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": UP_TO_TOL,
+        "check_sample_weight_equivalence_on_sparse_data": UP_TO_TOL,
+    },
+)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
