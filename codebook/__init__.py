@@ -6,6 +6,7 @@ from visualwords.codebook.fisher import FisherVectors
 from visualwords.codebook.hik import HIKCodebook
 from visualwords.codebook.kmeans import KMeansCodebook
 from visualwords.codebook.point_sets import FeatureSets
+from visualwords.codebook.pyramid_embedding import PyramidMatchEmbedding
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
 from visualwords.codebook.vlad import VLAD
 
@@ -17,5 +18,6 @@ __all__ = [
     "FisherVectors",
     "HIKCodebook",
     "KMeansCodebook",
+    "PyramidMatchEmbedding",
     "SpatialPyramid",
 ]

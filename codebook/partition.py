@@ -7,7 +7,7 @@ import numpy as np
 
 from visualwords.codebook._partition import pack_codes, sort_inside_bins, split_bins
 
-__all__ = ["MAX_PLANES", "Bins", "Step", "refine"]
+__all__ = ["MAX_PLANES", "Bins", "Step", "pack", "refine", "tag_points"]
 
 MAX_PLANES = 8  # bits of a coordinate that are packed at a time
 
@@ -106,14 +106,14 @@ def refine(
     0 [1, 1]
     """
     n = len(points)
-    tags = np.asarray(set_of, np.uint64) << np.uint64(32) | np.arange(n, dtype=np.uint64)
+    tags = tag_points(set_of)
     starts = np.array([0, n] if n else [0])
     codes = np.empty(0, np.uint64)
     packed = 0  # steps whose bits are in the codes
     for i, step in enumerate(steps):
         if i == packed:
             packed = i + _steps_that_fit(steps[i:])
-            codes = _pack(points, origin, tags, step, steps[packed - 1])
+            codes = pack(points, origin, tags, step, steps[packed - 1])
         width = step.last - step.first
         low = (step.shift - steps[packed - 1].shift) * width
         sort_inside_bins(codes, tags, starts, low, step.bits * width)
@@ -152,10 +152,16 @@ def _steps_that_fit(steps: Sequence[Step]) -> int:
     return count
 
 
-def _pack(
+def tag_points(set_of: np.ndarray) -> np.ndarray:
+    """Number the points, with their set in the high 32 bits."""
+    numbers = np.arange(len(set_of), dtype=np.uint64)
+    return np.asarray(set_of, np.uint64) << np.uint64(32) | numbers
+
+
+def pack(
     points: np.ndarray, origin: np.ndarray, tags: np.ndarray, top: Step, bottom: Step
 ) -> np.ndarray:
-    """Codes of the points in ``tags``, for the steps from ``top`` to ``bottom``."""
+    """Return the codes of the points in ``tags``, for the steps from ``top`` to ``bottom``."""
     width, planes = top.last - top.first, top.shift + top.bits - bottom.shift
     values = np.arange(1 << planes, dtype=np.uint64)
     spread = np.zeros_like(values)

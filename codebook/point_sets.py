@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -31,8 +31,8 @@ class FeatureSets:
     >>> sets = FeatureSets.from_arrays([np.array([[3, 7], [0, 1]]), np.empty((0, 2))])
     >>> len(sets), sets.sizes.tolist(), sets.side
     (2, [2, 0], 8)
-    >>> sets[0].tolist()
-    [[3, 7], [0, 1]]
+    >>> sets[0].tolist(), len(sets[[1, 0, 1]])
+    ([[3, 7], [0, 1]], 3)
     """
 
     points: np.ndarray
@@ -70,33 +70,33 @@ class FeatureSets:
         """Number of points of every set."""
         return np.diff(self.offsets)
 
-    def take(self, indices: Any) -> "FeatureSets":
-        """Return chosen sets, in the order given.
-
-        Parameters
-        ----------
-        indices : array of int, or of bool with one value for every set
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> FeatureSets.from_arrays([np.zeros((2, 3)), np.ones((1, 3))]).take([1]).points
-        array([[1, 1, 1]], dtype=int32)
-        """
-        chosen = np.arange(len(self))[np.asarray(indices)]
-        sizes = self.sizes[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return FeatureSets(self.points[rows], offsets, self.side)
+    @property
+    def owners(self) -> np.ndarray:
+        """The set of every point: (n_points,) int32."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), self.sizes)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: int) -> np.ndarray:
-        n = len(self)
-        if not -n <= index < n:
-            raise IndexError(f"set {index} of {n}")
-        return self.points[self.offsets[index % n] : self.offsets[index % n + 1]]
+    @overload
+    def __getitem__(self, index: int | np.integer) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[Any] | np.ndarray) -> "FeatureSets": ...
+    def __getitem__(self, index: Any) -> "np.ndarray | FeatureSets":
+        """Return the points of one set, or several sets chosen like elements of an array."""
+        if isinstance(index, int | np.integer):
+            n = len(self)
+            if not -n <= index < n:
+                raise IndexError(f"set {index} of {n}")
+            return self.points[self.offsets[index % n] : self.offsets[index % n + 1]]
+        chosen = np.arange(len(self))[index]
+        sizes = self.sizes[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        if isinstance(index, slice) and index.step in (None, 1):
+            begin = self.offsets[chosen[0]] if len(chosen) else 0
+            return FeatureSets(self.points[begin : begin + offsets[-1]], offsets, self.side)
+        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return FeatureSets(self.points[rows], offsets, self.side)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[i] for i in range(len(self)))

@@ -131,6 +131,17 @@ class GridBins:
             steps += self._step(level, 1, 2.0 ** -(level + 1))
         return steps if self.top_level > self.finest_level else []
 
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        return {"shifts": self.shifts_, "origins": self.origins_, "n_cells": self.n_cells_}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "GridBins":
+        """Become the bins, of the same parameters, whose :meth:`get_state` this is."""
+        self.shifts_ = np.asarray(state["shifts"], np.int64)
+        self.origins_ = np.asarray(state["origins"], np.int64)
+        self.n_cells_ = np.asarray(state["n_cells"], np.int64)
+        return self
+
     @property
     def _period(self) -> int:
         """Side of the bins of level L − 1."""

@@ -17,6 +17,7 @@ PUBLIC = {
         "FisherVectors",
         "HIKCodebook",
         "KMeansCodebook",
+        "PyramidMatchEmbedding",
         "SpatialPyramid",
     ],
     "visualwords.classifiers": [

@@ -90,10 +90,9 @@ def pyramid_match(
         reach = max(rows.side, columns.side)
         bins = GridBins(reach, n_shifts, finest_level, random_state).fit(points)
     symmetric = other is None
-    owners = np.repeat(np.arange(len(rows), dtype=np.int32), rows.sizes)
+    owners = rows.owners
     if not symmetric:
-        theirs = np.repeat(np.arange(len(columns), dtype=np.int32), columns.sizes)
-        owners = np.concatenate([owners, theirs + np.int32(len(rows))])
+        owners = np.concatenate([owners, columns.owners + np.int32(len(rows))])
     gram = np.zeros((len(rows), len(columns)))
     for layer in range(bins.n_layers):
         _add_layer(bins, layer, points, owners, symmetric, gram)
@@ -114,7 +113,7 @@ def pyramid_match(
 def _add_layer(
     bins: Any, layer: int, points: np.ndarray, owners: np.ndarray, symmetric: bool, gram: np.ndarray
 ) -> None:
-    """Add one pyramid's matches below the top bin; of a symmetric matrix only above the diagonal."""
+    """Add one pyramid's matches below the top bin; if symmetric, above the diagonal."""
     n_sets = gram.shape[0] if symmetric else sum(gram.shape)
     boundary = 0 if symmetric else gram.shape[0]
     digits, origin, steps = bins.digits(points), bins.origin(layer), bins.steps(layer)

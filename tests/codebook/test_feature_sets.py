@@ -119,10 +119,13 @@ def test_nothing_to_learn_from_is_an_error(rng):
 
 def test_sets_can_be_taken_in_any_order(rng):
     sets = FeatureSets.from_arrays([rng.integers(0, 9, (n, 2)) for n in (3, 0, 2, 4)])
-    taken = sets.take([3, 1, 0])
+    taken = sets[[3, 1, 0]]
     assert taken.sizes.tolist() == [4, 0, 3]
     np.testing.assert_array_equal(taken[0], sets[3])
     np.testing.assert_array_equal(taken[2], sets[0])
-    assert sets.take(np.array([False, False, True, True])).sizes.tolist() == [2, 4]
+    assert sets[np.array([False, False, True, True])].sizes.tolist() == [2, 4]
+    assert sets[1:3].sizes.tolist() == [0, 2]
+    assert sets[::-1].sizes.tolist() == [4, 2, 0, 3]
+    assert sets[4:].sizes.tolist() == []
     with pytest.raises(IndexError):
         sets[4]
