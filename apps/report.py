@@ -124,7 +124,9 @@ def _confusion(evaluation: Evaluation) -> str:
         for j, count in enumerate(evaluation.confusion[i]):
             share = count / max(evaluation.support[i], 1)
             color = "good" if i == j else "bad"
-            shade = f' style="background:rgb(var(--{color})/{0.75 * share:.2f})"' if count else ""
+            shade = (
+                f' style="background:rgb(var(--{color})/{0.15 + 0.6 * share:.2f})"' if count else ""
+            )
             cells.append(f"<td class=n{shade}>{count or ''}")
         rows.append(f"<tr><th scope=row>{_text(name)}{''.join(cells)}")
     return (
@@ -143,9 +145,10 @@ def _mistakes(mistakes: Sequence[tuple[str, str, str]], n_wrong: int) -> str:
         f"<span class=soft>{_text(os.path.basename(path))}</span></figcaption></figure>"
         for path, true, given in mistakes
     )
+    shown = "" if n_wrong == len(mistakes) else f"; the first {len(mistakes)} are shown"
     return (
-        f"<h2>Mistakes</h2><p class=soft>{n_wrong} in all; the {len(mistakes)} that the model "
-        f"was most certain of.</p><div class=gallery>{figures}</div>"
+        f"<h2>Mistakes</h2><p class=soft>{n_wrong} in all, those that the model was most certain "
+        f"of first{shown}.</p><div class=gallery>{figures}</div>"
     )
 
 
