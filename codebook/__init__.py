@@ -1,6 +1,7 @@
 """Local descriptors → visual words → histograms, or feature sets."""
 
 from visualwords.codebook.bag_of_words import BagOfWords
+from visualwords.codebook.correspondences import Matches, match_points
 from visualwords.codebook.feature_sets import FeatureSetEncoder
 from visualwords.codebook.fisher import FisherVectors
 from visualwords.codebook.hik import HIKCodebook
@@ -9,6 +10,7 @@ from visualwords.codebook.point_sets import FeatureSets
 from visualwords.codebook.pyramid_embedding import PyramidMatchEmbedding
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
 from visualwords.codebook.vlad import VLAD
+from visualwords.codebook.vocabulary_bins import VocabularyBins
 
 __all__ = [
     "VLAD",
@@ -18,6 +20,9 @@ __all__ = [
     "FisherVectors",
     "HIKCodebook",
     "KMeansCodebook",
+    "Matches",
     "PyramidMatchEmbedding",
     "SpatialPyramid",
+    "VocabularyBins",
+    "match_points",
 ]

@@ -75,6 +75,11 @@ class GridBins:
         return 2.0**-self.top_level
 
     @property
+    def own_weight(self) -> float:
+        """What a point matched to itself counts."""
+        return 2.0**-self.finest_level
+
+    @property
     def n_layers(self) -> int:
         """Number of pyramids whose matches add up."""
         return self.n_shifts

@@ -123,7 +123,10 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         self.n_dimensions_ = sets.points.shape[1]
         self.largest_ = int(sets.sizes.max(initial=0))
         self.n_columns_ = self.largest_ if self.form == "unary" else 1
-        self.branches_ = [self._learn_branches(sets, i) for i in range(self.bins_.n_layers)]
+        digits, owners = self.bins_.digits(sets.points), sets.owners
+        self.branches_ = [
+            self._learn_branches(digits, owners, layer) for layer in range(self.bins_.n_layers)
+        ]
         return self
 
     def transform(self, sets: Any) -> sparse.csr_array:
@@ -199,17 +202,13 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
             every = every[n:]
         return self
 
-    def _learn_branches(self, sets: FeatureSets, layer: int) -> list[_Branches]:
+    def _learn_branches(
+        self, digits: np.ndarray, owners: np.ndarray, layer: int
+    ) -> list[_Branches]:
         """The bins of one pyramid, step by step, and their columns."""
-        bins, n_parents, branches = self.bins_, 1, []
-        found_by_step = refine(
-            bins.digits(sets.points),
-            bins.origin(layer),
-            sets.owners,
-            bins.steps(layer),
-            least=self.min_sets,
-        )
-        for step, found in found_by_step:
+        origin, steps = self.bins_.origin(layer), self.bins_.steps(layer)
+        n_parents, branches = 1, []
+        for step, found in refine(digits, origin, owners, steps, least=self.min_sets):
             most = np.zeros(len(found.codes), np.int64)
             if step.weight > 0 and len(most):
                 most[:] = np.maximum.reduceat(found.counts, found.member_starts[:-1])
@@ -226,8 +225,9 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         weight = self.bins_.n_layers * self.bins_.top_weight
         top = np.zeros(len(sets), np.int64)
         entries = [(np.arange(len(sets)), top, np.minimum(sets.sizes, self.largest_), weight)]
+        digits = self.bins_.digits(sets.points)
         for layer in range(self.bins_.n_layers):
-            for step, branches, owners, bins in self._descend(sets, layer):
+            for step, branches, owners, bins in self._descend(sets, digits, layer):
                 pairs, counts = np.unique(
                     owners * np.int64(len(branches.codes)) + bins, return_counts=True
                 )
@@ -239,16 +239,15 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         shape = (len(sets), self.n_columns_)
         embedded = sparse.csr_array(sparse.coo_array((values, (rows, columns)), shape=shape))
         if self.normalization == "self":
-            own = self.bins_.top_weight + sum(step.weight for step in self.bins_.steps(0))
-            scale = 1 / np.sqrt(own * np.maximum(sets.sizes, 1))
+            scale = 1 / np.sqrt(self.bins_.own_weight * np.maximum(sets.sizes, 1))
             embedded.data *= np.repeat(scale, np.diff(embedded.indptr))
         return embedded
 
     def _descend(
-        self, sets: FeatureSets, layer: int
+        self, sets: FeatureSets, digits: np.ndarray, layer: int
     ) -> Iterator[tuple[Step, _Branches, np.ndarray, np.ndarray]]:
         """For every level, the set and the bin of the points that are in a known bin."""
-        digits, origin = self.bins_.digits(sets.points), self.bins_.origin(layer)
+        origin = self.bins_.origin(layer)
         tags = tag_points(sets.owners)[self.bins_.inside(sets.points, layer)]
         bins = np.zeros(len(tags), np.int64)
         for step, branches in zip(self.bins_.steps(layer), self.branches_[layer], strict=True):

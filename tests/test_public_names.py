@@ -17,8 +17,11 @@ PUBLIC = {
         "FisherVectors",
         "HIKCodebook",
         "KMeansCodebook",
+        "Matches",
         "PyramidMatchEmbedding",
         "SpatialPyramid",
+        "VocabularyBins",
+        "match_points",
     ],
     "visualwords.classifiers": [
         "GCWSHasher",

@@ -94,29 +94,29 @@ def pyramid_match(
     if not symmetric:
         owners = np.concatenate([owners, columns.owners + np.int32(len(rows))])
     gram = np.zeros((len(rows), len(columns)))
+    digits = bins.digits(points)
     for layer in range(bins.n_layers):
-        _add_layer(bins, layer, points, owners, symmetric, gram)
-    own = sum(step.weight for step in bins.steps(0))  # of a point matched to itself
+        _add_layer(bins, layer, digits, owners, symmetric, gram)
     if symmetric:
         gram += gram.T
-        np.fill_diagonal(gram, bins.n_layers * own * rows.sizes)
+        np.fill_diagonal(gram, bins.n_layers * (bins.own_weight - bins.top_weight) * rows.sizes)
     smaller = np.minimum.outer(rows.sizes, columns.sizes)
     gram += bins.n_layers * bins.top_weight * smaller
     if normalization == "min_cardinality":
         gram /= np.maximum(smaller, 1)
     elif normalization == "self":
-        # every point of a set meets itself in all bins, so K̃(y, y) is |y| times one number
-        gram /= (own + bins.top_weight) * np.sqrt(np.outer(rows.sizes, columns.sizes).clip(1))
+        # every point of a set meets itself in the finest bins, so K̃(y, y) = own_weight · |y|
+        gram /= bins.own_weight * np.sqrt(np.outer(rows.sizes, columns.sizes).clip(1))
     return gram
 
 
 def _add_layer(
-    bins: Any, layer: int, points: np.ndarray, owners: np.ndarray, symmetric: bool, gram: np.ndarray
+    bins: Any, layer: int, digits: np.ndarray, owners: np.ndarray, symmetric: bool, gram: np.ndarray
 ) -> None:
     """Add one pyramid's matches below the top bin; if symmetric, above the diagonal."""
     n_sets = gram.shape[0] if symmetric else sum(gram.shape)
     boundary = 0 if symmetric else gram.shape[0]
-    digits, origin, steps = bins.digits(points), bins.origin(layer), bins.steps(layer)
+    origin, steps = bins.origin(layer), bins.steps(layer)
     for step, found in refine(digits, origin, owners, steps, least=2, boundary=boundary):
         if step.weight == 0 or not len(found.sets):
             continue
