@@ -1,11 +1,11 @@
-"""The first stage of every recipe: image files or arrays → one row of numbers each.
+"""The first stage of every recipe: image files or arrays → a vector or local features each.
 
-Images are independent of each other, so any number of jobs gives the same rows. What can't be
-read is left out and listed with its reason; a file is read once, and what is cached belongs to
-exactly the bytes that were read.
+Images are independent of each other, so any number of jobs gives the same. What can't be read is
+left out and listed with its reason; a file is read once, and what is cached belongs to exactly the
+bytes that were read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from visualwords.cache import FeatureCache
 from visualwords.duplicates import digest
 from visualwords.errors import ImageError
 from visualwords.features.extractor import Extractor
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.images import MAX_PIXELS, as_image, read_bytes, read_image, shrink
 from visualwords.progress import Progress, Silent
 
@@ -31,21 +32,17 @@ class Extraction:
 
     Attributes
     ----------
-    channels : list of (n_kept, d) float32 arrays, one for each channel of the recipe
+    channels : one for each channel of the recipe: an (n_kept, d) float32 array, or the local
+        features of all images
     kept : positions of the images that could be read
     skipped : list of (position, reason)
     digests : fingerprints of the files that could be read; empty for arrays
     """
 
-    channels: list[np.ndarray]
+    channels: list[np.ndarray | LocalFeatureSets]
     kept: np.ndarray
     skipped: list[tuple[int, str]]
     digests: list[bytes]
-
-    @property
-    def rows(self) -> np.ndarray:
-        """All channels side by side."""
-        return np.concatenate(self.channels, axis=1)
 
 
 def extract(
@@ -81,7 +78,7 @@ def extract(
     kept = [i for i, result in enumerate(results) if isinstance(result, _Row)]
     rows = [result for result in results if isinstance(result, _Row)]
     return Extraction(
-        channels=[_stack(row.channels[c] for row in rows) for c in range(len(recipe.channels))],
+        channels=[_join([row.channels[c] for row in rows]) for c in range(len(recipe.channels))],
         kept=np.array(kept, dtype=np.intp),
         skipped=[(i, reason) for i, reason in enumerate(results) if isinstance(reason, str)],
         digests=[row.digest for row in rows if row.digest],
@@ -90,16 +87,17 @@ def extract(
 
 @dataclass(frozen=True)
 class _Row:
-    channels: list[np.ndarray]
+    channels: list[np.ndarray | LocalFeatures]
     digest: bytes
 
 
 _Result = _Row | str  # or the reason why there is none
 
 
-def _stack(rows: Iterable[np.ndarray]) -> np.ndarray:
-    rows = list(rows)
-    return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
+def _join(images: Sequence[Any]) -> np.ndarray | LocalFeatureSets:
+    if images and isinstance(images[0], LocalFeatures):
+        return LocalFeatureSets.concatenate(images)
+    return np.stack(images) if images else np.zeros((0, 0), np.float32)
 
 
 def _extract_chunk(
@@ -133,20 +131,43 @@ def _extract_one(
                 images[mode] = read_image(data, mode, max_pixels, max_side=recipe.max_side)
         return images[mode]
 
-    channels = []
+    found: list[np.ndarray | LocalFeatures] = []
     for channel, extractor in zip(recipe.channels, extractors):
-        key = None
+        key = array = None
         if cache is not None and data is not None:
             key = cache.key(data, _settings(channel, extractor, recipe))
-            vector = cache.get(key)
-            if vector is not None:
-                channels.append(vector)
-                continue
-        vector = _comparable(extractor.describe(image(extractor.color_mode)), channel.power)
-        if cache is not None and key is not None:
-            cache.put(key, vector)
-        channels.append(vector)
-    return _Row(channels, digest(data) if data is not None else b"")
+            array = cache.get(key)
+        if array is None:
+            array = _describe(image(extractor.color_mode), channel, extractor)
+            if cache is not None and key is not None:
+                cache.put(key, array)
+        found.append(_features_of(array) if extractor.is_local else array)
+    return _Row(found, digest(data) if data is not None else b"")
+
+
+def _describe(image: np.ndarray, channel: Channel, extractor: Extractor) -> np.ndarray:
+    """Return what is kept of an image: one vector, or a record for each patch."""
+    if not extractor.is_local:
+        return _comparable(extractor.describe(image), channel.power)
+    local = extractor.extract(image)
+    records = np.empty(
+        len(local),
+        [
+            ("descriptor", local.descriptors.dtype, local.descriptors.shape[1:]),
+            ("position", np.float32, (2,)),
+            ("size", np.float32),
+        ],
+    )
+    records["descriptor"] = local.descriptors
+    records["position"] = local.positions
+    records["size"] = local.sizes
+    return records
+
+
+def _features_of(records: np.ndarray) -> LocalFeatures:
+    return LocalFeatures(
+        *(np.ascontiguousarray(records[name]) for name in ("descriptor", "position", "size"))
+    )
 
 
 def _settings(channel: Channel, extractor: Extractor, recipe: Recipe) -> dict[str, Any]:

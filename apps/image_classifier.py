@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from visualwords.apps.encoding import learn_rows, make_encoders, side_by_side
 from visualwords.apps.extraction import Extraction, Source, extract
-from visualwords.apps.recipe_choice import choose_recipe
+from visualwords.apps.recipe_choice import channels_of, choose_recipe
 from visualwords.apps.recipes import RECIPES, Recipe, find_recipe, merge_channels
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import ICDClassifier
@@ -44,6 +45,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of str
     recipe_ : Recipe
         The one in use.
+    encoders_ : list of ChannelEncoder
     classifier_ : ICDClassifier
     tried_ : dict of recipe name → cross-validated mean accuracy per class; empty unless "auto"
     skipped_ : list of (path or position, reason)
@@ -99,15 +101,29 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         labels = labels[extraction.kept]
         _check_classes(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
+        encoders = make_encoders(recipe, self.random_state)
+        rows = learn_rows(encoders, extraction.channels, codes, progress)
+        self.recipe_, self.tried_ = recipe, {}
         if candidates:
-            recipe, rows, self.tried_ = choose_recipe(
-                candidates, recipe, extraction, codes, seed=self.random_state, progress=progress
+            self.recipe_, self.tried_ = choose_recipe(
+                candidates,
+                recipe,
+                rows,
+                codes,
+                seed=self.random_state,
+                n_jobs=self.n_jobs,
+                progress=progress,
             )
-        else:
-            rows, self.tried_ = extraction.rows, {}
-        self.recipe_ = recipe
+        used = channels_of(self.recipe_, recipe)
+        self.encoders_ = [encoders[i] for i in used]
+        X = side_by_side([rows[i] for i in used])
+        if not X.shape[1]:
+            raise FolderError(
+                f"the images are too small for the patches of recipe {self.recipe_.name!r}; "
+                "use larger images or recipe='auto'"
+            )
         progress.start("training the classifier", 1)
-        self.classifier_ = self._new_classifier().fit(rows, codes)
+        self.classifier_ = self._new_classifier().fit(X, codes)
         progress.advance()
         self.class_counts_ = np.bincount(codes)
         self.training_digests_ = np.frombuffer(b"".join(extraction.digests), np.uint64)
@@ -120,7 +136,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         extraction = self.extract(sources)
         for position, reason in extraction.skipped:
             raise ImageError(f"{_name_of(sources, position)}: {reason}")
-        return self.classifier_.decision_function(extraction.rows)
+        return self.decide(extraction)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the labels of images (a folder or table, paths, or arrays)."""
@@ -151,6 +167,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             progress=progress,
         )
 
+    def decide(self, extraction: Extraction) -> np.ndarray:
+        """Return the scores of images that `extract` has described."""
+        rows = [e.transform(c) for e, c in zip(self.encoders_, extraction.channels)]
+        return self.classifier_.decision_function(side_by_side(rows))
+
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the labels that decision values name."""
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -180,7 +201,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return find_recipe(self.recipe), []
 
     def _new_classifier(self) -> ICDClassifier:
-        return ICDClassifier(random_state=self.random_state, **self.recipe_.classifier)
+        return ICDClassifier(
+            random_state=self.random_state, n_jobs=self.n_jobs, **self.recipe_.classifier
+        )
 
     def _warn_of_skipped(self, n_images: int) -> None:
         name, reason = self.skipped_[0]

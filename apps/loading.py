@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import visualwords
+from visualwords.apps.encoding import make_encoders
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.recipes import Recipe
 from visualwords.classifiers import ICDClassifier
@@ -17,6 +18,7 @@ from visualwords.model_file import read_model, write_model
 IMAGE_CLASSIFIER = "image-classifier"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 STATE = "classifier/"
+ENCODER = "channel"
 
 
 def load(path: str | os.PathLike[str]) -> ImageClassifier:
@@ -52,7 +54,9 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
 def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
     golden = golden_images()
-    arrays = {STATE + name: value for name, value in model.classifier_.get_state().items()}
+    arrays = _prefixed(STATE, model.classifier_.get_state())
+    for number, encoder in enumerate(model.encoders_):
+        arrays |= _prefixed(f"{ENCODER}{number}/", encoder.get_state())
     arrays |= {
         "golden/images": np.stack(golden),
         "golden/decisions": model.decision_function(golden),
@@ -70,6 +74,18 @@ def golden_images() -> list[np.ndarray]:
     ramp = np.stack([rows * 5, columns * 4, (rows + columns) * 2], axis=2).astype(np.uint8)
     blocks = np.kron(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8), np.ones((8, 8, 1), np.uint8))
     return [noise, ramp, blocks]
+
+
+def _prefixed(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {prefix + name: value for name, value in state.items()}
+
+
+def _part(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _manifest(model: ImageClassifier) -> dict[str, Any]:
@@ -103,10 +119,11 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
     model.training_digests_ = arrays["training/digests"]
     model.tried_ = training["recipes_tried"]
     model.skipped_ = []
-    state = {
-        name.removeprefix(STATE): value for name, value in arrays.items() if name.startswith(STATE)
-    }
-    model.classifier_ = ICDClassifier(**recipe.classifier).set_state(state)
+    model.encoders_ = [
+        encoder.set_state(_part(f"{ENCODER}{number}/", arrays))
+        for number, encoder in enumerate(make_encoders(recipe, model.random_state))
+    ]
+    model.classifier_ = ICDClassifier(**recipe.classifier).set_state(_part(STATE, arrays))
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")
     return model

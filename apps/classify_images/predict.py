@@ -45,7 +45,7 @@ def predict(
     kept = [paths[i] for i in extraction.kept]
     answers = []
     if kept:
-        scores = classifier.classifier_.decision_function(extraction.rows)
+        scores = classifier.decide(extraction)
         answers = [
             {"path": path, "label": ranked[0][0], "scores": dict(ranked)}
             for path, ranked in zip(kept, classifier.rank(scores, top))

@@ -77,7 +77,7 @@ class Run:
         if not len(extraction.kept):
             raise FolderError(f"{images.path}: none of the {len(images)} images can be read")
         self._warn_of_leaks(model, images, extraction)
-        scores = model.classifier_.decision_function(extraction.rows)
+        scores = model.decide(extraction)
         truth = [images.labels[i] for i in extraction.kept]
         guesses = model.labels_of(scores).tolist()
         evaluation = compare(truth, guesses, model.classes_.tolist())
