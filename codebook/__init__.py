@@ -6,6 +6,7 @@ from visualwords.codebook.feature_sets import FeatureSetEncoder
 from visualwords.codebook.fisher import FisherVectors
 from visualwords.codebook.hik import HIKCodebook
 from visualwords.codebook.kmeans import KMeansCodebook
+from visualwords.codebook.match_picture import draw_matches
 from visualwords.codebook.point_sets import FeatureSets
 from visualwords.codebook.pyramid_embedding import PyramidMatchEmbedding
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
@@ -24,5 +25,6 @@ __all__ = [
     "PyramidMatchEmbedding",
     "SpatialPyramid",
     "VocabularyBins",
+    "draw_matches",
     "match_points",
 ]

@@ -21,6 +21,7 @@ PUBLIC = {
         "PyramidMatchEmbedding",
         "SpatialPyramid",
         "VocabularyBins",
+        "draw_matches",
         "match_points",
     ],
     "visualwords.classifiers": [

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers.kernels._shared_bins import add_common_counts, list_by_set
+from visualwords.classifiers.kernels.shared_bins import add_shared_counts
 from visualwords.codebook.partition import refine
 from visualwords.codebook.point_sets import as_feature_sets
 from visualwords.codebook.pyramid_bins import GridBins
@@ -114,14 +114,12 @@ def _add_layer(
     bins: Any, layer: int, digits: np.ndarray, owners: np.ndarray, symmetric: bool, gram: np.ndarray
 ) -> None:
     """Add one pyramid's matches below the top bin; if symmetric, above the diagonal."""
-    n_sets = gram.shape[0] if symmetric else sum(gram.shape)
     boundary = 0 if symmetric else gram.shape[0]
     origin, steps = bins.origin(layer), bins.steps(layer)
     for step, found in refine(digits, origin, owners, steps, least=2, boundary=boundary):
         if step.weight == 0 or not len(found.sets):
             continue
-        lists = list_by_set(found.member_starts, found.sets, found.counts, n_sets, boundary)
-        add_common_counts(*lists, found.sets, found.counts, boundary, step.weight, gram)
+        add_shared_counts(found, boundary, step.weight, gram)
 
 
 def _join(points: np.ndarray, others: np.ndarray) -> np.ndarray:

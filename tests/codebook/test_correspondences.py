@@ -5,7 +5,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from visualwords.classifiers.kernels import pyramid_match
-from visualwords.codebook import VocabularyBins, match_points
+from visualwords.codebook import VocabularyBins, draw_matches, match_points
+from visualwords.codebook.match_picture import level_colors
+from visualwords.features.local_features import LocalFeatures
 
 
 @pytest.fixture
@@ -63,3 +65,48 @@ def test_pairs_in_a_vocabulary_add_up_to_the_kernel_too(two_sets):
     found = match_points(*two_sets, bins=bins)
     wanted = pyramid_match(two_sets[:1], two_sets[1:], normalization=None, bins=bins)
     assert found.similarity == pytest.approx(wanted.item())
+
+
+def some_features(points):
+    n = len(points)
+    return LocalFeatures(points, np.linspace(0, 1, 2 * n).reshape(n, 2), np.full(n, 10.0))
+
+
+def test_the_picture_shows_both_images_and_lines_between_them(two_sets, rng):
+    grey = np.full((50, 80), 200, np.uint8)
+    color = np.full((120, 60, 3), 10, np.uint8)
+    found = match_points(*two_sets, side=200)
+    features = [some_features(points) for points in two_sets]
+    picture = draw_matches(grey, color, *features, found, height=100)
+    assert (picture.shape[1], picture.shape[2], picture.dtype) == (160 + 12 + 50, 3, np.uint8)
+    plain = draw_matches(grey, color, *features, found, height=100, max_matches=0)
+    assert np.all(plain[:100, :160] == 200)
+    assert np.all(plain[:100, 172:] == 10)
+    gap = picture[:100, 160:172]
+    assert (gap != plain[:100, 160:172]).any()  # lines cross the gap
+
+
+def test_the_finest_pairs_are_drawn(two_sets):
+    found = match_points(*two_sets, side=200)
+    features = [some_features(points) for points in two_sets]
+    grey = np.zeros((40, 40), np.uint8)
+    few, many, all_pairs = (
+        int((draw_matches(grey, grey, *features, found, max_matches=n)[:320] > 0).sum())
+        for n in (2, 20, None)
+    )
+    assert few < many < all_pairs
+
+
+def test_fine_levels_are_warm_and_coarse_ones_cold(two_sets):
+    colors = level_colors(match_points(*two_sets, side=200))
+    finest, coarsest = colors[min(colors)], colors[max(colors)]
+    assert finest[0] > finest[2]
+    assert coarsest[2] > coarsest[0]
+
+
+def test_a_picture_without_matches_is_the_two_images():
+    nothing = match_points(np.empty((0, 2)), np.empty((0, 2)), side=8)
+    features = some_features(np.empty((0, 2)))
+    grey = np.full((32, 32), 7, np.uint8)
+    picture = draw_matches(grey, grey, features, features, nothing, height=32)
+    assert np.all(picture[:32, :32] == 7)
