@@ -17,7 +17,7 @@ class Evaluation:
     ----------
     classes : the labels that occur in the truth or are known to the model, sorted
     confusion : counts[true class, given class]
-    precision, recall, f1 : of each class; NaN where a class has no test image
+    precision, recall, f1 : of each class; 0 where a class has no test image
     support : test images of each class
     """
 
@@ -96,8 +96,8 @@ def compare(truth: list[str], guesses: list[str], known: list[str]) -> Evaluatio
     if not truth:
         raise ValueError("there is no image to compare")
     classes = sorted(set(truth) | set(known))
-    precision, recall, f1, support = precision_recall_fscore_support(
+    precision, recall, f1, _ = precision_recall_fscore_support(
         truth, guesses, labels=classes, zero_division=0.0
     )
     confusion = confusion_matrix(truth, guesses, labels=classes)
-    return Evaluation(classes, confusion, precision, recall, f1, support)
+    return Evaluation(classes, confusion, precision, recall, f1, confusion.sum(axis=1))

@@ -98,6 +98,9 @@ def _results_table(evaluation: Evaluation) -> Table:
         table.add_column(column, justify="right")
     table.add_column("")
     for i, name in enumerate(evaluation.classes):
+        if not evaluation.support[i]:
+            table.add_row(Text(printable(name)), "0", "", "", "", Text("not tested", style="dim"))
+            continue
         recall = evaluation.recall[i]
         table.add_row(
             Text(printable(name)),

@@ -77,6 +77,9 @@ def write_atomically(
             if durable:
                 os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as problem:  # about the file that was asked for, not its temporary name
+        temporary.unlink(missing_ok=True)
+        raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
     except BaseException:  # Ctrl-C too must leave no litter
         temporary.unlink(missing_ok=True)
         raise

@@ -12,7 +12,7 @@ from visualwords.apps.evaluation import compare
 from visualwords.apps.extraction import Extraction
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
-from visualwords.errors import FolderError
+from visualwords.errors import FolderError, VisualWordsError
 from visualwords.folders import ImageFolder
 
 
@@ -51,7 +51,11 @@ class Run:
         """Fit a model, showing progress."""
         model = self.prepare(ImageClassifier(recipe, random_state=seed))
         with progress_bars(self.quiet) as progress:
-            model.fit(images.paths, images.labels, progress=progress, warn=False)
+            try:
+                model.fit(images.paths, images.labels, progress=progress, warn=False)
+            except VisualWordsError:
+                say_skipped(getattr(model, "skipped_", []))
+                raise
         self.skip(model.skipped_)
         for name, accuracy in model.tried_.items():
             say(f"recipe {name}: {accuracy:.1%} mean per class by cross-validation")
