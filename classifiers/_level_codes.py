@@ -17,3 +17,11 @@ def encode(x, code_of, codes):
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             codes[i, j] = code_of[j, x[i, j]]
+
+
+@njit()
+def highest_levels(x, top):
+    """top[j] = max_i x[i, j]."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            top[j] = max(top[j], x[i, j])

@@ -9,7 +9,13 @@ from scipy import sparse
 
 from visualwords.classifiers import tables
 from visualwords.classifiers.kernels.level_gram import level_gram
-from visualwords.classifiers.level_codes import LevelCodes, encode_levels, table_layout
+from visualwords.classifiers.level_codes import (
+    CELLS_AT_LEAST,
+    LevelCodes,
+    encode_levels,
+    full_layout,
+    table_layout,
+)
 from visualwords.classifiers.rows import CanonicalRows, row_sums
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.dual_table import solve_dual_table
@@ -54,36 +60,22 @@ class TrainedTables:
     solver: str
 
 
-def choose_solver(
-    n: int, d: int, n_cells: int, n_problems: int, *, loss: str, dense: bool, gram_limit: int
-) -> str:
-    """Return the solver that needs the fewest steps, counted in vector instructions.
+def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit: int) -> bool:
+    """Tell whether coordinate descent needs fewer steps on the Gram matrix than on tables.
 
-    ========  ==============================  =====================================================
-    solver    steps                           when
-    ========  ==============================  =====================================================
-    gram      n² d / 64 + 2 p n²              the matrix, 4 n² bytes, does not exceed the limit
-    dual      20 p n (d + cells / 8)          always possible
-    primal    taken in place of dual          dense data, squared hinge, no more cells than samples
-    ========  ==============================  =====================================================
+    Steps are vector instructions: ``n² d / 64 + 2 p n²`` on the matrix, which takes 4n² bytes, and
+    ``20 p n (d + cells / 8)`` on tables, for n samples, d features and p problems.
 
     Examples
     --------
-    >>> rule = dict(n_cells=60_000, loss="squared_hinge", dense=True, gram_limit=2**30)
-    >>> choose_solver(1500, 6200, n_problems=15, **rule)
-    'gram'
-    >>> choose_solver(10_000, 6144, n_problems=1, **rule)
-    'dual'
-    >>> choose_solver(80_000, 100, n_problems=3, **{**rule, "n_cells": 10_100})
-    'primal'
+    >>> gram_is_faster(1500, 6200, 60_000, 15, gram_limit=2**30)
+    True
+    >>> gram_is_faster(10_000, 6144, 60_000, 1, gram_limit=2**30)
+    False
     """
     on_gram = n * n * d / 64 + 2 * n_problems * n * n
-    on_table = 20 * n_problems * n * (d + n_cells / 8)
-    if on_gram < on_table and 4 * n * n <= gram_limit:
-        return "gram"
-    if dense and loss == "squared_hinge" and n_cells <= n:
-        return "primal"
-    return "dual"
+    on_tables = 20 * n_problems * n * (d + n_cells / 8)
+    return on_gram < on_tables and 4 * n * n <= gram_limit
 
 
 def train_tables(
@@ -110,6 +102,9 @@ def train_tables(
     taking_part : CanonicalRows
     settings : Settings
     solver : {"auto", "gram", "dual", "primal"}
+        "auto": the Gram matrix if :func:`gram_is_faster`; otherwise Newton's method in the primal
+        if the data are dense, the loss is the squared hinge and tables have no more cells than
+        there are samples; otherwise dual coordinate descent on tables.
     gram_limit : int
         Bytes that the Gram matrix may take.
     start : (n_problems, m), optional
@@ -117,36 +112,44 @@ def train_tables(
     reuse : bool
         Whether the levels may be overwritten.
     """
-    n, d = levels.shape
+    if solver in ("auto", "gram"):
+        shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, y.shape[0])
+        if solver == "gram" or gram_is_faster(*shape, gram_limit=gram_limit):
+            solved = _solve_on_gram(levels, y, taking_part, settings, start, gram_limit)
+            data = encode_levels(levels, full_layout(levels, aligned=False))
+            return _with_tables(data, y, taking_part, settings, solved, "gram")
     layout = table_layout(levels, taking_part.rows, n_levels)
     if solver == "auto":
-        solver = choose_solver(
-            n,
-            d,
-            int(layout.offsets[-1]),
-            y.shape[0],
-            loss=settings.loss,
-            dense=not sparse.issparse(levels),
-            gram_limit=gram_limit,
-        )
+        few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
+        solver = "primal" if few_cells and settings.loss == "squared_hinge" else "dual"
     if solver == "primal":
         if sparse.issparse(levels):
             levels, reuse = levels.toarray(), True
         return _solve_primal(encode_levels(levels, layout, reuse), y, taking_part, settings)
-    if solver == "gram":
-        solve = _solve_on_gram(levels, y, taking_part, settings, start, gram_limit)
-        data = encode_levels(levels, layout, reuse)
-    else:
-        norms = row_sums(levels)
-        data = encode_levels(levels, layout, reuse)
-        solve = _solve_on_tables(data, norms, y, taking_part, settings, start)
-    alpha, n_iter, violation = solve
+    norms = row_sums(levels)
+    data = encode_levels(levels, layout, reuse)
+    solved = _solve_on_tables(data, norms, y, taking_part, settings, start)
+    return _with_tables(data, y, taking_part, settings, solved, "dual")
+
+
+def _with_tables(
+    data: LevelCodes,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    solved: tuple[np.ndarray, int, float],
+    solver: str,
+) -> TrainedTables:
+    """Make the tables of a dual solution."""
+    alpha, n_iter, violation = solved
     rows = taking_part.rows
     coefficients = tables.add_lanes((alpha * y[:, rows]).T, np.float64)
     cells = tables.build_tables(
         data.codes, rows, coefficients, data.offsets, data.heights, settings.n_jobs
     )
-    offsets, values = tables.tables_of_all_levels(data.offsets, data.heights, cells)
+    offsets, values = data.offsets, cells
+    if solver == "dual":
+        offsets, values = tables.tables_of_all_levels(data.offsets, data.heights, cells)
     return TrainedTables(offsets, values, alpha, n_iter, violation, solver)
 
 

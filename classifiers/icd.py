@@ -40,8 +40,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
     solver : {"auto", "dual", "gram", "primal"}, default="auto"
         "dual": coordinate descent on the table (Algorithm 2 of the paper). "gram": the same on the
         exact Gram matrix, for all classes together; when samples are few. "primal": Newton's method
-        on the table, squared hinge only; when features are few. "auto" counts their steps:
-        :func:`visualwords.classifiers.hik_training.choose_solver` states the rule.
+        on the table, squared hinge only; when features are few. "auto" takes the one that needs
+        the fewest steps; :func:`visualwords.classifiers.hik_training.train_tables` has the rule.
     tol : float, default=0.1
         Training stops once the largest and the smallest projected gradient of a pass over the
         samples differ by at most this (LIBLINEAR's rule and default); "primal": once a step moves

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from visualwords.classifiers import _level_codes
 
-_ALIGNMENT = 8  # cells; a feature's table begins at a multiple of a vector's length
+CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
@@ -52,13 +52,8 @@ def table_layout(levels: Any, rows: np.ndarray, n_levels: int) -> TableLayout:
     n_levels : int
         All levels are smaller than this.
     """
-    if sparse.issparse(levels):
-        highest = np.zeros(levels.shape[1], np.int64)
-        np.maximum.at(highest, levels.indices, levels.data)
-        return TableLayout(*_layout(highest + 1, None), None)
-    if n_levels > _MOST_LEVELS:
-        highest = levels.max(axis=0, initial=0).astype(np.int64)
-        return TableLayout(*_layout(highest + 1, None), None)
+    if sparse.issparse(levels) or n_levels > _MOST_LEVELS:
+        return full_layout(levels)
     present = np.zeros((levels.shape[1], n_levels), np.uint8)
     _level_codes.mark_levels(levels, rows, present)
     present[:, 0] = 1
@@ -68,6 +63,19 @@ def table_layout(levels: Any, rows: np.ndarray, n_levels: int) -> TableLayout:
         return TableLayout(*_layout(highest + 1, None), None)
     code_of = (np.cumsum(present, axis=1, dtype=np.uint16) - 1).astype(levels.dtype)
     return TableLayout(*_layout(counts, np.nonzero(present)[1]), code_of)
+
+
+def full_layout(levels: Any, aligned: bool = True) -> TableLayout:
+    """Give a cell to every level up to each feature's highest.
+
+    Not ``aligned``: features follow each other without cells that only fill up.
+    """
+    highest = np.zeros(levels.shape[1], np.int64)
+    if sparse.issparse(levels):
+        np.maximum.at(highest, levels.indices, levels.data)
+    else:
+        _level_codes.highest_levels(levels, highest)
+    return TableLayout(*_layout(highest + 1, None, aligned), None)
 
 
 def encode_levels(levels: Any, layout: TableLayout, reuse: bool = False) -> LevelCodes:
@@ -83,12 +91,14 @@ def encode_levels(levels: Any, layout: TableLayout, reuse: bool = False) -> Leve
 
 
 def _aligned(counts: np.ndarray) -> np.ndarray:
-    return -(-counts // _ALIGNMENT) * _ALIGNMENT
+    return -(-counts // CELLS_AT_LEAST) * CELLS_AT_LEAST
 
 
-def _layout(counts: np.ndarray, occurring: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _layout(
+    counts: np.ndarray, occurring: np.ndarray | None, aligned: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Offsets and heights of features with these numbers of cells, at these levels or at all."""
-    widths = _aligned(counts)
+    widths = _aligned(counts) if aligned else counts
     offsets = np.concatenate([[0], np.cumsum(widths)])
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], widths)
     code = np.minimum(within, np.repeat(counts - 1, widths))

@@ -7,8 +7,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from visualwords.classifiers import _quantize
+
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
+_COUNTING_BINS = 4096
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
@@ -154,13 +157,12 @@ class Quantizer(TransformerMixin, BaseEstimator):
         X = np.ascontiguousarray(X)
         levels = np.empty(X.shape, self.dtype_)
         source, target = X.reshape(-1), levels.reshape(-1)
+        uniform = self.strategy == "uniform"
+        lowest, scale = (self.v_min_, self._scale()) if uniform else (0.0, 1.0)
+        top = float(self.n_levels_ - 1)
         for start in range(0, source.size, _CHUNK):
-            part = source[start : start + _CHUNK].astype(np.float64)
-            if self.strategy == "uniform":
-                part -= self.v_min_
-                part *= self._scale()
-            np.clip(part, 0, self.n_levels_ - 1, out=part)
-            target[start : start + _CHUNK] = part
+            part = _as_float(source[start : start + _CHUNK])
+            _quantize.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
         return levels
 
     def _column_levels(self, X: np.ndarray) -> np.ndarray:
@@ -168,8 +170,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         if self.strategy != "quantile":
             return self._value_levels(X)
         levels = np.empty(X.shape, self.dtype_)
-        for j in range(X.shape[1]):
-            levels[:, j] = np.searchsorted(self.edges_[j], X[:, j], side="right")
+        _quantize.quantize_columns(_as_float(np.ascontiguousarray(X)), self.edges_, levels)
         return levels
 
     def _sparse_levels(self, X: Any) -> Any:
@@ -271,12 +272,37 @@ def _quantile_of_values(X: Any, weight: np.ndarray | None, share: float) -> floa
 def _weighted_quantile(values: np.ndarray, weight: np.ndarray | None, share: float) -> float:
     """Smallest value v such that values ≤ v have at least this share of the weight."""
     if weight is None:
-        index = max(int(np.ceil(share * values.size)) - 1, 0)
-        return float(np.partition(values, index)[index])
+        return _quantile(values, share)
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     index = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
     return float(values[order[min(index, values.size - 1)]])
+
+
+def _quantile(values: np.ndarray, share: float) -> float:
+    """The same without weights, in two passes: count bins, then sort the one that matters."""
+    rank = max(int(np.ceil(share * values.size)) - 1, 0)
+    lowest, highest = _limits(values)
+    scale = _COUNTING_BINS / (highest - lowest) if highest > lowest else 0.0
+    if not 0 < scale < np.inf:
+        return float(np.partition(values, rank)[rank])
+    partial = np.zeros((4, _COUNTING_BINS + 1), np.int64)
+    chunks = [values[k : k + _CHUNK] for k in range(0, values.size, _CHUNK)]
+    for chunk in chunks:
+        _quantize.count_bins(_as_float(chunk), lowest, scale, partial)
+    counts = partial.sum(axis=0)
+    wanted = int(np.searchsorted(np.cumsum(counts), rank, side="right"))
+    inside, found = np.empty(counts[wanted]), 0
+    for chunk in chunks:
+        chunk = _as_float(chunk)
+        found = _quantize.collect_bin(chunk, lowest, scale, np.uint64(wanted), inside, found)
+    rank -= int(counts[:wanted].sum())
+    return float(np.partition(inside, rank)[rank])
+
+
+def _as_float(values: np.ndarray) -> np.ndarray:
+    """Values of a type that the loops are compiled for."""
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
 def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:
