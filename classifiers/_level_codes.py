@@ -1,5 +1,7 @@
 """Loops that find which levels occur in each feature, and number them."""
 
+import numpy as np
+
 from visualwords.compiled import njit
 
 
@@ -9,6 +11,24 @@ def mark_levels(x, rows, present):
     for i in rows:
         for j in range(x.shape[1]):
             present[j, x[i, j]] = 1
+
+
+@njit()
+def mark_any(levels, present):
+    """present[k] = 1 where level k occurs; levels : (n,)."""
+    for level in levels:
+        present[level] = 1
+
+
+@njit()
+def translate(levels, number_of, known, out):
+    """out[k] = number_of[levels[k]]; returns whether all levels are known."""
+    unknown = np.uint8(0)
+    for k in range(np.uint64(levels.size)):
+        level = levels[k]
+        out[k] = number_of[level]
+        unknown |= ~known[level]
+    return unknown & np.uint8(1) == 0
 
 
 @njit()

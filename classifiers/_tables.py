@@ -193,21 +193,24 @@ def tables_from_sums(offsets, heights, sums):
 
 
 @njit()
-def fill_levels(offsets, heights, tables, full, out):
-    """out = the tables at all levels; between two cells they are linear.
+def fill_levels(offsets, heights, tables, wanted, full, out):
+    """out = the tables at the wanted levels; between two cells they are linear.
 
     offsets, heights, tables : cells at some levels, the first at 0
-    full : (d + 1,) offsets of tables with all levels up to the highest of each feature
+    wanted : ascending levels, the first 0     full : (d + 1,) offsets of ``out``
     """
     for j in range(offsets.size - 1):
-        out[full[j]] = tables[offsets[j]]
-        for cell in range(offsets[j] + 1, offsets[j + 1]):
-            low, high = int(heights[cell - 1]), int(heights[cell])
-            for level in range(low + 1, high + 1):
-                share = np.float32((level - low) / (high - low))
-                for c in range(tables.shape[1]):
-                    rise = tables[cell, c] - tables[cell - 1, c]
-                    out[full[j] + level, c] = tables[cell - 1, c] + share * rise
+        cell = offsets[j]
+        for k in range(full[j + 1] - full[j]):
+            while cell + 1 < offsets[j + 1] and heights[cell] < wanted[k]:
+                cell += 1
+            low = heights[cell - 1] if cell > offsets[j] else heights[cell]
+            rise = heights[cell] - low
+            share = np.float32((wanted[k] - low) / rise) if rise > 0 else np.float32(0)
+            below = cell - 1 if rise > 0 else cell
+            for c in range(tables.shape[1]):
+                step = tables[cell, c] - tables[below, c]
+                out[full[j] + k, c] = tables[below, c] + share * step
 
 
 @njit()

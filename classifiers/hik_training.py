@@ -12,13 +12,14 @@ from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.level_codes import (
     CELLS_AT_LEAST,
     LevelCodes,
+    LevelNumbers,
     encode_levels,
     full_layout,
     table_layout,
 )
 from visualwords.classifiers.rows import CanonicalRows, row_sums
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
-from visualwords.classifiers.solvers.dual_table import solve_dual_table
+from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
 from visualwords.classifiers.solvers.problem import dual_problem
 
@@ -43,7 +44,7 @@ class TrainedTables:
     ----------
     offsets : (d + 1,) int64
     tables : (cells, lanes) float32
-        Every feature has all levels up to its highest in training.
+        Every feature has all numbered levels up to its highest in training.
     alpha : (n_problems, m) float64, or None
         Of the rows taking part; the primal solver has none.
     n_iter : int
@@ -80,7 +81,7 @@ def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit:
 
 def train_tables(
     levels: Any,
-    n_levels: int,
+    numbers: LevelNumbers,
     y: np.ndarray,
     taking_part: CanonicalRows,
     settings: Settings,
@@ -95,8 +96,8 @@ def train_tables(
     Parameters
     ----------
     levels : (n, d) unsigned array or CSR matrix
-    n_levels : int
-        All levels are smaller than this.
+    numbers : LevelNumbers
+        The levels that the result's tables have.
     y : (n_problems, n)
         ±1.
     taking_part : CanonicalRows
@@ -116,41 +117,44 @@ def train_tables(
         shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, y.shape[0])
         if solver == "gram" or gram_is_faster(*shape, gram_limit=gram_limit):
             solved = _solve_on_gram(levels, y, taking_part, settings, start, gram_limit)
-            data = encode_levels(levels, full_layout(levels, aligned=False))
-            return _with_tables(data, y, taking_part, settings, solved, "gram")
-    layout = table_layout(levels, taking_part.rows, n_levels)
+            codes, _ = numbers.numbers_of(levels)
+            layout = full_layout(codes, aligned=False)
+            data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
+            alpha, n_iter, violation = solved
+            cells = _build(data, alpha, y, taking_part, settings)
+            return TrainedTables(data.offsets, cells, alpha, n_iter, violation, "gram")
+    layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
     if solver == "auto":
         few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
         solver = "primal" if few_cells and settings.loss == "squared_hinge" else "dual"
     if solver == "primal":
         if sparse.issparse(levels):
             levels, reuse = levels.toarray(), True
-        return _solve_primal(encode_levels(levels, layout, reuse), y, taking_part, settings)
+        data = encode_levels(levels, layout, reuse)
+        offsets, heights, cells, n_iter, violation = _solve_primal(data, y, taking_part, settings)
+        offsets, values = tables.tables_at(offsets, heights, cells, numbers.heights)
+        return TrainedTables(offsets, values, None, n_iter, violation, "primal")
     norms = row_sums(levels)
     data = encode_levels(levels, layout, reuse)
-    solved = _solve_on_tables(data, norms, y, taking_part, settings, start)
-    return _with_tables(data, y, taking_part, settings, solved, "dual")
+    alpha, n_iter, violation = _solve_on_tables(data, norms, y, taking_part, settings, start)
+    cells = _build(data, alpha, y, taking_part, settings)
+    offsets, values = tables.tables_at(data.offsets, data.heights, cells, numbers.heights)
+    return TrainedTables(offsets, values, alpha, n_iter, violation, "dual")
 
 
-def _with_tables(
+def _build(
     data: LevelCodes,
+    alpha: np.ndarray,
     y: np.ndarray,
     taking_part: CanonicalRows,
     settings: Settings,
-    solved: tuple[np.ndarray, int, float],
-    solver: str,
-) -> TrainedTables:
+) -> np.ndarray:
     """Make the tables of a dual solution."""
-    alpha, n_iter, violation = solved
     rows = taking_part.rows
     coefficients = tables.add_lanes((alpha * y[:, rows]).T, np.float64)
-    cells = tables.build_tables(
+    return tables.build_tables(
         data.codes, rows, coefficients, data.offsets, data.heights, settings.n_jobs
     )
-    offsets, values = data.offsets, cells
-    if solver == "dual":
-        offsets, values = tables.tables_of_all_levels(data.offsets, data.heights, cells)
-    return TrainedTables(offsets, values, alpha, n_iter, violation, solver)
 
 
 def _solve_on_gram(
@@ -210,9 +214,10 @@ def _solve_on_tables(
         alpha[rows] = start[p]
         return alpha
 
+    samples = arrange_samples(data)
     solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
         delayed(solve_dual_table)(
-            data,
+            samples,
             y[p],
             problem,
             tol=settings.tol,
@@ -229,8 +234,8 @@ def _solve_on_tables(
 
 def _solve_primal(
     data: LevelCodes, y: np.ndarray, taking_part: CanonicalRows, settings: Settings
-) -> TrainedTables:
-    """Solve every problem by Newton's method on its table."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, float]:
+    """Solve every problem by Newton's method on its table; returns offsets, heights, tables, …"""
     problem = cell_problem(data, taking_part.rows)
     solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
         delayed(solve_primal_table)(
@@ -245,5 +250,4 @@ def _solve_primal(
     )
     found, n_iter, violation = zip(*solved)
     cells = tables.add_lanes(np.stack(found, axis=1), np.float32)
-    offsets, values = tables.tables_of_all_levels(problem.starts, problem.levels, cells)
-    return TrainedTables(offsets, values, None, max(n_iter), max(violation), "primal")
+    return problem.starts, problem.levels, cells, max(n_iter), max(violation)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from visualwords.classifiers import one_vs_rest, tables
 from visualwords.classifiers.hik_training import Settings, train_tables
+from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import canonical_rows, label_keys
 
@@ -161,9 +162,10 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         cost = one_vs_rest.sample_costs(
             self.C, codes, self.classes_, self.class_weight, sample_weight
         )
+        numbers = occurring_levels(levels)
         trained = train_tables(
             levels,
-            self.quantizer_.n_levels_,
+            numbers,
             one_vs_rest.signs(codes, self.classes_.size),
             canonical_rows(levels, label_keys(y), cost),
             self._settings(),
@@ -171,6 +173,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
             gram_limit=self.gram_limit,
             reuse=levels is not X,
         )
+        self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
         self._warn_if_not_converged(trained.violation)
@@ -180,9 +183,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        scores = tables.look_up(
-            self.quantizer_._levels(X), self.table_offsets_, self.table_values_, n_jobs=self.n_jobs
-        )
+        scores = self._scores(self.quantizer_._levels(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
     def predict(self, X: Any) -> np.ndarray:
@@ -194,7 +195,9 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         """The tables as a full array; made on every access from the compact form."""
         check_is_fitted(self)
         values = self.table_values_[:, : self._n_outputs()]
-        return tables.expand_tables(self.table_offsets_, values, self.quantizer_.n_levels_)
+        return tables.expand_tables(
+            self.table_offsets_, values, self.table_levels_, self.quantizer_.n_levels_
+        )
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
@@ -210,6 +213,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
             classes = classes.astype(str)
         return {
             "classes": classes,
+            "table_levels": self.table_levels_,
             "table_offsets": self.table_offsets_,
             "table_values": self.table_values_[:, : self._n_outputs()],
             "n_features": np.array(self.n_features_in_),
@@ -224,11 +228,23 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
             {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}
         )
         self.classes_ = np.asarray(state["classes"])
+        self.table_levels_ = np.asarray(state["table_levels"], np.int64)
         self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
         self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_features_in_ = int(state["n_features"])
         self.n_iter_ = int(state["n_iter"])
         return self
+
+    def _scores(self, levels: Any) -> np.ndarray:
+        """Sums of look-ups; a level that training never saw lies between two that it did."""
+        codes, complete = LevelNumbers(self.table_levels_).numbers_of(levels)
+        offsets, values = self.table_offsets_, self.table_values_
+        if not complete:
+            codes = levels
+            of_cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+            every = np.arange(self.table_levels_[-1] + 1)
+            offsets, values = tables.tables_at(offsets, self.table_levels_[of_cells], values, every)
+        return tables.look_up(codes, offsets, values, n_jobs=self.n_jobs)
 
     def _n_outputs(self) -> int:
         return 1 if self.classes_.size == 2 else int(self.classes_.size)

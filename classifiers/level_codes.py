@@ -13,6 +13,55 @@ _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory 
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
 
+class LevelNumbers:
+    """The levels that occur anywhere, numbered; the identity if that are most of them.
+
+    Histograms of counts have few: Eq. 13 with 100 bins maps counts of 0 … 5 to 6 levels of 101.
+
+    Parameters
+    ----------
+    heights : (g,) int
+        The levels that have a number, ascending from 0.
+    """
+
+    def __init__(self, heights: np.ndarray):
+        self.heights = np.asarray(heights, np.int64)
+        self.is_identity = bool(self.heights[-1] == self.heights.size - 1)
+
+    def numbers_of(self, levels: Any) -> tuple[Any, bool]:
+        """Return the numbers of levels (array or CSR matrix), and whether all have one.
+
+        A level above all others counts as the highest.
+        """
+        if self.is_identity:
+            return levels, True
+        if sparse.issparse(levels):
+            data, complete = self.numbers_of(levels.data)
+            parts = (data, levels.indices, levels.indptr)
+            return sparse.csr_matrix(parts, shape=levels.shape), complete
+        capped = np.searchsorted(self.heights, np.arange(np.iinfo(levels.dtype).max + 1))
+        table = np.minimum(capped, self.heights.size - 1).astype(levels.dtype)
+        known = np.ones(table.size, np.uint8)
+        known[: self.heights[-1]] = 0
+        known[self.heights] = 1
+        numbers = np.empty(levels.shape, levels.dtype)
+        flat = np.ascontiguousarray(levels).reshape(-1)
+        complete = _level_codes.translate(flat, table, known, numbers.reshape(-1))
+        return numbers, bool(complete)
+
+
+def occurring_levels(levels: Any) -> LevelNumbers:
+    """Number the levels that occur in an array or CSR matrix, if fewer than half of them do."""
+    flat = levels.data if sparse.issparse(levels) else levels.reshape(-1)
+    present = np.zeros(np.iinfo(flat.dtype).max + 1, np.uint8)
+    _level_codes.mark_any(flat, present)
+    present[0] = 1
+    heights = np.flatnonzero(present)
+    if 2 * heights.size > heights[-1]:
+        heights = np.arange(heights[-1] + 1)
+    return LevelNumbers(heights)
+
+
 @dataclass(frozen=True)
 class TableLayout:
     """Which levels get a cell of a table.

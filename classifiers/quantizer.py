@@ -12,6 +12,7 @@ from visualwords.classifiers import _quantize
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
 _COUNTING_BINS = 4096
+_COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
@@ -161,7 +162,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         lowest, scale = (self.v_min_, self._scale()) if uniform else (0.0, 1.0)
         top = float(self.n_levels_ - 1)
         for start in range(0, source.size, _CHUNK):
-            part = _as_float(source[start : start + _CHUNK])
+            part = _as_compiled(source[start : start + _CHUNK])
             _quantize.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
         return levels
 
@@ -170,7 +171,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         if self.strategy != "quantile":
             return self._value_levels(X)
         levels = np.empty(X.shape, self.dtype_)
-        _quantize.quantize_columns(_as_float(np.ascontiguousarray(X)), self.edges_, levels)
+        _quantize.quantize_columns(_as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
         return levels
 
     def _sparse_levels(self, X: Any) -> Any:
@@ -289,20 +290,20 @@ def _quantile(values: np.ndarray, share: float) -> float:
     partial = np.zeros((4, _COUNTING_BINS + 1), np.int64)
     chunks = [values[k : k + _CHUNK] for k in range(0, values.size, _CHUNK)]
     for chunk in chunks:
-        _quantize.count_bins(_as_float(chunk), lowest, scale, partial)
+        _quantize.count_bins(_as_compiled(chunk), lowest, scale, partial)
     counts = partial.sum(axis=0)
     wanted = int(np.searchsorted(np.cumsum(counts), rank, side="right"))
     inside, found = np.empty(counts[wanted]), 0
     for chunk in chunks:
-        chunk = _as_float(chunk)
+        chunk = _as_compiled(chunk)
         found = _quantize.collect_bin(chunk, lowest, scale, np.uint64(wanted), inside, found)
     rank -= int(counts[:wanted].sum())
     return float(np.partition(inside, rank)[rank])
 
 
-def _as_float(values: np.ndarray) -> np.ndarray:
-    """Values of a type that the loops are compiled for."""
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+def _as_compiled(values: np.ndarray) -> np.ndarray:
+    """Values of a type that the loops take as it is."""
+    return values if values.dtype in _COMPILED_TYPES else values.astype(np.float64)
 
 
 def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:

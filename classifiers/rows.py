@@ -93,8 +93,9 @@ def _row_keys(levels: Any) -> np.ndarray:
     rng = np.random.default_rng(levels.shape[1])
     factors = rng.integers(0, 2**64, levels.shape[1], dtype=np.uint64) | np.uint64(1)
     keys = np.empty(levels.shape[0], np.uint64)
-    if sparse.issparse(levels):
-        _rows.hash_sparse_rows(levels.data, levels.indices, levels.indptr, factors, keys)
-    else:
-        _rows.hash_rows(levels, factors, keys)
+    with np.errstate(over="ignore"):  # sums modulo 2**64 are meant
+        if sparse.issparse(levels):
+            _rows.hash_sparse_rows(levels.data, levels.indices, levels.indptr, factors, keys)
+        else:
+            _rows.hash_rows(levels, factors, keys)
     return keys

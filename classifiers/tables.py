@@ -75,28 +75,30 @@ def build_tables(
     return tables
 
 
-def tables_of_all_levels(
-    offsets: np.ndarray, heights: np.ndarray, tables: np.ndarray
+def tables_at(
+    offsets: np.ndarray, heights: np.ndarray, tables: np.ndarray, wanted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fill in the levels between those that occur; the table is linear there.
+    """Return the tables at other levels; they are linear between those that occur.
 
     Parameters
     ----------
     offsets : (d + 1,) int64
-    heights : (cells,) float32
-        Ascending in each feature, from 0; the last may be repeated.
+    heights : (cells,)
+        Levels of the cells, ascending in each feature, from 0; the last may be repeated.
     tables : (cells, lanes)
+    wanted : (g,)
+        Ascending levels, from 0, that include the highest of every feature.
 
     Returns
     -------
     offsets : (d + 1,) int64
     tables : (cells, lanes) float32
-        Feature j has all levels from 0 to its highest.
+        Feature j has the wanted levels up to its highest.
     """
-    highest = heights[offsets[1:] - 1].astype(np.int64)
-    full = np.concatenate([[0], np.cumsum(highest + 1)])
+    sizes = np.searchsorted(wanted, heights[offsets[1:] - 1], side="right")
+    full = np.concatenate([[0], np.cumsum(sizes)])
     out = np.empty((full[-1], tables.shape[1]), np.float32)
-    _tables.fill_levels(offsets, heights, tables, full, out)
+    _tables.fill_levels(offsets, heights, tables, wanted, full, out)
     return full, out
 
 
@@ -141,10 +143,17 @@ def look_up(
     return out
 
 
-def expand_tables(offsets: np.ndarray, values: np.ndarray, n_levels: int) -> np.ndarray:
-    """Return the tables as a full array (columns of values, d, n_levels), last values repeated."""
-    cells = np.minimum(offsets[:-1, None] + np.arange(n_levels), offsets[1:, None] - 1)
-    return np.stack([column[cells] for column in values.T])
+def expand_tables(
+    offsets: np.ndarray, values: np.ndarray, heights: np.ndarray, n_levels: int
+) -> np.ndarray:
+    """Return the tables as a full array (columns of values, d, n_levels).
+
+    ``heights`` (g,) are the levels that the features' first, second, … cells stand for.
+    """
+    of_cells = heights[np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))]
+    full, all_levels = tables_at(offsets, of_cells, values, np.arange(n_levels))
+    cells = np.minimum(full[:-1, None] + np.arange(n_levels), full[1:, None] - 1)
+    return np.stack([column[cells] for column in all_levels.T])
 
 
 def _cells_of(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -43,6 +43,22 @@ def test_tables_explain_the_score(histograms):
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("solver", ["gram", "dual", "primal"])
+def test_levels_that_training_never_saw_lie_between_those_it_did(rng, solver):
+    y = rng.integers(0, 2, 60)
+    X = 20 * rng.poisson(1 + y[:, None], (60, 5))
+    model = ICDClassifier(quantization="integer", solver=solver).fit(X, y)
+    assert model.table_levels_.size < 20
+    T = model.tables_[0]
+    new = rng.integers(0, X.max() + 30, (20, 5))
+    levels = np.minimum(new, X.max())
+    expected = T[np.arange(5), levels].sum(axis=1)
+    np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        model.decision_function(X), T[np.arange(5), X].sum(axis=1), rtol=1e-4, atol=1e-5
+    )
+
+
 @parametrize_with_checks([ICDClassifier()])
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -6,8 +6,10 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from tests.reference import hik
-from visualwords.classifiers import hik_training, tables
+from visualwords.classifiers import hik_training, level_codes, tables
+from visualwords.classifiers.level_codes import LevelNumbers
 from visualwords.classifiers.rows import canonical_rows
+from visualwords.classifiers.solvers import dual_table
 
 SETTINGS = {"tol": 1e-8, "max_iter": 20_000, "seed": 0, "shrinking": True, "n_jobs": None}
 
@@ -28,7 +30,12 @@ def train(levels, y, cost, solver, **changes):
     labels = (y > 0).astype(np.uint64)
     taking_part = canonical_rows(levels, labels, cost)
     trained = hik_training.train_tables(
-        levels, int(levels.max()) + 1, y[None], taking_part, settings, solver=solver
+        levels,
+        LevelNumbers(np.arange(levels.max() + 1)),
+        y[None],
+        taking_part,
+        settings,
+        solver=solver,
     )
     return trained, taking_part
 
@@ -99,7 +106,9 @@ def test_tables_equal_their_definition(problem, solver):
     trained, part = train(levels, y, cost, solver, tol=0.1)
     coefficients = trained.alpha[0] * y[part.rows]
     expected = hik.table(levels[part.rows], coefficients, levels.max())
-    full = tables.expand_tables(trained.offsets, trained.tables, int(levels.max()) + 1)[0]
+    n_levels = int(levels.max()) + 1
+    heights = np.arange(n_levels)
+    full = tables.expand_tables(trained.offsets, trained.tables, heights, n_levels)[0]
     np.testing.assert_allclose(full, expected, atol=1e-6)
 
 
@@ -158,3 +167,24 @@ def test_the_primal_starts_well_from_a_subsample(rng, n):
     direct, _ = train(levels, y, cost, "primal", tol=1e-6, seed=None)
     staged, _ = train(levels, y, cost, "primal", tol=1e-6)
     np.testing.assert_allclose(staged.tables, direct.tables, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_mostly_small_counts_with_a_front_have_the_same_optimum(rng, kind, loss):
+    levels = rng.poisson(0.7, (50, 75)).astype(kind)
+    levels[:, 5] *= 40
+    levels[rng.integers(0, 50, 30), rng.integers(0, 75, 30)] = 200 if kind == np.uint8 else 350
+    y = rng.choice([-1.0, 1.0], 50)
+    cost = np.full(50, 0.01)
+    samples = dual_table.arrange_samples(
+        level_codes.encode_levels(levels, level_codes.full_layout(levels))
+    )
+    assert samples.rises.shape == (4, 72)
+    gram, part = train(levels, y, cost, "gram", loss=loss)
+    dual, _ = train(levels, y, cost, "dual", loss=loss)
+    one, _ = objectives(levels, y, cost, gram, part, loss)
+    two, _ = objectives(levels, y, cost, dual, part, loss)
+    assert one == pytest.approx(two, rel=1e-6)
+    rough, _ = train(levels, y, cost, "dual", loss=loss, tol=0.01)
+    np.testing.assert_allclose(rough.tables, dual.tables, atol=2e-3)
