@@ -164,7 +164,11 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         offsets = np.concatenate([[0], np.cumsum(has_mass * self.n_hashes)])
         ones = np.ones(offsets[-1], dtype=np.float32)
         shape = (len(i), self.n_hashes * width)
-        return sparse.csr_array((ones, columns[has_mass].reshape(-1), offsets), shape=shape)
+        # LIBLINEAR's wrapper takes 32-bit indices only.
+        small = max(shape[1], ones.size) <= np.iinfo(np.int32).max
+        index = np.int32 if small else np.int64
+        chosen = columns[has_mass].reshape(-1).astype(index)
+        return sparse.csr_array((ones, chosen, offsets.astype(index)), shape=shape)
 
     @property
     def _n_features_out(self) -> int:
