@@ -25,11 +25,13 @@ from visualwords.classifiers.kernels.by_name import (
     ALIASES,
     CAN_BE_SPARSE,
     NEED_NON_NEGATIVE,
+    TAKE_SETS,
     are_sets,
     kernel_function,
     take,
 )
 from visualwords.classifiers.solvers.smo import Solution, solve
+from visualwords.codebook.point_sets import as_feature_sets
 
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 BLOCK_OF_DENSE, BLOCK_OF_SPARSE = 2048, 512  # samples optimised together
@@ -87,6 +89,8 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         With ``sparse_gram``: largest |i − j| of a non-zero before and after reordering.
     density_ : float
         With ``sparse_gram``: share of non-zeros.
+    side_ : int
+        With ``kernel="pyramid_match"``: range of the training sets' coordinates.
     sigmoids_ : float array of shape (n_problems, 2)
         With ``probability``: slope and intercept of every class.
 
@@ -158,7 +162,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         cost = one_vs_rest.sample_costs(
             self.C, codes, self.classes_, self.class_weight, sample_weight
         )
-        rows, order = self._training_rows(X, y.size)
+        rows, order, gram = self._training_rows(X, y.size)
         if self.sub_polynomial is None:
             table = self._train(rows, codes[order], cost[order])[:, np.argsort(order)]
         else:  # the rows of the treated Gram matrix are the features of a linear kernel
@@ -169,7 +173,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         self.support_vectors_ = None if self._is_precomputed() else take(X, self.support_)
         self.n_training_ = y.size
         if self.probability:
-            scores = self._held_out_scores(X, y, rows, sample_weight)
+            scores = self._held_out_scores(X, y, gram, sample_weight)
             self.sigmoids_ = calibration.fit_sigmoids(scores, codes, sample_weight)
         return self
 
@@ -224,7 +228,12 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
 
     def _check(self, X: Any, *y: Any) -> Any:
         """Validate samples (and labels, in training): a matrix, or a list of sets as it is."""
-        if callable(self.kernel) and are_sets(X):
+        by_name = not callable(self.kernel) and self.kernel in TAKE_SETS
+        if by_name or (callable(self.kernel) and are_sets(X)):
+            if by_name:  # all blocks of a Gram matrix need the range of the training points
+                side = self.side_ if not y else (self.kernel_params or {}).get("side")
+                X = as_feature_sets(X, side)
+                self.side_ = X.side if y else self.side_
             if not y:
                 return X
             labels = column_or_1d(y[0], warn=True)
@@ -258,17 +267,21 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         gram = gram.toarray() if sparse.issparse(gram) else gram
         return np.sign(gram) * np.abs(gram) ** self.sub_polynomial
 
-    def _training_rows(self, X: Any, n: int) -> tuple[Any, np.ndarray]:
-        """The Gram matrix's rows, and the order of the samples in it."""
-        if self._is_precomputed() or self.sparse_gram or self.sub_polynomial is not None:
-            gram = self._treated(X if self._is_precomputed() else self._block(X))
-            if sparse.issparse(gram):
-                banded = reorder(gram)
-                self.bandwidth_ = (banded.bandwidth_before, banded.bandwidth)
-                self.density_ = banded.density
-                return StoredRows(banded.gram), banded.order
-            return StoredRows(gram), np.arange(n)
-        return gram_rows(self._block, X, n, int(self.cache_size * 1e6)), np.arange(n)
+    def _training_rows(self, X: Any, n: int) -> tuple[Any, np.ndarray, Any]:
+        """The Gram matrix's rows, the order of the samples in it, and it itself if it is whole."""
+        limit = int(self.cache_size * 1e6)
+        whole = self._is_precomputed() or self.sparse_gram or self.sub_polynomial is not None
+        rows = StoredRows(X if self._is_precomputed() else self._block(X)) if whole else None
+        rows = rows or gram_rows(self._block, X, n, limit)
+        if not isinstance(rows, StoredRows):
+            return rows, np.arange(n), None
+        gram = self._treated(rows.gram)
+        if sparse.issparse(gram):
+            banded = reorder(gram)
+            self.bandwidth_ = (banded.bandwidth_before, banded.bandwidth)
+            self.density_ = banded.density
+            return StoredRows(banded.gram), banded.order, gram
+        return StoredRows(gram), np.arange(n), rows.gram
 
     def _train(self, rows: Any, codes: np.ndarray, cost: np.ndarray) -> np.ndarray:
         """Solve all problems; return their coefficients, (n_problems, n)."""
@@ -297,13 +310,14 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         coefficients = [solution.coefficients for solution in solved]
         return kernel_problems.join(list(zip(found, coefficients)), codes.size)
 
-    def _held_out_scores(self, X: Any, y: np.ndarray, rows: Any, sample_weight: Any) -> np.ndarray:
-        """Scores of models trained without the samples, on the same Gram matrix if it is there."""
-        model = clone(self).set_params(probability=False)
-        if self._is_precomputed():
-            index = np.arange(y.size, dtype=np.float64)[:, None]
-            parameters = {"kernel": _indexed(X), "kernel_params": None}
-            model, X = model.set_params(**parameters), index
+    def _held_out_scores(self, X: Any, y: np.ndarray, gram: Any, sample_weight: Any) -> np.ndarray:
+        """Scores of models trained without the samples, on the same Gram matrix if it is whole."""
+        model = clone(self).set_params(probability=False, sparse_gram=False)
+        if gram is None:
+            model.set_params(sparse_gram=self.sparse_gram)
+        else:
+            model.set_params(kernel=_indexed(gram), kernel_params=None)
+            X = np.arange(y.size, dtype=np.float64)[:, None]
         seed = {"random_state": self.random_state}
         return calibration.held_out_scores(model, X, y, sample_weight, **seed)
 

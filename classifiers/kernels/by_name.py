@@ -10,6 +10,7 @@ from visualwords.classifiers import kernels
 
 ALIASES = {"hik": "intersection"}
 NEED_NON_NEGATIVE = frozenset({"power_mean", "chi2", "jensen_shannon"})
+TAKE_SETS = frozenset({"pyramid_match"})
 CAN_BE_SPARSE = frozenset({"gcs", "cs", "triangular", "circular", "spherical"})
 
 

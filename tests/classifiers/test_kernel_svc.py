@@ -164,6 +164,21 @@ def test_kernels_of_sets_take_lists(rng):
     assert len(model.support_vectors_) == len(model.support_)
 
 
+@pytest.mark.parametrize("sub_polynomial", [None, 0.3])
+def test_pyramid_match_by_name_uses_one_range_for_training_and_prediction(rng, sub_polynomial):
+    sets = [20 * rng.random((rng.integers(3, 9), 2)) + 15 * (k % 2) for k in range(40)]
+    labels = np.arange(40) % 2
+    settings = {"C": 10.0, "sub_polynomial": sub_polynomial, "probability": True}
+    model = KernelSVC("pyramid_match", **settings).fit(sets[:30], labels[:30])
+    K = kernels.pyramid_match(sets, side=model.side_)
+    peer = KernelSVC("precomputed", **settings).fit(K[:30, :30], labels[:30])
+    small = sets[30:32]  # alone they would have a range of their own
+    np.testing.assert_allclose(
+        model.decision_function(small), peer.decision_function(K[30:32, :30])
+    )
+    np.testing.assert_allclose(model.predict_proba(small), peer.predict_proba(K[30:32, :30]))
+
+
 def test_dominant_diagonal_is_treated_by_the_empirical_kernel_map(rng):
     X = rng.random((40, 30))
     y = np.arange(40) % 2
@@ -225,18 +240,6 @@ def test_contradicting_parameters_are_refused(histograms):
         KernelSVC("chi2").fit(-X, y)
 
 
-FOLDS = dict.fromkeys(
-    [
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-    ],
-    "the folds of repeated samples are others than those of weighted ones",
-)
-
-
-@parametrize_with_checks(
-    [KernelSVC(), KernelSVC("ngmm", multi_class="ovo"), KernelSVC("gmm", probability=True)],
-    expected_failed_checks=lambda estimator: FOLDS if estimator.probability else {},
-)
+@parametrize_with_checks([KernelSVC(), KernelSVC("ngmm", multi_class="ovo")])
 def test_sklearn_contract(estimator, check):
     check(estimator)
