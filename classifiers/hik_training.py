@@ -18,6 +18,10 @@ from visualwords.classifiers.level_codes import (
     table_layout,
 )
 from visualwords.classifiers.rows import CanonicalRows, row_sums
+from visualwords.classifiers.solvers.crammer_singer import (
+    solve_crammer_singer_gram,
+    solve_crammer_singer_tables,
+)
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
@@ -142,6 +146,57 @@ def train_tables(
     return TrainedTables(offsets, values, alpha, n_iter, violation, "dual")
 
 
+def train_crammer_singer(
+    levels: Any,
+    numbers: LevelNumbers,
+    labels: np.ndarray,
+    n_classes: int,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    *,
+    solver: str = "auto",
+    gram_limit: int = 1 << 30,
+) -> TrainedTables:
+    """Train one Crammer–Singer machine, on the Gram matrix where :func:`gram_is_faster`.
+
+    ``labels`` (n,) are class numbers; the other parameters are those of :func:`train_tables`.
+    """
+    rows = taking_part.rows
+    shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_classes)
+    how: dict[str, Any] = {
+        "n_classes": n_classes,
+        "tol": settings.tol,
+        "max_iter": settings.max_iter,
+        "seed": settings.seed,
+    }
+    codes, _ = numbers.numbers_of(levels)
+    layout = full_layout(codes, aligned=False)
+    data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
+    if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):
+        solver = "gram"
+        gram = _gram_of(levels, rows, gram_limit, settings.n_jobs)
+        solved = solve_crammer_singer_gram(gram, labels[rows], taking_part.cost, **how)
+        alpha = solved[0]
+    else:
+        solver = "dual"
+        dense = LevelCodes(
+            codes.toarray() if sparse.issparse(codes) else codes, data.offsets, data.heights
+        )
+        cost = np.zeros(labels.size)
+        cost[rows] = taking_part.cost
+        solved = solve_crammer_singer_tables(dense, rows, labels, cost, row_sums(levels), **how)
+        alpha = solved[0][rows]
+    cells = tables.build_tables(
+        codes,
+        rows,
+        tables.add_lanes(alpha, np.float64),
+        data.offsets,
+        data.heights,
+        settings.n_jobs,
+    )
+    return TrainedTables(data.offsets, cells, alpha.T, *solved[1:], solver)
+
+
 def _build(
     data: LevelCodes,
     alpha: np.ndarray,
@@ -167,14 +222,7 @@ def _solve_on_gram(
 ) -> tuple[np.ndarray, int, float]:
     """Solve all problems on the exact Gram matrix of the rows taking part."""
     rows = taking_part.rows
-    if 4 * rows.size**2 > gram_limit:
-        raise ValueError(
-            f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
-            f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
-        )
-    part = levels[rows]
-    gram = level_gram(part.toarray() if sparse.issparse(part) else part, n_jobs=settings.n_jobs)
-    del part
+    gram = _gram_of(levels, rows, gram_limit, settings.n_jobs)
     everyone = np.arange(rows.size)
     norms = gram.diagonal().astype(np.float64)
     problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
@@ -193,6 +241,17 @@ def _solve_on_gram(
     )
     alpha, n_iter, violation = (np.concatenate(column) for column in zip(*solved))
     return alpha, int(n_iter.max()), float(violation.max())
+
+
+def _gram_of(levels: Any, rows: np.ndarray, gram_limit: int, n_jobs: int | None) -> np.ndarray:
+    """The exact Gram matrix of some rows, if it may be made."""
+    if 4 * rows.size**2 > gram_limit:
+        raise ValueError(
+            f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
+            f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
+        )
+    part = levels[rows]
+    return level_gram(part.toarray() if sparse.issparse(part) else part, n_jobs=n_jobs)
 
 
 def _solve_on_tables(

@@ -1,6 +1,7 @@
 """The HIK SVM: training on tables or on the Gram matrix, prediction by look-up."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest, tables
-from visualwords.classifiers.hik_training import Settings, train_tables
+from visualwords.classifiers.hik_training import (
+    Settings,
+    TrainedTables,
+    train_crammer_singer,
+    train_tables,
+)
 from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.quantizer import Quantizer
-from visualwords.classifiers.rows import canonical_rows, label_keys
+from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
 
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
-    "multi_class": ("ovr",),
+    "multi_class": ("ovr", "crammer_singer"),
     "solver": ("auto", "dual", "gram", "primal"),
     "order": ("random", "cyclic"),
 }
@@ -37,7 +43,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
     C : float, default=1e-3
         Cost of an error ([Wu10], Sec. 3.5). Accuracy hardly depends on it.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-    multi_class : {"ovr"}, default="ovr"
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One machine a class against the rest, or one machine for all classes (hinge loss).
     solver : {"auto", "dual", "gram", "primal"}, default="auto"
         "dual": coordinate descent on the table (Algorithm 2 of the paper). "gram": the same on the
         exact Gram matrix, for all classes together; when samples are few. "primal": Newton's method
@@ -163,16 +170,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
             self.C, codes, self.classes_, self.class_weight, sample_weight
         )
         numbers = occurring_levels(levels)
-        trained = train_tables(
-            levels,
-            numbers,
-            one_vs_rest.signs(codes, self.classes_.size),
-            canonical_rows(levels, label_keys(y), cost),
-            self._settings(),
-            solver=self.solver,
-            gram_limit=self.gram_limit,
-            reuse=levels is not X,
-        )
+        taking_part = canonical_rows(levels, label_keys(y), cost)
+        trained = self._train(levels, numbers, codes, taking_part, reuse=levels is not X)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
@@ -235,6 +234,35 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = int(state["n_iter"])
         return self
 
+    def _train(
+        self,
+        levels: Any,
+        numbers: LevelNumbers,
+        codes: np.ndarray,
+        taking_part: CanonicalRows,
+        reuse: bool,
+    ) -> TrainedTables:
+        """Run the solver that the parameters name."""
+        which = {"solver": self.solver, "gram_limit": self.gram_limit}
+        if self.multi_class == "crammer_singer":
+            trained = train_crammer_singer(
+                levels,
+                numbers,
+                codes,
+                self.classes_.size,
+                taking_part,
+                self._settings(),
+                **which,
+            )
+            if self.classes_.size == 2:  # one score: of the second class over the first
+                values = trained.tables[:, 1:2] - trained.tables[:, :1]
+                trained = replace(trained, tables=np.ascontiguousarray(values))
+            return trained
+        targets = one_vs_rest.signs(codes, self.classes_.size)
+        return train_tables(
+            levels, numbers, targets, taking_part, self._settings(), reuse=reuse, **which
+        )
+
     def _scores(self, levels: Any) -> np.ndarray:
         """Sums of look-ups; a level that training never saw lies between two that it did."""
         codes, complete = LevelNumbers(self.table_levels_).numbers_of(levels)
@@ -265,6 +293,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")
         if self.solver == "primal" and self.loss == "hinge":
             raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
+        if self.solver == "primal" and self.multi_class == "crammer_singer":
+            raise ValueError("solver='primal' needs multi_class='ovr'; use solver='auto'")
 
     def _warn_if_not_converged(self, violation: float) -> None:
         if violation > self.tol:
