@@ -1,5 +1,6 @@
 """One-vs-rest HIK SVMs from level matrices: which solver to take, and running it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,7 @@ def train_tables(
     solver: str = "auto",
     gram_limit: int = 1 << 30,
     start: np.ndarray | None = None,
+    start_tables: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     reuse: bool = False,
 ) -> TrainedTables:
     """Train one HIK SVM for every row of targets.
@@ -114,6 +116,8 @@ def train_tables(
         Bytes that the Gram matrix may take.
     start : (n_problems, m), optional
         First α of the rows taking part, for the dual solvers.
+    start_tables : function of starts and levels, optional
+        Gives first tables (n_problems, cells) for the primal solver.
     reuse : bool
         Whether the levels may be overwritten.
     """
@@ -135,7 +139,9 @@ def train_tables(
         if sparse.issparse(levels):
             levels, reuse = levels.toarray(), True
         data = encode_levels(levels, layout, reuse)
-        offsets, heights, cells, n_iter, violation = _solve_primal(data, y, taking_part, settings)
+        offsets, heights, cells, n_iter, violation = _solve_primal(
+            data, y, taking_part, settings, start_tables
+        )
         offsets, values = tables.tables_at(offsets, heights, cells, numbers.heights)
         return TrainedTables(offsets, values, None, n_iter, violation, "primal")
     norms = row_sums(levels)
@@ -292,20 +298,26 @@ def _solve_on_tables(
 
 
 def _solve_primal(
-    data: LevelCodes, y: np.ndarray, taking_part: CanonicalRows, settings: Settings
+    data: LevelCodes,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start_tables: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, float]:
     """Solve every problem by Newton's method on its table; returns offsets, heights, tables, …"""
     problem = cell_problem(data, taking_part.rows)
+    start = None if start_tables is None else start_tables(problem.starts, problem.levels)
     solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
         delayed(solve_primal_table)(
             problem,
-            target[taking_part.rows],
+            y[p, taking_part.rows],
             taking_part.cost,
             tol=settings.tol,
             max_iter=settings.max_iter,
             seed=settings.seed,
+            start=None if start is None else start[p],
         )
-        for target in y
+        for p in range(y.shape[0])
     )
     found, n_iter, violation = zip(*solved)
     cells = tables.add_lanes(np.stack(found, axis=1), np.float32)

@@ -2,16 +2,18 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from visualwords.classifiers import one_vs_rest, tables
+from visualwords.classifiers import calibration, one_vs_rest, tables
 from visualwords.classifiers.hik_training import (
     Settings,
     TrainedTables,
@@ -21,12 +23,19 @@ from visualwords.classifiers.hik_training import (
 from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
+from visualwords.classifiers.warm_start import (
+    EarlierTraining,
+    first_alpha,
+    first_tables,
+    join_samples,
+)
 
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
     "multi_class": ("ovr", "crammer_singer"),
     "solver": ("auto", "dual", "gram", "primal"),
     "order": ("random", "cyclic"),
+    "quantization": ("uniform", "quantile", "integer"),
 }
 
 
@@ -71,6 +80,12 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         Whether "dual" leaves out samples that will probably stay at their bounds.
     gram_limit : int, default=2**30
         Bytes that a Gram matrix may take; with more samples the table is taken.
+    probability : bool, default=False
+        Whether to fit ``predict_proba``, by a sigmoid for every class on scores of samples held
+        out in five folds; training takes six times as long.
+    warm_start : bool, default=False
+        Whether :meth:`fit` begins where the one before ended: samples are recognised by their
+        content, new ones and new classes begin at zero. The quantisation stays that of the first.
 
     Attributes
     ----------
@@ -121,6 +136,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         order: str = "random",
         shrinking: bool = True,
         gram_limit: int = 1 << 30,
+        probability: bool = False,
+        warm_start: bool = False,
     ):
         self.C = C
         self.loss = loss
@@ -136,6 +153,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         self.order = order
         self.shrinking = shrinking
         self.gram_limit = gram_limit
+        self.probability = probability
+        self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ICDClassifier":
         """Learn one table a class.
@@ -154,28 +173,49 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
             This object.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
-        check_classification_targets(y)
-        self._check_parameters()
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-            kept = np.flatnonzero(sample_weight)
-            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
-        self.classes_, codes = one_vs_rest.encode_labels(y)
-        self.quantizer_ = Quantizer(self.n_bins, strategy=self.quantization)
-        self.quantizer_.fit(X, sample_weight=sample_weight)
+        self.__dict__.pop("seen_", None)
+        earlier = self._earlier() if self.warm_start else None
+        X, y, sample_weight = self._checked(X, y, sample_weight)
+        if earlier is None:
+            self._fit_quantizer(X, sample_weight)
         levels = self.quantizer_._levels(X)
-        cost = one_vs_rest.sample_costs(
-            self.C, codes, self.classes_, self.class_weight, sample_weight
-        )
-        numbers = occurring_levels(levels)
-        taking_part = canonical_rows(levels, label_keys(y), cost)
-        trained = self._train(levels, numbers, codes, taking_part, reuse=levels is not X)
-        self.table_levels_ = numbers.heights
-        self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
-        self.n_iter_, self.solver_ = trained.n_iter, trained.solver
-        self._warn_if_not_converged(trained.violation)
+        self._fit_levels(levels, y, sample_weight, earlier, reuse=levels is not X)
+        if self.probability:
+            self._calibrate(X, y, sample_weight)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "ICDClassifier":
+        """Add samples, and classes if they bring new ones, to what was learned.
+
+        The levels of all samples so far are kept (one byte a feature), and training goes on from
+        where it was; the result is that of :meth:`fit` on all of them, except that the first
+        call's samples alone decide about the quantisation.
+
+        Parameters
+        ----------
+        X, y, sample_weight :
+            The new samples, as in :meth:`fit`. The first call needs two classes.
+        classes : ignored
+            Classes are those seen so far.
+
+        Returns
+        -------
+        ICDClassifier
+            This object.
+        """
+        first = not hasattr(self, "seen_")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=first)
+        X, y, sample_weight = self._checked(X, y, sample_weight)
+        if first:
+            self._fit_quantizer(X, sample_weight)
+        levels = self.quantizer_._levels(X)
+        weight = np.ones(y.size) if sample_weight is None else sample_weight
+        new = levels.copy() if levels is X else levels, y, weight
+        earlier = None if first else self._earlier()
+        self.seen_ = new if first else join_samples(self.seen_, new)
+        self._fit_levels(*self.seen_, earlier, reuse=False)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -184,6 +224,11 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         scores = self._scores(self.quantizer_._levels(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
+
+    @available_if(lambda self: self.probability)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities (n_samples, n_classes); needs ``probability=True``."""
+        return calibration.probabilities(self.decision_function(X), self.sigmoids_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every row of X."""
@@ -204,13 +249,14 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         dict of str to ndarray
-            For :meth:`set_state` of a classifier with the same parameters.
+            For :meth:`set_state` of a classifier with the same parameters. What ``warm_start`` and
+            :meth:`partial_fit` remember of the samples is not part of it.
         """
         check_is_fitted(self)
         classes = self.classes_
         if classes.dtype == object:
             classes = classes.astype(str)
-        return {
+        state = {
             "classes": classes,
             "table_levels": self.table_levels_,
             "table_offsets": self.table_offsets_,
@@ -219,6 +265,9 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
             "n_iter": np.array(self.n_iter_),
             **{f"quantizer_{name}": value for name, value in self.quantizer_.get_state().items()},
         }
+        if hasattr(self, "sigmoids_"):
+            state["sigmoids"] = self.sigmoids_
+        return state
 
     def set_state(self, state: dict[str, np.ndarray]) -> "ICDClassifier":
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
@@ -232,7 +281,44 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_features_in_ = int(state["n_features"])
         self.n_iter_ = int(state["n_iter"])
+        if "sigmoids" in state:
+            self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
         return self
+
+    def _checked(self, X: Any, y: np.ndarray, weight: Any) -> tuple[Any, np.ndarray, Any]:
+        """Check parameters, labels and weights; leave out samples of weight 0."""
+        check_classification_targets(y)
+        self._check_parameters()
+        if weight is None:
+            return X, y, None
+        weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = np.flatnonzero(weight)
+        return X[kept], y[kept], weight[kept]
+
+    def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> None:
+        self.quantizer_ = Quantizer(self.n_bins, strategy=self.quantization)
+        self.quantizer_.fit(X, sample_weight=weight)
+
+    def _fit_levels(
+        self,
+        levels: Any,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        earlier: EarlierTraining | None,
+        reuse: bool,
+    ) -> None:
+        """Learn the tables of quantised samples."""
+        self.classes_, codes = one_vs_rest.encode_labels(y)
+        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
+        numbers = occurring_levels(levels)
+        taking_part = canonical_rows(levels, label_keys(y), cost)
+        trained = self._train(levels, numbers, codes, taking_part, earlier, reuse)
+        self.table_levels_ = numbers.heights
+        self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
+        self.n_iter_, self.solver_ = trained.n_iter, trained.solver
+        if self.warm_start or hasattr(self, "seen_"):
+            self.memory_ = taking_part.keys, trained.alpha
+        self._warn_if_not_converged(trained.violation)
 
     def _train(
         self,
@@ -240,28 +326,43 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         numbers: LevelNumbers,
         codes: np.ndarray,
         taking_part: CanonicalRows,
+        earlier: EarlierTraining | None,
         reuse: bool,
     ) -> TrainedTables:
         """Run the solver that the parameters name."""
-        which = {"solver": self.solver, "gram_limit": self.gram_limit}
+        common = (taking_part, self._settings())
+        which: dict[str, Any] = {"solver": self.solver, "gram_limit": self.gram_limit}
+        classes = self.classes_
         if self.multi_class == "crammer_singer":
-            trained = train_crammer_singer(
-                levels,
-                numbers,
-                codes,
-                self.classes_.size,
-                taking_part,
-                self._settings(),
-                **which,
-            )
-            if self.classes_.size == 2:  # one score: of the second class over the first
+            trained = train_crammer_singer(levels, numbers, codes, classes.size, *common, **which)
+            if classes.size == 2:  # one score: of the second class over the first
                 values = trained.tables[:, 1:2] - trained.tables[:, :1]
                 trained = replace(trained, tables=np.ascontiguousarray(values))
             return trained
-        targets = one_vs_rest.signs(codes, self.classes_.size)
-        return train_tables(
-            levels, numbers, targets, taking_part, self._settings(), reuse=reuse, **which
+        if earlier is not None:
+            upper = taking_part.cost if self.loss == "hinge" else np.inf
+            which["start"] = first_alpha(earlier, classes, taking_part.keys, upper)
+            which["start_tables"] = partial(first_tables, earlier, classes)
+        targets = one_vs_rest.signs(codes, classes.size)
+        return train_tables(levels, numbers, targets, *common, reuse=reuse, **which)
+
+    def _earlier(self) -> EarlierTraining | None:
+        """What an earlier one-vs-rest training left to begin from."""
+        if not hasattr(self, "memory_") or self.multi_class != "ovr":
+            return None
+        if self.n_features_in_ != self.table_offsets_.size - 1:
+            return None
+        values = self.table_values_[:, : self._n_outputs()]
+        return EarlierTraining(
+            self.classes_, *self.memory_, self.table_offsets_, values, self.table_levels_
         )
+
+    def _calibrate(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
+        """Fit a sigmoid for every class on scores of held-out samples."""
+        plain = clone(self).set_params(probability=False, warm_start=False)
+        scores = calibration.held_out_scores(plain, X, y, weight)
+        codes = np.searchsorted(self.classes_, y)
+        self.sigmoids_ = calibration.fit_sigmoids(scores, codes, weight)
 
     def _scores(self, levels: Any) -> np.ndarray:
         """Sums of look-ups; a level that training never saw lies between two that it did."""

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -59,6 +61,117 @@ def test_levels_that_training_never_saw_lie_between_those_it_did(rng, solver):
     )
 
 
-@parametrize_with_checks([ICDClassifier()])
+TIGHT = {"C": 0.01, "tol": 1e-7, "max_iter": 50_000, "quantization": "integer"}
+
+
+@pytest.mark.parametrize("solver", ["gram", "dual", "primal"])
+def test_warm_start_goes_on_from_the_samples_that_are_back(histograms, solver):
+    X, y = histograms
+    model = ICDClassifier(solver=solver, warm_start=True, **TIGHT).fit(X[:80], y[:80])
+    cold = model.n_iter_
+    assert model.fit(X[:80], y[:80]).n_iter_ < cold
+    model.fit(X, y)
+    fresh = ICDClassifier(solver=solver, **TIGHT).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), fresh.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["gram", "dual", "primal"])
+def test_a_class_can_be_added(histograms, solver):
+    X, y = histograms
+    two = y != "street"
+    model = ICDClassifier(solver=solver, warm_start=True, **TIGHT).fit(X[two], y[two])
+    model.fit(X, y)
+    assert model.classes_.tolist() == ["coast", "forest", "street"]
+    fresh = ICDClassifier(solver=solver, **TIGHT).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), fresh.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_partial_fit_adds_samples_and_classes(histograms, form):
+    X, y = histograms
+    order = np.argsort(y != "street", kind="stable")[::-1]
+    X, y = X[order], y[order]
+    X[0] = X.max()  # the first samples have the highest level
+    model = ICDClassifier(**TIGHT)
+    model.partial_fit(form(X[:40]), y[:40]).partial_fit(form(X[40:60]), y[40:60])
+    model.partial_fit(form(X[60:]), y[60:])
+    whole = ICDClassifier(**TIGHT).fit(X, y)
+    assert model.classes_.tolist() == whole.classes_.tolist()
+    np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-5)
+
+
+def test_probabilities_are_calibrated_and_restored(histograms):
+    X, y = histograms
+    model = ICDClassifier(probability=True).fit(X, y)
+    chances = model.predict_proba(X)
+    assert chances.shape == (90, 3)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert np.mean(model.classes_[chances.argmax(axis=1)] == model.predict(X)) > 0.8
+    again = ICDClassifier(probability=True).set_state(model.get_state())
+    assert np.array_equal(again.predict_proba(X), chances)
+    assert not hasattr(ICDClassifier(), "predict_proba")
+
+
+@pytest.mark.parametrize("solver", ["gram", "dual", "primal"])
+def test_the_model_does_not_depend_on_the_number_of_threads(histograms, solver):
+    X, y = histograms
+    one = ICDClassifier(solver=solver, n_jobs=1).fit(X, y)
+    two = ICDClassifier(solver=solver, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.tables_, two.tables_)
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+
+
+def test_the_rule_that_chooses_the_solver(rng):
+    wide = rng.poisson(1.0, (30, 200))
+    assert ICDClassifier().fit(wide, np.arange(30) % 2).solver_ == "gram"
+    assert ICDClassifier(gram_limit=100).fit(wide, np.arange(30) % 2).solver_ == "dual"
+    tall = rng.poisson(1.0, (5000, 2))
+    assert ICDClassifier().fit(tall, np.arange(5000) % 2).solver_ == "primal"
+    assert ICDClassifier(loss="hinge").fit(tall, tall[:, 0] > 1).solver_ == "dual"
+    with pytest.raises(ValueError, match="gram_limit"):
+        ICDClassifier(solver="gram", gram_limit=100).fit(wide, np.arange(30) % 2)
+
+
+def test_too_few_passes_are_reported(histograms):
+    X, y = histograms
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        ICDClassifier(max_iter=1, tol=1e-6).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *[{"C": 0}, {"tol": -1}, {"loss": "log"}, {"solver": "fast"}, {"multi_class": "ovo"}],
+        *[{"solver": "primal", "loss": "hinge"}, {"quantization": "log"}, {"order": "sorted"}],
+    ],
+)
+def test_wrong_parameters_are_refused(histograms, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong)) if len(wrong) == 1 else "hinge"):
+        ICDClassifier(**wrong).fit(*histograms)
+
+
+def test_class_weights_and_sample_weights_agree(histograms):
+    X, y = histograms
+    weight = np.where(y == "coast", 3.0, 1.0)
+    by_class = ICDClassifier(class_weight={"coast": 3.0}, quantization="integer").fit(X, y)
+    by_sample = ICDClassifier(quantization="integer").fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(by_class.tables_, by_sample.tables_)
+
+
+def test_objects_as_labels_are_kept_as_text_in_the_state(histograms):
+    X, y = histograms
+    state = ICDClassifier().fit(X, y.astype(object)).get_state()
+    assert state["classes"].dtype.kind == "U"
+    assert all(array.dtype != object for array in state.values())
+
+
+@parametrize_with_checks(
+    [
+        ICDClassifier(),
+        ICDClassifier(multi_class="crammer_singer"),
+        ICDClassifier(solver="dual", loss="hinge", quantization="quantile"),
+        ICDClassifier(solver="primal"),
+    ]
+)
 def test_sklearn_contract(estimator, check):
     check(estimator)
