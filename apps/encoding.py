@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.recipes import Channel, Recipe
+from visualwords.apps.recipes import CODEBOOKS, Channel, Recipe
+from visualwords.codebook import BagOfWords, FeatureSetEncoder, PyramidMatchEmbedding
 from visualwords.features.local_features import LocalFeatureSets
 from visualwords.progress import Progress, Silent
 
@@ -34,48 +35,77 @@ class ChannelEncoder:
     def fit_transform(
         self, values: np.ndarray | LocalFeatureSets, codes: np.ndarray, progress: Progress
     ) -> Rows:
-        """Learn the words, if any, and the scale; return the training rows.
+        """Learn what the channel needs to learn, and the scale; return the training rows.
 
         Few patches make few words, at most one for every `PATCHES_PER_WORD`; none make rows
         without columns.
         """
-        self.n_words = 0
-        if self.channel.words is not None:
-            n_patches = len(values.descriptors)
-            self.n_words = min(self.channel.words.n_words, -(-n_patches // PATCHES_PER_WORD))
-            if self.n_words:
-                self.words = self.channel.words.build(self.n_words, self.seed)
-                self.words.fit(values, codes, progress=progress)
-        rows = self._unscaled(values)
+        self.n_patches = len(values.descriptors) if isinstance(values, LocalFeatureSets) else 0
+        self.stages = self._new_stages()
+        for stage in self.stages:
+            values = _fit_transform(stage, values, codes, progress)
+        rows = self._rows(values)
         numbers = rows.data if sparse.issparse(rows) else rows[rows != 0]
         self.scale = float(np.percentile(numbers, PERCENTILE)) if numbers.size else 1.0
         return self._scaled(rows)
 
     def transform(self, values: np.ndarray | LocalFeatureSets) -> Rows:
         """Return the rows of other images."""
-        return self._scaled(self._unscaled(values))
+        for stage in self.stages:
+            values = stage.transform(values)
+        return self._scaled(self._rows(values))
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
-        state = {"scale": np.array(self.scale), "n_words": np.array(self.n_words)}
-        return state | self.words.get_state() if self.n_words else state
+        state = {"scale": np.array(self.scale), "n_patches": np.array(self.n_patches)}
+        for number, stage in enumerate(self.stages):
+            state |= {f"stage{number}/{name}": v for name, v in stage.get_state().items()}
+        return state
 
     def set_state(self, state: dict[str, np.ndarray]) -> "ChannelEncoder":
         """Become the encoder, of the same channel, whose `get_state` this is."""
-        learned = dict(state)
-        self.scale = float(learned.pop("scale"))
-        self.n_words = int(learned.pop("n_words"))
-        if self.n_words and self.channel.words is not None:
-            self.words = self.channel.words.build(self.n_words, self.seed).set_state(learned)
+        self.scale, self.n_patches = float(state["scale"]), int(state["n_patches"])
+        self.stages = self._new_stages()
+        for number, stage in enumerate(self.stages):
+            prefix = f"stage{number}/"
+            stage.set_state(
+                {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+            )
         return self
 
-    def _unscaled(self, values: np.ndarray | LocalFeatureSets) -> Rows:
-        if self.channel.words is None:
-            return values
-        return self.words.transform(values) if self.n_words else np.zeros((len(values), 0))
+    def _new_stages(self) -> list[Any]:
+        """Return unfitted transformers, in the order of their application."""
+        words, sets = self.channel.words, self.channel.sets
+        if not self.n_patches:
+            return []
+        if words is not None:
+            n_words = min(words.n_words, -(-self.n_patches // PATCHES_PER_WORD))
+            codebook = CODEBOOKS[words.codebook](n_words, random_state=self.seed)
+            return [BagOfWords(codebook, words.pyramid, norm=words.norm, power=words.power)]
+        if sets is not None:
+            return [
+                FeatureSetEncoder(sets.n_components, random_state=self.seed),
+                PyramidMatchEmbedding(
+                    sets.n_shifts,
+                    finest_level=sets.finest_level,
+                    min_sets=sets.min_sets,
+                    random_state=self.seed,
+                ),
+            ]
+        return []
+
+    def _rows(self, values: Any) -> Rows:
+        """Return rows as they are; local features that no stage could take have no columns."""
+        return np.zeros((len(values), 0)) if isinstance(values, LocalFeatureSets) else values
 
     def _scaled(self, rows: Rows) -> Rows:
         return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
+
+
+def _fit_transform(stage: Any, values: Any, codes: np.ndarray, progress: Progress) -> Any:
+    if isinstance(stage, BagOfWords):
+        return stage.fit(values, codes, progress=progress).transform(values)
+    return stage.fit_transform(values)
 
 
 def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:

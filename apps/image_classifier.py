@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from visualwords.apps.encoding import learn_rows, make_encoders, side_by_side
 from visualwords.apps.extraction import Extraction, Source, extract
 from visualwords.apps.recipe_choice import channels_of, choose_recipe
-from visualwords.apps.recipes import RECIPES, Recipe, find_recipe, merge_channels
+from visualwords.apps.recipes import RECIPES, Recipe, find_recipe, merge_channels, recipes_to_try
 from visualwords.cache import FeatureCache
-from visualwords.classifiers import ICDClassifier
 from visualwords.errors import FolderError, ImageError
 from visualwords.folders import ImageFolder
 from visualwords.images import MAX_PIXELS
@@ -37,6 +36,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         How many images are read at once; the model does not depend on it.
     cache_dir : path-like, optional
         Where features are kept, so that the same image is described once.
+    representation : {None, "histogram", "words", "pyramid-match"}
+        What "auto" may choose from: recipes that see images in this way. None leaves out only the
+        pyramid match, which takes longest.
     max_pixels : int
         Larger images are refused.
 
@@ -46,7 +48,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     recipe_ : Recipe
         The one in use.
     encoders_ : list of ChannelEncoder
-    classifier_ : ICDClassifier
+    classifier_ : ICDClassifier or LinearClassifier
     tried_ : dict of recipe name → cross-validated mean accuracy per class; empty unless "auto"
     skipped_ : list of (path or position, reason)
         Training images that could not be read.
@@ -67,12 +69,14 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         *,
+        representation: str | None = None,
         max_pixels: int = MAX_PIXELS,
     ):
         self.recipe = recipe
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
+        self.representation = representation
         self.max_pixels = max_pixels
 
     def fit(
@@ -123,7 +127,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
                 "use larger images or recipe='auto'"
             )
         progress.start("training the classifier", 1)
-        self.classifier_ = self._new_classifier().fit(X, codes)
+        self.classifier_ = self.recipe_.build_classifier(self.random_state, self.n_jobs)
+        self.classifier_.fit(X, codes)
         progress.advance()
         self.class_counts_ = np.bincount(codes)
         self.training_digests_ = np.frombuffer(b"".join(extraction.digests), np.uint64)
@@ -196,14 +201,15 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def _recipes(self) -> tuple[Recipe, list[Recipe]]:
         """Return the recipe to extract and, where one is to be chosen, the candidates."""
-        if self.recipe == "auto":
-            return merge_channels(RECIPES.values()), list(RECIPES.values())
-        return find_recipe(self.recipe), []
-
-    def _new_classifier(self) -> ICDClassifier:
-        return ICDClassifier(
-            random_state=self.random_state, n_jobs=self.n_jobs, **self.recipe_.classifier
-        )
+        if self.recipe != "auto":
+            return find_recipe(self.recipe), []
+        candidates = recipes_to_try(self.representation)
+        if not candidates:
+            known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))
+            raise ValueError(
+                f"there is no representation {self.representation!r}; choose from {known}"
+            )
+        return merge_channels(candidates), candidates
 
     def _warn_of_skipped(self, n_images: int) -> None:
         name, reason = self.skipped_[0]

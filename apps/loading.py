@@ -11,7 +11,6 @@ import visualwords
 from visualwords.apps.encoding import make_encoders
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.recipes import Recipe
-from visualwords.classifiers import ICDClassifier
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
 
@@ -123,7 +122,7 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
         encoder.set_state(_part(f"{ENCODER}{number}/", arrays))
         for number, encoder in enumerate(make_encoders(recipe, model.random_state))
     ]
-    model.classifier_ = ICDClassifier(**recipe.classifier).set_state(_part(STATE, arrays))
+    model.classifier_ = recipe.build_classifier().set_state(_part(STATE, arrays))
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")
     return model

@@ -8,7 +8,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from visualwords.apps.encoding import Rows, side_by_side
 from visualwords.apps.recipes import Recipe
-from visualwords.classifiers import ICDClassifier
 from visualwords.progress import Progress
 
 FOLDS = 3
@@ -50,7 +49,7 @@ def choose_recipe(
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     tried = {}
     for recipe in candidates:
-        classifier = ICDClassifier(random_state=seed, n_jobs=n_jobs, **recipe.classifier)
+        classifier = recipe.build_classifier(seed, n_jobs)
         X = side_by_side([rows[i] for i in channels_of(recipe, merged)])
         if X.shape[1]:  # the images may be too small for patches
             guesses = cross_val_predict(classifier, X, codes, cv=folds)

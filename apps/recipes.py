@@ -5,10 +5,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from visualwords import features
-from visualwords.codebook import BagOfWords, HIKCodebook, KMeansCodebook
+from visualwords.classifiers import ICDClassifier
+from visualwords.classifiers.linear import LinearClassifier
+from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.features.extractor import Extractor
 
 CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
+CLASSIFIERS = {"ICDClassifier": ICDClassifier, "LinearClassifier": LinearClassifier}
 
 
 @dataclass(frozen=True)
@@ -21,26 +24,32 @@ class Words:
     norm: str | None = "l1"
     power: float = 1.0
 
-    def build(self, n_words: int, seed: int) -> BagOfWords:
-        """Make the encoder; ``n_words`` may be fewer where there are few patches to learn from."""
-        words = CODEBOOKS[self.codebook](n_words, random_state=seed)
-        return BagOfWords(words, self.pyramid, norm=self.norm, power=self.power)
+
+@dataclass(frozen=True)
+class MatchedSets:
+    """Sets of patches compared by the pyramid match, as sparse vectors."""
+
+    n_components: int = 6
+    finest_level: int = 5
+    n_shifts: int = 3
+    min_sets: int = 2
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One way to look at an image: an extractor, and how its numbers become a histogram.
+    """One way to look at an image: an extractor, and how its numbers become a row.
 
-    Patches are counted as visual words. Counts of a whole image are divided by their sum and
-    raised to ``power``: images of different sizes become alike, and a power below one keeps large
-    uniform areas from drowning everything else. Where ``power`` is None the extractor has
-    normalised its numbers itself.
+    Patches are counted as visual words or matched as sets. Counts of a whole image are divided by
+    their sum and raised to ``power``: images of different sizes become alike, and a power below
+    one keeps large uniform areas from drowning everything else. Where ``power`` is None the
+    extractor has normalised its numbers itself.
     """
 
     extractor: str
     params: dict[str, Any] = field(default_factory=dict)
     power: float | None = 0.5
     words: Words | None = None
+    sets: MatchedSets | None = None
 
     def build(self) -> Extractor:
         """Make the extractor."""
@@ -57,7 +66,22 @@ class Recipe:
     summary: str
     channels: tuple[Channel, ...]
     max_side: int | None = 640
-    classifier: dict[str, Any] = field(default_factory=dict)
+    classifier: str = "ICDClassifier"
+    classifier_params: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def representation(self) -> str:
+        """What the classifier sees: "pyramid-match", "words" or "histogram"."""
+        if any(channel.sets is not None for channel in self.channels):
+            return "pyramid-match"
+        if any(channel.words is not None for channel in self.channels):
+            return "words"
+        return "histogram"
+
+    def build_classifier(self, seed: int = 0, n_jobs: int | None = None) -> Any:
+        """Make the classifier."""
+        kind = CLASSIFIERS[self.classifier]
+        return kind(random_state=seed, n_jobs=n_jobs, **self.classifier_params)
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as what JSON can hold."""
@@ -69,13 +93,15 @@ class Recipe:
         channels = []
         for channel in values["channels"]:
             words = None if channel["words"] is None else Words(**channel["words"])
-            channels.append(Channel(**{**channel, "words": words}))
+            sets = None if channel["sets"] is None else MatchedSets(**channel["sets"])
+            channels.append(Channel(**{**channel, "words": words, "sets": sets}))
         return cls(**{**values, "channels": tuple(channels)})
 
 
 _COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25)
 
 _SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, words=Words())
+_SIFT_SETS = Channel("DenseSIFT", {"bin_size": 10, "step": 8}, sets=MatchedSets())
 _SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None)
 _TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5)
 
@@ -86,6 +112,12 @@ RECIPES = {
         Recipe("texture", "CENTRIST of the whole image, blind to brightness", (_TEXTURE,)),
         Recipe("shape", "HOG of the image brought to 64×64 pixels", (_SHAPE,)),
         Recipe("words", "200 words of dense SIFT in 31 windows", (_SIFT_WORDS,)),
+        Recipe(
+            "pyramid-match",
+            "sets of SIFT patches matched in bins that halve",
+            (_SIFT_SETS,),
+            classifier="LinearClassifier",
+        ),
         Recipe("color-texture", "colour and texture, their kernels added", (_COLOR, _TEXTURE)),
     )
 }
@@ -98,6 +130,19 @@ def find_recipe(name: "str | Recipe") -> Recipe:
     if name not in RECIPES:
         raise ValueError(f"there is no recipe {name!r}; choose from auto, {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def recipes_to_try(representation: str | None = None) -> list[Recipe]:
+    """Return the recipes that "auto" tries: those of a representation, or all but the slow ones.
+
+    Matching sets is left out unless it is asked for: it takes longer than all others together.
+    """
+    return [
+        recipe
+        for recipe in RECIPES.values()
+        if recipe.representation == representation
+        or (representation is None and recipe.representation != "pyramid-match")
+    ]
 
 
 def merge_channels(recipes: Iterable[Recipe]) -> Recipe:

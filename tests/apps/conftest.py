@@ -1,4 +1,4 @@
-"""A small folder of generated photographs, two classes that differ in colour."""
+"""A small folder of generated photographs; classes differ in colour and in structure."""
 
 from pathlib import Path
 
@@ -15,8 +15,13 @@ def write_png(path: Path, image: np.ndarray) -> Path:
     return path
 
 
-def noisy(color, rng, shape=(30, 40)):
-    return np.clip(rng.normal(color, 35, (*shape, 3)), 0, 255).astype(np.uint8)
+def noisy(color, rng, shape=(48, 64)):
+    """Return stripes of a colour, in a direction that is the colour's own, with some noise."""
+    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    angle = np.pi * color[0] / 255
+    stripes = 40 * np.sin(0.8 * (rows * np.sin(angle) + columns * np.cos(angle)))
+    image = rng.normal(color, 15, (*shape, 3)) + stripes[:, :, None]
+    return np.clip(image, 0, 255).astype(np.uint8)
 
 
 @pytest.fixture

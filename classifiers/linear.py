@@ -1,0 +1,105 @@
+"""A linear SVM that keeps what it learned in plain arrays, for model files."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.svm import LinearSVC
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from visualwords.classifiers import one_vs_rest
+
+__all__ = ["LinearClassifier"]
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):
+    """scikit-learn's linear SVM without bias, solved in the dual, whose state can be stored.
+
+    For rows that are explicit feature vectors of a kernel already, as those of
+    `visualwords.codebook.PyramidMatchEmbedding`: an additive kernel has nothing to add there.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+    random_state : int, default 0
+        Of the order in which samples are visited.
+    n_jobs : ignored
+        Solved by one thread; the parameter is there for exchange with other classifiers.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_ : (n_classes, d) float32, or (1, d) for two classes
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    >>> model = LinearClassifier().fit(X, [0, 0, 1, 1])
+    >>> LinearClassifier().set_state(model.get_state()).predict(X).tolist()
+    [0, 0, 1, 1]
+    """
+
+    def __init__(self, C: float = 1.0, random_state: Any = 0, n_jobs: int | None = None):
+        self.C = C
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> "LinearClassifier":
+        """Learn one weight for each column and class."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, codes = one_vs_rest.encode_labels(y)
+        solver = LinearSVC(
+            C=self.C,
+            dual=True,
+            fit_intercept=False,
+            random_state=self.random_state,
+            max_iter=5000,
+        ).fit(_with_short_indices(X), codes)
+        self.coef_ = solver.coef_.astype(np.float32)
+        self.n_iter_ = int(solver.n_iter_)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        return scores[:, 0] if self.classes_.size == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of every row of X."""
+        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        check_is_fitted(self)
+        return {"classes": self.classes_, "coef": self.coef_, "n_iter": np.array(self.n_iter_)}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "LinearClassifier":
+        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
+        self.classes_ = np.asarray(state["classes"])
+        self.coef_ = np.asarray(state["coef"], np.float32)
+        self.n_features_in_ = self.coef_.shape[1]
+        self.n_iter_ = int(state["n_iter"])
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Return a CSR matrix with the 32-bit indices that LIBLINEAR needs; arrays as they are."""
+    if not sparse.issparse(X):
+        return X
+    if max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
+        raise ValueError(f"{X.nnz:,} non-zeros are too many; at most 2,147,483,647 can be solved")
+    indices, starts = (a.astype(np.int32, copy=False) for a in (X.indices, X.indptr))
+    return sparse.csr_array((X.data, indices, starts), X.shape)
