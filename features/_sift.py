@@ -53,9 +53,10 @@ def vote_row(above, row, below, low, first, second):
 def pool_cells(low, first, second, plans, norms, extent, cells):
     """Triangle-weighted means of votes, 8 directions at each lattice point of every scale.
 
-    plans : (n, 8) int64, for each scale b, g, x0, y0, nx, ny, shift, offset: half width, lattice
-    spacing (divides b), first lattice point, number of points; ``cells[offset:]`` is filled row
-    after row with nx × 8 values × norms[scale]. Intermediate sums lose ``shift`` bits.
+    plans : (n, 8) int64, for each scale b, g, x0, y0, ny, per, shift, offset: half width, lattice
+    spacing (divides b), first lattice point, rows of points, points of a row that are b apart;
+    ``cells[offset:]`` is filled row by row with b/g × per × 8 values × norms[scale], points b
+    apart side by side, the last two of each run meaningless. Sums lose ``shift`` bits on the way.
     extent : rows of the ring, first and last row, width of padded rows, most points of a row
     """
     h, w = low.shape
@@ -63,10 +64,10 @@ def pool_cells(low, first, second, plans, norms, extent, cells):
     ring = np.zeros((height, 8 * w), np.int32)  # E of the last rows
     total = np.zeros(8 * w, np.int32)
     padded_rows = np.zeros((plans.shape[0], 8 * padded), np.int32)
-    sums = np.zeros((points, 8), np.int32)
+    sums = np.zeros(8 * points, np.int32)
     for y in range(first_y, last_y + 1):
         for s in range(plans.shape[0]):
-            b, g, x0, y0, nx, ny, shift, offset = plans[s]
+            b, g, x0, y0, ny, per, shift, offset = plans[s]
             p, rest = divmod(y - b - y0, g)
             if rest == 0 and 0 <= p < ny:
                 left = 8 * max(0, x0 - b)
@@ -78,10 +79,9 @@ def pool_cells(low, first, second, plans, norms, extent, cells):
                     shift,
                     row,
                 )
-                inner = sums[: nx + 2 * (b // g)]
-                sum_twice(padded_rows[s], g, inner)
-                start = offset + 8 * nx * p
-                subtract_sums(inner.reshape(-1), 8 * (b // g), norms[s], cells[start:][: 8 * nx])
+                n = 8 * (b // g) * per
+                sum_twice(padded_rows[s], g, b // g, per, sums)
+                subtract_sums(sums[:n], norms[s], cells[offset + n * p :][: n - 16])
         if 0 <= y < h:
             add_votes(low[y], first[y], second[y], total)
         add_rows(ring[y % height], total, ring[(y + 1) % height])
@@ -112,41 +112,37 @@ def subtract_twice(a, b, c, shift, out):
 
 
 @njit()
-def subtract_sums(sums, stride, norm, out):
-    """out[i] = norm × second difference of the sums, in 32 bits until it is a float."""
-    a, b, c = sums, sums[stride:], sums[2 * stride :]
+def subtract_sums(sums, norm, out):
+    """out = norm × second difference of neighbouring points, in 32 bits until it is a float."""
     for i in range(np.uint64(out.size)):
-        out[i] = np.float32(np.int32(a[i] - np.int32(2) * b[i] + c[i])) * norm
+        before, here, after = sums[i], sums[i + np.uint64(8)], sums[i + np.uint64(16)]
+        out[i] = np.float32(np.int32(before - np.int32(2) * here + after)) * norm
 
 
 @njit()
-def sum_twice(row, g, sums):
-    """sums[r] = E(r g) of a row of 8 directions; 4 at a time, so that all stay in registers."""
+def sum_twice(row, g, runs, per, sums):
+    """E(r g) of a row of 8 directions, for r < runs × per, at place (r mod runs) per + r / runs.
+
+    Four directions at a time, so that all of them stay in registers.
+    """
     i32, one, two, three = np.int32, np.uint64(1), np.uint64(2), np.uint64(3)
     for half in range(2):
-        o = np.uint64(4 * half)
         p0 = p1 = p2 = p3 = e0 = e1 = e2 = e3 = i32(0)
-        i = o
-        for r in range(np.uint64(sums.shape[0])):
-            sums[r, o] = e0
-            sums[r, o + one] = e1
-            sums[r, o + two] = e2
-            sums[r, o + three] = e3
-            for _ in range(g):
-                p0 = i32(p0 + row[i])
-                p1 = i32(p1 + row[i + one])
-                p2 = i32(p2 + row[i + two])
-                p3 = i32(p3 + row[i + three])
-                e0 = i32(e0 + p0)
-                e1 = i32(e1 + p1)
-                e2 = i32(e2 + p2)
-                e3 = i32(e3 + p3)
-                i += np.uint64(8)
+        i = np.uint64(4 * half)
+        for q in range(per):
+            for run in range(runs):
+                k = np.uint64(8 * (run * per + q) + 4 * half)
+                sums[k], sums[k + one], sums[k + two], sums[k + three] = e0, e1, e2, e3
+                for _ in range(g):
+                    p0, p1 = i32(p0 + row[i]), i32(p1 + row[i + one])
+                    p2, p3 = i32(p2 + row[i + two]), i32(p3 + row[i + three])
+                    e0, e1, e2, e3 = i32(e0 + p0), i32(e1 + p1), i32(e2 + p2), i32(e3 + p3)
+                    i += np.uint64(8)
 
 
 @njit(fastmath={"reassoc", "nsz"})
 def square_norms(cells):
-    """‖cell‖² of every cell; cells : (ny, 8 nx) float32."""
+    """‖cell‖² of every cell; cells : (rows, 8 × columns) float32."""
     norms = np.empty((cells.shape[0], cells.shape[1] // 8), np.float32)
     for y in range(norms.shape[0]):
         row = cells[y]
@@ -159,53 +155,73 @@ def square_norms(cells):
 
 
 @njit(fastmath={"reassoc", "nsz"})
-def normalize_patch(cells, norms, weights, y, x, stride, threshold, root, patch):
-    """Fill ``patch`` with one descriptor of length 1, or 0 where the contrast is too low.
-
-    The 4 × 4 cells from (y, x) are weighted, brought to length 1, cut at 0.2 and to length 1
-    again; with ``root``, to sum 1 and square-rooted. weights : (16,) float32
-    """
+def scale_patch(norms, weights, y, stride, x, threshold):
+    """1 / length of the weighted 4 × 4 cells of a patch, or 0 where it is not above a threshold."""
     square = np.float32(0)
-    for k in range(16):
-        i, j = divmod(k, 4)
-        square += weights[k] * weights[k] * norms[y + i * stride, x + j * stride]
-    if square <= threshold * threshold or square == 0:
-        patch[:] = 0
-        return
-    scale = np.float32(1) / math.sqrt(square)
-    for k in range(16):
-        i, j = divmod(k, 4)
-        row = cells[y + i * stride]
-        start = 8 * (x + j * stride)
-        weight = weights[k] * scale
-        for o in range(8):
-            patch[8 * k + o] = min(row[start + o] * weight, np.float32(0.2))
-    total = np.float32(0)
-    for k in range(128):
-        total += patch[k] if root else patch[k] * patch[k]
-    scale = np.float32(1) / (total if root else math.sqrt(total))
-    for k in range(128):
-        patch[k] = math.sqrt(patch[k] * scale) if root else patch[k] * scale
+    for i in range(4):
+        row = norms[y + i * stride, x : x + 4]
+        for j in range(4):
+            weight = weights[32 * i + 8 * j]
+            square += weight * weight * row[j]
+    return np.float32(1) / math.sqrt(square) if square > threshold * threshold else np.float32(0)
 
 
 @njit(fastmath={"reassoc", "nsz"})
-def describe_as_bytes(cells, weights, stride, step, nx, threshold, root, out):
-    """Descriptors of all patches × 512, at most 255; stride and step in cells, nx in patches."""
-    norms = square_norms(cells)
-    patch = np.empty(128, np.float32)
-    for n in range(out.shape[0]):
-        i, j = divmod(n, nx)
-        normalize_patch(cells, norms, weights, i * step, j * step, stride, threshold, root, patch)
-        row = out[n]
-        for k in range(128):
-            value = patch[k] * np.float32(512) + np.float32(0.5)
-            row[k] = np.uint8(np.int32(min(value, np.float32(255))))
+def cut_patch(cells, weights, y, stride, x, scale, root, patch):
+    """Fill ``patch`` with the scaled cells, cut at 0.2; return what brings them to length 1.
+
+    With ``root``, what brings them to sum 1.
+    """
+    total = squares = np.float32(0)
+    for i in range(4):
+        source = cells[y + i * stride, 8 * x : 8 * x + 32]
+        weight = weights[32 * i : 32 * i + 32]
+        part = patch[32 * i : 32 * i + 32]
+        for k in range(32):
+            value = min(source[k] * weight[k] * scale, np.float32(0.2))
+            part[k] = value
+            total += value
+            squares += value * value
+    if total <= 0:
+        return np.float32(0)
+    return np.float32(1) / (total if root else math.sqrt(squares))
 
 
-@njit()
-def describe_as_floats(cells, weights, stride, step, nx, threshold, root, out):
-    """The same descriptors, of length 1."""
+@njit(fastmath={"reassoc", "nsz"})
+def describe_as_bytes(cells, weights, stride, step, columns, threshold, root, out):
+    """Descriptors of all patches × 512, at most 255, row by row.
+
+    cells : (rows, 8 × columns) float32 of pool_cells      weights : (128,) float32
+    stride, step : rows of cells between the patch's cells, and between patches
+    columns : (nx,) int64, column of each patch's first cell      out : (n, 128) uint8
+    """
     norms = square_norms(cells)
-    for n in range(out.shape[0]):
-        i, j = divmod(n, nx)
-        normalize_patch(cells, norms, weights, i * step, j * step, stride, threshold, root, out[n])
+    patches = np.empty((columns.size, 128), np.float32)
+    for i in range(out.shape[0] // columns.size):
+        for j in range(columns.size):
+            y, x = i * step, columns[j]
+            patch, row = patches[j], out[i * columns.size + j]
+            scale = scale_patch(norms, weights, y, stride, x, threshold)
+            scale = cut_patch(cells, weights, y, stride, x, scale, root, patch)
+            if root:
+                for k in range(128):
+                    patch[k] = math.sqrt(patch[k] * scale)
+                scale = np.float32(1)
+            scale *= np.float32(512)
+            for k in range(128):
+                value = patch[k] * scale + np.float32(0.5)
+                row[k] = np.uint8(np.int32(min(value, np.float32(255))))
+
+
+@njit(fastmath={"reassoc", "nsz"})
+def describe_as_floats(cells, weights, stride, step, columns, threshold, root, out):
+    """The same descriptors, of length 1; out : (n, 128) float32."""
+    norms = square_norms(cells)
+    for i in range(out.shape[0] // columns.size):
+        for j in range(columns.size):
+            y, x = i * step, columns[j]
+            patch = out[i * columns.size + j]
+            scale = scale_patch(norms, weights, y, stride, x, threshold)
+            scale = cut_patch(cells, weights, y, stride, x, scale, root, patch)
+            for k in range(128):
+                patch[k] = math.sqrt(patch[k] * scale) if root else patch[k] * scale

@@ -206,45 +206,50 @@ class DenseSIFT(Extractor):
             return out
         cells = _pool(plane, used, self.step)
         describe = describe_as_bytes if self.dtype == "uint8" else describe_as_floats
-        threshold = np.float32(self.contrast_threshold * np.linalg.norm(_WEIGHTS))
+        threshold = np.float32(self.contrast_threshold * np.linalg.norm(_WEIGHTS[::8]))
         start = 0
         for (b, x, y), scale in zip(used, cells):
             g = math.gcd(b, self.step)
+            point = np.arange(len(x)) * (self.step // g)
+            run, place = point % (b // g), point // (b // g)
+            columns = run * (scale.shape[1] // (8 * (b // g))) + place
             part = out[start : start + len(x) * len(y)]
-            shape = b // g, self.step // g, len(x)
-            describe(scale, _WEIGHTS, *shape, threshold, bool(self.root), part)
+            shape = b // g, self.step // g
+            describe(scale, _WEIGHTS, *shape, columns, threshold, bool(self.root), part)
             start += len(part)
         return out
 
 
 def _pool(plane: np.ndarray, grids: list[tuple], step: int) -> list[np.ndarray]:
-    """Compute the cells of every scale, each as (rows, 8 × columns) float32."""
+    """Compute the cells of every scale, as :func:`pool_cells` lays them out."""
     low = np.zeros(plane.shape, np.uint8)
     first, second = np.zeros((2, *plane.shape), np.uint32)
     vote(plane, low, first, second)
-    plans, norms, extents, offset = [], [], [], 0
+    plans, norms, extents, shapes, offset = [], [], [], [], 0
     for b, x, y in grids:
         g = math.gcd(b, step)
-        nx, ny = ((len(v) - 1) * (step // g) + 3 * (b // g) + 1 for v in (x, y))
+        runs = b // g
+        nx, ny = ((len(v) - 1) * (step // g) + 3 * runs + 1 for v in (x, y))
+        per = -(-(nx + 2 * runs) // runs)
         largest = math.hypot(255, 255) / 2 * 1024 * b**4
         shift = max(0, math.ceil(math.log2(largest / 2**31)))
-        plans.append((b, g, x[0], y[0], nx, ny, shift, offset))
+        plans.append((b, g, x[0], y[0], ny, per, shift, offset))
         norms.append(2.0**shift / (1024 * b**4))
-        lead = max(0, b - x[0])
-        padded = lead + max(plane.shape[1], x[0] + nx * g + b + g)
-        extents.append((2 * b + 1, b - y[0], y[0] + (ny - 1) * g + b, padded, nx + 2 * (b // g)))
-        offset += 8 * nx * ny
-    cells = np.empty(offset, np.float32)
+        padded = max(0, b - x[0]) + max(plane.shape[1], x[0] - b + runs * per * g)
+        extents.append((2 * b + 1, b - y[0], y[0] + (ny - 1) * g + b, padded, runs * per))
+        shapes.append((ny, 8 * runs * per))
+        offset += ny * 8 * runs * per
+    cells = np.zeros(offset, np.float32)
     extent = np.max(extents, axis=0)
     extent[1] = min(0, -extent[1])
     pool_cells(low, first, second, np.array(plans), np.array(norms, np.float32), extent, cells)
-    return [cells[at:][: 8 * nx * ny].reshape(ny, 8 * nx) for *_, nx, ny, _, at in plans]
+    return [cells[plan[-1] :][: math.prod(s)].reshape(s) for plan, s in zip(plans, shapes)]
 
 
 def _gaussian_weights() -> np.ndarray:
-    """Gaussian of σ = 2 cells at the centres of the 4 × 4 cells."""
+    """Gaussian of σ = 2 cells at the centres of the 4 × 4 cells, the same for all 8 directions."""
     line = np.exp(-((np.arange(4) - 1.5) ** 2) / 8)
-    return np.outer(line, line).ravel().astype(np.float32)
+    return np.repeat(np.outer(line, line).ravel(), 8).astype(np.float32)
 
 
 _WEIGHTS = _gaussian_weights()
