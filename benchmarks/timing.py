@@ -11,6 +11,11 @@ from pathlib import Path
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR"):
     os.environ[f"{_name}_NUM_THREADS"] = "1"
 
+_CPU = Path("/proc/cpuinfo")
+if _CPU.exists():  # the BLAS in some wheels does not know new processors and falls back to SSE3
+    _newer = "avx512bw" in _CPU.read_text()
+    os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX" if _newer else "Haswell")
+
 DATA = Path(
     os.environ.get(
         "VISUALWORDS_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"
