@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from visualwords.classifiers import calibration, kernel_problems, one_vs_rest
-from visualwords.classifiers.gram_rows import StoredRows, gram_rows
+from visualwords.classifiers.gram_rows import RowsOnDemand, StoredRows, gram_rows
 from visualwords.classifiers.kernels.banded import reorder
 from visualwords.classifiers.kernels.by_name import (
     ALIASES,
@@ -230,10 +230,11 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         """Validate samples (and labels, in training): a matrix, or a list of sets as it is."""
         by_name = not callable(self.kernel) and self.kernel in TAKE_SETS
         if by_name or (callable(self.kernel) and are_sets(X)):
-            if by_name:  # all blocks of a Gram matrix need the range of the training points
-                side = self.side_ if not y else (self.kernel_params or {}).get("side")
-                X = as_feature_sets(X, side)
-                self.side_ = X.side if y else self.side_
+            if by_name and y:  # all blocks of a Gram matrix need the range of the training points
+                X = as_feature_sets(X, (self.kernel_params or {}).get("side"))
+                self.side_: int = X.side
+            elif by_name:
+                X = as_feature_sets(X, self.side_)
             if not y:
                 return X
             labels = column_or_1d(y[0], warn=True)
@@ -271,8 +272,11 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         """The Gram matrix's rows, the order of the samples in it, and it itself if it is whole."""
         limit = int(self.cache_size * 1e6)
         whole = self._is_precomputed() or self.sparse_gram or self.sub_polynomial is not None
-        rows = StoredRows(X if self._is_precomputed() else self._block(X)) if whole else None
-        rows = rows or gram_rows(self._block, X, n, limit)
+        rows: StoredRows | RowsOnDemand
+        if whole:
+            rows = StoredRows(X if self._is_precomputed() else self._block(X))
+        else:
+            rows = gram_rows(self._block, X, n, limit)
         if not isinstance(rows, StoredRows):
             return rows, np.arange(n), None
         gram = self._treated(rows.gram)
@@ -293,8 +297,14 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             samples = problem.samples
             part = rows if samples is None else rows.subset(samples)
             own_cost = cost if samples is None else cost[samples]
-            limits = {"tol": self.tol, "max_iter": self.max_iter, "block_size": block}
-            return solve(part, problem.signs, own_cost, **limits)
+            return solve(
+                part,
+                problem.signs,
+                own_cost,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                block_size=block,
+            )
 
         n_jobs = self.n_jobs if is_stored else 1  # rows on demand are not for several threads
         solved = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(train)(p) for p in found)
