@@ -1,32 +1,36 @@
-"""Compiled loops of additive kernels that vanish where either value is zero.
-
-x is CSR, y is CSC with ascending members; rows ``first … last − 1`` of ``out`` are filled, of a
-symmetric matrix only j <= i.
-"""
+"""Compiled loop of additive kernels that vanish where either value is zero."""
 
 import math
 
 from visualwords.compiled import njit
 
-
-@njit()
-def harmonic_rows(indptr, indices, data, lists, members, values, first, last, symmetric, out):
-    """out[i, j] = sum_k 2 x y / (x + y)  [YangWu12, Eq. (4), p = −1]."""
-    out[first:last] = 0
-    for i in range(first, last):
-        for at in range(indptr[i], indptr[i + 1]):
-            k, x = indices[at], data[at]
-            for q in range(lists[k], lists[k + 1]):
-                if symmetric and members[q] > i:
-                    break
-                out[i, members[q]] += 2.0 * x * values[q] / (x + values[q])
+HARMONIC, POWER, ENTROPY = 0, 1, 2
 
 
 @njit()
-def power_rows(indptr, indices, data, lists, members, values, first, last, symmetric, out, p):
-    """out[i, j] = sum_k ((x^p + y^p)/2)^(1/p) of values given as logarithms  [YangWu12, Eq. (4)].
+def _term(kind, x, y, p):
+    """One feature's share of the kernel  [YangWu12, Eq. (4) and Sec. 3].
 
-    The smaller value is taken out of the mean, so that no power overflows.
+    HARMONIC : 2xy/(x + y)     ENTROPY : x/2 log2((x + y)/x) + y/2 log2((x + y)/y)
+    POWER : ((e^px + e^py)/2)^(1/p), values given as logarithms; the smaller one is taken out of
+    the mean so that no power overflows
+    """
+    if kind == HARMONIC:
+        return 2.0 * x * y / (x + y)
+    if kind == POWER:
+        mean = 0.5 * (1.0 + math.exp(p * abs(x - y)))
+        return math.exp(min(x, y) + math.log(mean) / p)
+    return 0.5 / math.log(2.0) * (x * math.log1p(y / x) + y * math.log1p(x / y))
+
+
+@njit()
+def additive_rows(
+    kind, p, indptr, indices, data, lists, members, values, first, last, symmetric, out
+):
+    """out[i, j] = sum of the terms of the features that rows i of x and j of y both have.
+
+    indptr, indices, data : CSR of x     lists, members, values : CSC of y, members ascending
+    Rows first … last − 1 are filled, of a symmetric matrix only j <= i.
     """
     out[first:last] = 0
     for i in range(first, last):
@@ -35,21 +39,4 @@ def power_rows(indptr, indices, data, lists, members, values, first, last, symme
             for q in range(lists[k], lists[k + 1]):
                 if symmetric and members[q] > i:
                     break
-                y = values[q]
-                mean = 0.5 * (1.0 + math.exp(p * abs(x - y)))
-                out[i, members[q]] += math.exp(min(x, y) + math.log(mean) / p)
-
-
-@njit()
-def entropy_rows(indptr, indices, data, lists, members, values, first, last, symmetric, out):
-    """out[i, j] = sum_k x/2 log2((x + y)/x) + y/2 log2((x + y)/y)  [YangWu12, Sec. 3]."""
-    out[first:last] = 0
-    for i in range(first, last):
-        for at in range(indptr[i], indptr[i + 1]):
-            k, x = indices[at], data[at]
-            for q in range(lists[k], lists[k + 1]):
-                if symmetric and members[q] > i:
-                    break
-                y = values[q]
-                terms = x * math.log1p(y / x) + y * math.log1p(x / y)
-                out[i, members[q]] += 0.5 / math.log(2.0) * terms
+                out[i, members[q]] += _term(kind, x, values[q], p)

@@ -61,10 +61,10 @@ def power_mean(
         roots = x.sqrt()
         return (roots @ (roots if y is x else y.sqrt()).T).toarray()
     if p == -1:
-        return _additive_gram(loops.harmonic_rows, x, y, n_jobs)
+        return _additive_gram(loops.HARMONIC, x, y, n_jobs)
     logs = _map(x, np.log)
     others = logs if y is x else _map(y, np.log)
-    return _additive_gram(loops.power_rows, logs, others, n_jobs, float(p))
+    return _additive_gram(loops.POWER, logs, others, n_jobs, float(p))
 
 
 def chi2(X: Any, Y: Any = None, *, a: float = 1.0, n_jobs: int | None = None) -> np.ndarray:
@@ -100,7 +100,7 @@ def chi2(X: Any, Y: Any = None, *, a: float = 1.0, n_jobs: int | None = None) ->
            [1.5, 3. ]])
     """
     x, y = _rows(X, Y, "chi2", a)
-    return _additive_gram(loops.harmonic_rows, x, y, n_jobs)
+    return _additive_gram(loops.HARMONIC, x, y, n_jobs)
 
 
 def jensen_shannon(
@@ -136,7 +136,7 @@ def jensen_shannon(
            [1., 3.]])
     """
     x, y = _rows(X, Y, "jensen_shannon", a)
-    return _additive_gram(loops.entropy_rows, x, y, n_jobs)
+    return _additive_gram(loops.ENTROPY, x, y, n_jobs)
 
 
 def _rows(X: Any, Y: Any, kernel: str, a: float) -> tuple[sparse.csr_array, sparse.csr_array]:
@@ -161,15 +161,13 @@ def _map(rows: sparse.csr_array, function: Callable[[np.ndarray], np.ndarray]) -
     return sparse.csr_array((function(rows.data), rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _additive_gram(
-    loop: Callable[..., None], x: Any, y: Any, n_jobs: int | None, *parameters: float
-) -> np.ndarray:
-    """Run one of the compiled loops over all rows."""
+def _additive_gram(kind: int, x: Any, y: Any, n_jobs: int | None, p: float = 0.0) -> np.ndarray:
+    """Run the compiled loop over all rows."""
     lists = sparse.csc_array(y)
     lists.sort_indices()
     a = (x.indptr, x.indices, x.data, lists.indptr, lists.indices, lists.data)
     return in_stripes(
-        lambda first, last, out: loop(*a, first, last, y is x, out, *parameters),
+        lambda first, last, out: loops.additive_rows(kind, p, *a, first, last, y is x, out),
         np.empty((x.shape[0], y.shape[0]), x.dtype),
         y is x,
         n_jobs,
