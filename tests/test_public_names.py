@@ -12,6 +12,7 @@ PUBLIC = {
     "visualwords.codebook": [
         "VLAD",
         "BagOfWords",
+        "EncoderUnion",
         "FeatureSetEncoder",
         "FeatureSets",
         "FisherVectors",
