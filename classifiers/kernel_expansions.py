@@ -152,8 +152,9 @@ def kernel_error(
 ) -> np.ndarray:
     """Return |s(x)ᵀu(y) − κ(x, y)| for all pairs of x; default: 0, 0.01, …, 1."""
     x = np.linspace(0, 1, 101) if x is None else x
-    found = expansion.score(x).astype(float) @ expansion.update(x).T.astype(float)
-    return np.abs(found - expansion.kernel.pairs(x, x))
+    score = expansion.score(x).astype(float)
+    update = score if isinstance(expansion, EigenExpansion) else expansion.update(x).astype(float)
+    return np.abs(score @ update.T - expansion.kernel.pairs(x, x))
 
 
 def _quadrature(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

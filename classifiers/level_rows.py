@@ -14,7 +14,7 @@ from scipy import sparse
 from visualwords.classifiers import _level_rows as loops
 
 _ENTRIES_AT_A_TIME = 1 << 20
-_SAMPLE = 1 << 18  # entries that stand for the distribution of all
+_SAMPLE = 1 << 17  # entries that stand for the distribution of all
 _COARSE = 0.01  # share of values in the lowest two levels from which levels are even in the root
 
 
@@ -96,7 +96,7 @@ def survey(X: Any, scaling: str) -> Survey:
         values = X.data if sparse_input else X
         low = np.array([values.min(initial=0)], np.float32)
         high = np.array([values.max(initial=0)], np.float32)
-    if sparse_input and (X.data.min(initial=0) < 0):
+    if sparse_input and low.min(initial=0) < 0:
         raise ValueError(
             "sparse data with negative values: moving them to 0 … 1 would fill the matrix; pass a "
             "dense array, or make the values non-negative"

@@ -4,6 +4,7 @@ A block is ``(X, y)`` or ``(X, y, sample_weight)``. Training goes over the block
 they must come from something that can be iterated again: a list, or one of the classes here.
 """
 
+import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,14 @@ class ArrayBlocks:
         for start in range(0, self.X.shape[0], self.n_rows):
             rows = slice(start, start + self.n_rows)
             yield self.X[rows], self.y[rows]
+            _release_pages(self.X)
+
+
+def _release_pages(array: Any) -> None:
+    """Give back the memory that holds what was read of a file mapped for reading."""
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None and array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class SvmlightBlocks:
