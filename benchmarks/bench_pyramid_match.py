@@ -7,8 +7,11 @@ describes (Sec. 3.4): bins of every level sorted by their number beforehand, whi
 here, then one pass over both lists for every pair, shift and level. It runs on 40 of the sets.
 """
 
+# isort: off
+from timing import DATA, Table, best_cpu_seconds
+# isort: on
+
 import numpy as np
-from timing import DATA, Table, best_cpu_seconds  # first: it limits threads
 
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSetEncoder, FeatureSets

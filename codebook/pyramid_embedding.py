@@ -150,7 +150,11 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         blocks = [self._embed(part) for part in _parts(sets)]
         if not blocks:
             return sparse.csr_array((0, self.n_columns_))
-        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+        rows = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+        if max(rows.nnz, self.n_columns_) < 2**31:  # what LIBLINEAR and others need
+            rows.indices = rows.indices.astype(np.int32, copy=False)
+            rows.indptr = rows.indptr.astype(np.int32, copy=False)
+        return rows
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle.
@@ -237,6 +241,8 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         write = _thresholds if self.form == "unary" else self._scaled_counts
         rows, columns, values = (np.concatenate(part) for part in zip(*map(write, entries)))
         shape = (len(sets), self.n_columns_)
+        if self.n_columns_ < 2**31:
+            rows, columns = rows.astype(np.int32), columns.astype(np.int32)
         embedded = sparse.csr_array(sparse.coo_array((values, (rows, columns)), shape=shape))
         if self.normalization == "self":
             scale = 1 / np.sqrt(self.bins_.own_weight * np.maximum(sets.sizes, 1))

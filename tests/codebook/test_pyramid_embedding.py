@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.svm import LinearSVC
 
 from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.kernels import intersection, pyramid_match
@@ -59,6 +60,7 @@ def test_few_sets_at_a_time_give_the_same_rows(sets, monkeypatch):
     at_once = embedding.transform(sets)
     monkeypatch.setattr("visualwords.codebook.pyramid_embedding._POINTS_AT_A_TIME", 25)
     assert (embedding.transform(sets) != at_once).nnz == 0
+    assert at_once.indices.dtype == at_once.indptr.dtype == np.int32
     assert embedding.transform([]).shape == (0, embedding.n_columns_)
 
 
@@ -68,6 +70,12 @@ def test_state_is_plain_arrays_and_restores_the_embedding(sets):
     assert all(isinstance(v, np.ndarray) and v.dtype != object for v in state.values())
     restored = clone(embedding).set_state(state)
     assert (restored.transform(sets) != embedding.transform(sets)).nnz == 0
+
+
+def test_a_linear_classifier_takes_the_rows(sets):
+    rows = PyramidMatchEmbedding(2).fit_transform(sets)
+    labels = np.arange(len(sets)) % 2
+    assert LinearSVC(C=100.0).fit(rows, labels).score(rows[:12], labels[:12]) == 1
 
 
 def test_the_intersection_classifier_learns_from_counts(rng):
