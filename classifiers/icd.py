@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -35,7 +36,7 @@ _CHOICES = {
     "multi_class": ("ovr", "crammer_singer"),
     "solver": ("auto", "dual", "gram", "primal"),
     "order": ("random", "cyclic"),
-    "quantization": ("uniform", "quantile", "integer"),
+    "quantization": ("auto", "uniform", "quantile", "integer"),
 }
 
 
@@ -72,8 +73,10 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         Of the order in which samples are visited.
     n_jobs : int or None
         Threads. The model does not depend on it.
-    quantization : {"uniform", "quantile", "integer"}, default="uniform"
-        See :class:`Quantizer`; "integer" takes natural counts as they are.
+    quantization : {"auto", "uniform", "quantile", "integer"}, default="auto"
+        See :class:`Quantizer`: "uniform" is Eq. 13, "quantile" adapts to every feature, "integer"
+        takes natural counts as they are. "auto" is "uniform" for values ≥ 0, as histograms are,
+        and "quantile" where there are negative ones: such features have units of their own.
     order : {"random", "cyclic"}, default="random"
         Of the visits in coordinate descent; "cyclic" is the paper's, and slower.
     shrinking : bool, default=True
@@ -132,7 +135,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         random_state: Any = 0,
         n_jobs: int | None = None,
         *,
-        quantization: str = "uniform",
+        quantization: str = "auto",
         order: str = "random",
         shrinking: bool = True,
         gram_limit: int = 1 << 30,
@@ -272,9 +275,13 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
     def set_state(self, state: dict[str, np.ndarray]) -> "ICDClassifier":
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
         prefix = "quantizer_"
-        self.quantizer_ = Quantizer(self.n_bins, strategy=self.quantization).set_state(
-            {name.removeprefix(prefix): v for name, v in state.items() if name.startswith(prefix)}
-        )
+        learned = {
+            name.removeprefix(prefix): value
+            for name, value in state.items()
+            if name.startswith(prefix)
+        }
+        self.quantizer_ = Quantizer(self.n_bins, strategy=str(learned["strategy"]))
+        self.quantizer_.set_state(learned)
         self.classes_ = np.asarray(state["classes"])
         self.table_levels_ = np.asarray(state["table_levels"], np.int64)
         self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
@@ -296,7 +303,11 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         return X[kept], y[kept], weight[kept]
 
     def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> None:
-        self.quantizer_ = Quantizer(self.n_bins, strategy=self.quantization)
+        strategy = self.quantization
+        if strategy == "auto":
+            values = X.data if sparse.issparse(X) else X
+            strategy = "quantile" if values.min(initial=0) < 0 else "uniform"
+        self.quantizer_ = Quantizer(self.n_bins, strategy=strategy)
         self.quantizer_.fit(X, sample_weight=weight)
 
     def _fit_levels(

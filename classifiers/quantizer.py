@@ -28,8 +28,9 @@ class Quantizer(TransformerMixin, BaseEstimator):
         255 are stored in one byte.
     strategy : {"uniform", "quantile", "integer"}, default="uniform"
         "uniform": Eq. 13, the same v_min and v_max for all features. "quantile": every feature
-        has its own level edges, at equal steps of the ranks of its distinct training values.
-        "integer": the values are natural counts and pass unchanged; ``n_bins`` is not used.
+        has its own level edges, at equal steps of the ranks of its distinct training values, which
+        are spread over all levels. "integer": the values are natural counts and pass unchanged;
+        ``n_bins`` is not used.
     percentile : float in (0, 100], default=97.5
         v_max is this percentile of all training values, not the maximum ([Wu10], Sec. 3.5).
 
@@ -40,8 +41,8 @@ class Quantizer(TransformerMixin, BaseEstimator):
     v_min_, v_max_ : float
         The limits of Eq. 13 ("uniform"; otherwise the limits of the training data).
     edges_ : ndarray of shape (n_features, v̄), float64
-        Value from which level k + 1 begins ("quantile"; otherwise empty). Features with fewer
-        distinct values than levels have ``inf`` at the end.
+        Value from which level k + 1 begins ("quantile"; otherwise empty); ``inf`` for a feature
+        that is constant.
 
     Notes
     -----
@@ -126,6 +127,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_is_fitted(self)
         return {
+            "strategy": np.array(self.strategy),
             "n_features": np.array(self.n_features_in_),
             "n_levels": np.array(self.n_levels_),
             "limits": np.array([self.v_min_, self.v_max_]),
@@ -318,10 +320,8 @@ def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:
                 distinct = np.union1d(distinct, [0])
         else:
             distinct = np.unique(columns[:, j])
-        if distinct.size - 1 <= n_bins:
-            edges[j, : distinct.size - 1] = distinct[1:]
-        else:
-            ranks = np.arange(1, n_bins + 1) * (distinct.size - 1) // n_bins
+        if distinct.size > 1:
+            ranks = -(-np.arange(1, n_bins + 1) * (distinct.size - 1) // n_bins)  # rounded up
             edges[j] = distinct[ranks]
     return edges
 
