@@ -88,12 +88,10 @@ def count_cells(planes, cell_size, cosines, sines, cells):
         for x in range(width):
             square[x] = math.sqrt(square[x])
         row = cells[y // cell_size].reshape(-1)
-        x = np.uint64(0)
         for j in range(nx):
             start = np.uint64(j * n)
-            for _ in range(cell_size):
-                row[start + np.uint64(bins[x])] += square[x]
-                x += np.uint64(1)
+            for i in range(np.uint64(j * cell_size), np.uint64((j + 1) * cell_size)):
+                row[start + np.uint64(bins[i])] += square[i]
 
 
 @njit()

@@ -133,13 +133,14 @@ class Centrist(Extractor):
         """Return the histogram of every patch of the grid: uint8 if counts fit, else uint16."""
         self.check_parameters()
         grey = as_grey(image)
-        bounds = patch_bounds(*grey.shape, self.patch_size, self.step)
+        height, width = grey.shape
+        bounds = patch_bounds(height, width, self.patch_size, self.step)
         largest = (self.patch_size - 2) ** 2
         counts = np.zeros((len(bounds), 256), np.min_scalar_type(largest))
         count_codes_of_patches(self.census(grey), _inner(bounds), counts)
         return LocalFeatures(
             counts,
-            unit_centers(bounds, *grey.shape),
+            unit_centers(bounds, height, width),
             np.full(len(bounds), self.patch_size, np.float32),
         )
 

@@ -1,7 +1,6 @@
 """Colour histograms: of the image, of windows of it, or of patches on a grid."""
 
 import math
-from numbers import Integral, Real
 from typing import Any
 
 import cv2
@@ -120,11 +119,12 @@ class ColorHistogram(Extractor):
         """Return the counts of every patch of the grid: uint8 if they fit, else uint16 or more."""
         self.check_parameters()
         image = self._convert(image)
-        bounds = patch_bounds(*image.shape[:2], self.patch_size, self.step)
+        height, width = image.shape[:2]
+        bounds = patch_bounds(height, width, self.patch_size, self.step)
         counts = count_colors(image, np.array(self._bins(), np.uint32), bounds)
         return LocalFeatures(
             counts.astype(np.min_scalar_type(self.patch_size**2)),
-            unit_centers(bounds, *image.shape[:2]),
+            unit_centers(bounds, height, width),
             np.full(len(bounds), self.patch_size, np.float32),
         )
 
@@ -151,8 +151,10 @@ class ColorHistogram(Extractor):
         return np.array(colors, dtype=object)
 
     def _bins(self) -> tuple[int, ...]:
-        bins = (self.bins,) * 3 if isinstance(self.bins, Real) else tuple(self.bins)
-        if len(bins) != 3 or not all(isinstance(b, Integral) and 1 <= b <= 256 for b in bins):
+        given: Any = self.bins
+        bins = (given,) * 3 if np.isscalar(given) else tuple(given)
+        fits = all(isinstance(b, int | np.integer) and 1 <= b <= 256 for b in bins)
+        if len(bins) != 3 or not fits:
             raise ValueError(f"bins={self.bins!r}; needed are 1 to 256 for each of 3 channels")
         if math.prod(bins) > _LARGEST:
             raise ValueError(f"bins={self.bins!r} make {math.prod(bins)} columns; use fewer")

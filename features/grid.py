@@ -1,6 +1,5 @@
 """Where patches and windows lie in an image."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -52,11 +51,11 @@ def as_windows(windows: Any) -> np.ndarray:
     """
     if windows is None:
         return np.array([[0.0, 0.0, 1.0, 1.0]])
-    if isinstance(windows, Integral):
+    if isinstance(windows, int | np.integer):
         windows = (windows, windows)
     if np.shape(windows) == (2,):
         rows, columns = windows
-        if not all(isinstance(v, Integral) and v >= 1 for v in (rows, columns)):
+        if not all(isinstance(v, int | np.integer) and v >= 1 for v in (rows, columns)):
             raise ValueError(f"windows={windows!r}; a grid has at least 1 row and 1 column")
         y, x = np.arange(rows + 1) / rows, np.arange(columns + 1) / columns
         return np.array(

@@ -1,7 +1,6 @@
 """Histograms of oriented gradients, counted (skimage's definition) or interpolated (OpenCV's)."""
 
 import math
-from numbers import Integral
 from typing import Any
 
 import cv2
@@ -107,7 +106,7 @@ class HOG(Extractor):
         """Raise ``ValueError`` where a parameter can't be used."""
         for name, largest in (("cell_size", None), ("block_size", None), ("n_orientations", 255)):
             value = getattr(self, name)
-            if not (isinstance(value, Integral) and 1 <= value <= (largest or value)):
+            if not (isinstance(value, int | np.integer) and 1 <= value <= (largest or value)):
                 raise ValueError(f"{name}={value!r} must be an integer of at least 1")
         if self.color not in ("rgb", "grey"):
             raise ValueError(f"color={self.color!r}; there are rgb and grey")
@@ -147,13 +146,14 @@ class HOG(Extractor):
         blocks = np.empty((ny, nx, size * size * n), np.float32)
         if self.interpolated and blocks.size:
             cells = self._interpolate(planes, ny, nx)
-            epsilons = 0, 0.1 * blocks.shape[2], 1e-3  # as in OpenCV 4
+            epsilons = [0.0, 0.1 * blocks.shape[2], 1e-3]  # as in OpenCV 4
             scale, stride = 1.0, size
         else:
             cells = self._count(planes)
-            epsilons, scale, stride = (1e-10, 0, 0), self.cell_size**-2, 1  # as in skimage
-        factors = np.array(epsilons, np.float32)
-        normalize_blocks(cells, size, stride, np.float32(scale), factors, blocks)
+            epsilons = [1e-10, 0.0, 0.0]  # as in skimage
+            scale, stride = self.cell_size**-2, 1
+        lengthen = np.array(epsilons, np.float32)
+        normalize_blocks(cells, size, stride, np.float32(scale), lengthen, blocks)
         return blocks.reshape(ny, nx, size, size, n)
 
     def cells(self, image: np.ndarray) -> np.ndarray:

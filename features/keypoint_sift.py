@@ -1,6 +1,5 @@
 """SIFT at keypoints: OpenCV's detector and descriptor, or upright SIFT at Harris corners."""
 
-from numbers import Integral
 from typing import Any
 
 import cv2
@@ -87,7 +86,7 @@ class KeypointSIFT(Extractor):
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         most = self.max_keypoints
-        if most is not None and not (isinstance(most, Integral) and most >= 1):
+        if most is not None and not (isinstance(most, int | np.integer) and most >= 1):
             raise ValueError(f"max_keypoints={most!r} must be at least 1, or None for all")
         if self.detector not in ("sift", "harris"):
             raise ValueError(f"detector={self.detector!r}; there are sift and harris")
@@ -111,7 +110,7 @@ class KeypointSIFT(Extractor):
             points, raw = self._sift().detectAndCompute(grey, None)
         else:
             points = self._find_corners(grey)
-            raw = cv2.SIFT_create(sigma=_NO_SMOOTHING).compute(grey, points)[1] if points else None
+            raw = cv2.SIFT.create(sigma=_NO_SMOOTHING).compute(grey, points)[1] if points else None
         if raw is None:
             raw = np.zeros((0, 128), np.float32)
         height, width = grey.shape
@@ -136,15 +135,15 @@ class KeypointSIFT(Extractor):
         return DenseSIFT().get_feature_names_out()
 
     def _sift(self) -> Any:
-        options = {} if self.threshold is None else {"contrastThreshold": float(self.threshold)}
-        return cv2.SIFT_create(nfeatures=self.max_keypoints or 0, **options)
+        least = 0.04 if self.threshold is None else float(self.threshold)  # OpenCV's default
+        return cv2.SIFT.create(nfeatures=self.max_keypoints or 0, contrastThreshold=least)
 
     def _find_corners(self, grey: np.ndarray) -> list[Any]:
         """Local maxima of Harris' measure, the strongest first, then row by row."""
         strength = cv2.cornerHarris(grey, 3, 3, 0.04)
         highest = cv2.dilate(strength, np.ones((3, 3), np.uint8))
         fraction = 0.01 if self.threshold is None else self.threshold
-        least = max(fraction * float(strength.max()), np.finfo(np.float32).tiny)
+        least = max(fraction * float(strength.max()), 1e-30)
         y, x = np.nonzero((strength == highest) & (strength >= least))
         order = np.lexsort((x, y, -strength[y, x]))[: self.max_keypoints]
         size = self.patch_size / _SIDE

@@ -77,7 +77,8 @@ class LocalFeatureSets:
         """Join the features of many images, in their order."""
         images = list(features)
         if not images:
-            return cls(*(np.zeros(s, np.float32) for s in ((0, 0), (0, 2), 0)), np.zeros(1, int))
+            nothing = np.zeros((0, 2), np.float32)
+            return cls(nothing[:, :0], nothing, nothing[:, 0], np.zeros(1, np.int64))
         offsets = np.zeros(len(images) + 1, np.int64)
         np.cumsum([len(one) for one in images], out=offsets[1:])
         return cls(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -114,11 +113,11 @@ class DenseSIFT(Extractor):
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         sizes = self._bin_sizes()
-        if not sizes or not all(isinstance(b, Integral) and 1 <= b <= _LARGEST_BIN for b in sizes):
+        if not sizes or not all(isinstance(b, int) and 1 <= b <= _LARGEST_BIN for b in sizes):
             raise ValueError(
                 f"bin_size={self.bin_size!r}; needed are one or several of 1 to {_LARGEST_BIN}"
             )
-        if not (isinstance(self.step, Integral) and self.step >= 1):
+        if not (isinstance(self.step, int | np.integer) and self.step >= 1):
             raise ValueError(f"step={self.step!r} must be at least 1")
         if not self.contrast_threshold >= 0:
             raise ValueError(f"contrast_threshold={self.contrast_threshold} must not be negative")
@@ -242,7 +241,8 @@ def _pool(plane: np.ndarray, grids: list[tuple], step: int) -> list[np.ndarray]:
     cells = np.zeros(offset, np.float32)
     extent = np.max(extents, axis=0)
     extent[1] = min(0, -extent[1])
-    pool_cells(low, first, second, np.array(plans), np.array(norms, np.float32), extent, cells)
+    with np.errstate(over="ignore"):  # sums may wrap around; only uncompiled code would warn
+        pool_cells(low, first, second, np.array(plans), np.array(norms, np.float32), extent, cells)
     return [cells[plan[-1] :][: math.prod(s)].reshape(s) for plan, s in zip(plans, shapes)]
 
 

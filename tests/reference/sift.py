@@ -13,24 +13,28 @@ def gradient(grey):
     return dx, dy
 
 
-def cell(grey, x, y, b):
-    """Mean of the gradients in 8 directions around pixel (x, y), under a triangle of width 2 b."""
+def votes(grey):
+    """Length of every pixel's gradient, shared between the two nearest of 8 directions."""
     dx, dy = gradient(grey)
     angle = np.mod(np.arctan2(dy, dx) / (np.pi / 4), 8)
-    far_x = np.maximum(0, 1 - np.abs(np.arange(grey.shape[1]) - x) / b)
-    far_y = np.maximum(0, 1 - np.abs(np.arange(grey.shape[0]) - y) / b)
-    weight = np.outer(far_y, far_x) * np.hypot(dx, dy) / b**2
     apart = np.abs(angle[..., None] - np.arange(8))
-    share = np.maximum(0, 1 - np.minimum(apart, 8 - apart))
-    return (weight[..., None] * share).sum(axis=(0, 1))
+    return np.hypot(dx, dy)[..., None] * np.maximum(0, 1 - np.minimum(apart, 8 - apart))
+
+
+def cell(votes, x, y, b):
+    """Mean of the votes around pixel (x, y), under a triangle of width 2 b."""
+    near_x = np.maximum(0, 1 - np.abs(np.arange(votes.shape[1]) - x) / b)
+    near_y = np.maximum(0, 1 - np.abs(np.arange(votes.shape[0]) - y) / b)
+    return np.einsum("y,x,yxo->o", near_y, near_x, votes, optimize=True) / b**2
 
 
 def descriptor(grey, x, y, b, root=False):
     """Descriptor of the patch whose first cell has its centre at pixel (x, y), and its contrast."""
     line = np.exp(-((np.arange(4) - 1.5) ** 2) / 8)
     weights = np.outer(line, line)
-    cells = np.array([[cell(grey, x + j * b, y + i * b, b) for j in range(4)] for i in range(4)])
-    raw = (cells * weights[..., None]).ravel()
+    all_votes = votes(grey)
+    cells = [[cell(all_votes, x + j * b, y + i * b, b) for j in range(4)] for i in range(4)]
+    raw = (np.array(cells) * weights[..., None]).ravel()
     length = np.linalg.norm(raw)
     if length == 0:
         return raw, 0.0
