@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._nearest import add_to_words, squared_distances
 from visualwords.codebook.codebook import Codebook
@@ -14,6 +14,8 @@ from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 
 __all__ = ["KMeansCodebook"]
+
+_ROOTS = np.rint(np.sqrt(255.0 * np.arange(256))).astype(np.uint8)
 
 
 class KMeansCodebook(Codebook):
@@ -34,6 +36,9 @@ class KMeansCodebook(Codebook):
         variance of a column.
     batch_size : int, optional
         Learn from batches of so many descriptors, one an iteration, as ``partial_fit`` does.
+    root : bool, default False
+        Take square roots of the descriptors first (they must not be negative), so that distances
+        compare counts as Hellinger's does: large bins no longer drown the others.
     max_descriptors : int or None, default 500,000
         Learn from no more than these. Of local features of images, classes (``y``) and the images
         of a class have equal shares.
@@ -41,6 +46,7 @@ class KMeansCodebook(Codebook):
     Attributes
     ----------
     words_ : (n_words, d) float32
+        With ``root``, of the roots; those of bytes are multiplied by √255.
     counts_ : (n_words,) int64
         Descriptors each word was learned from.
     inertia_ : float
@@ -75,6 +81,7 @@ class KMeansCodebook(Codebook):
         max_iter: int = 50,
         tol: float = 1e-4,
         batch_size: int | None = None,
+        root: bool = False,
         max_descriptors: int | None = 500_000,
     ):
         self.n_words = n_words
@@ -83,6 +90,7 @@ class KMeansCodebook(Codebook):
         self.max_iter = max_iter
         self.tol = tol
         self.batch_size = batch_size
+        self.root = root
         self.max_descriptors = max_descriptors
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "KMeansCodebook":
@@ -193,6 +201,16 @@ class KMeansCodebook(Codebook):
         self.n_iter_ = int(state["n_iter"])
         self.n_features_in_ = self.words_.shape[1]
         return self
+
+    def _check(self, X: Any, *, reset: bool = False) -> np.ndarray:
+        """Descriptors as an array; of roots, bytes stay bytes: √v √255, rounded."""
+        X = super()._check(X, reset=reset)
+        if not self.root:
+            return X
+        if X.dtype == np.uint8:
+            return _ROOTS[X]
+        check_non_negative(X, type(self).__name__)
+        return np.sqrt(X, dtype=np.float32)
 
     def _begin(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Choose the first words."""

@@ -65,7 +65,8 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "projection_")
         self._check_parameters()
         sets = as_sets(X)
-        rows = np.empty((len(sets), len(self.get_feature_names_out())), np.float32)
+        width = self._pyramid.n_windows * len(self._names())
+        rows = np.empty((len(sets), width), np.float32)
         for row, one in zip(rows, sets):
             row[:] = self.encode(one)
         return rows

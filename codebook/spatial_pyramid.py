@@ -1,7 +1,7 @@
 """Windows of an image in which words are counted."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -205,4 +205,12 @@ def as_pyramid(pyramid: Any) -> SpatialPyramid:
     >>> as_pyramid(21).n_windows
     21
     """
-    return pyramid if isinstance(pyramid, SpatialPyramid) else SpatialPyramid(pyramid)
+    if isinstance(pyramid, SpatialPyramid):
+        return pyramid
+    return _named(int(pyramid)) if isinstance(pyramid, Integral) else SpatialPyramid(pyramid)
+
+
+@lru_cache(maxsize=8)
+def _named(windows: int) -> SpatialPyramid:
+    """Pyramids given by a number are made once: their cells take longer than an image's words."""
+    return SpatialPyramid(windows)

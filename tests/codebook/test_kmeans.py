@@ -152,6 +152,18 @@ def test_progress_is_told(bytes_and_seeds):
     assert told == [("learning words", 3), 1, 1, 1]
 
 
+def test_roots_compare_as_hellinger_does(bytes_and_seeds):
+    x, _ = bytes_and_seeds
+    codebook = KMeansCodebook(20, random_state=0, root=True).fit(x)
+    roots = np.rint(np.sqrt(255.0 * x))
+    np.testing.assert_array_equal(codebook.predict(x), nearest_words(roots, codebook.words_))
+    floats = KMeansCodebook(20, random_state=0, root=True).fit(x.astype(np.float32))
+    expected = KMeansCodebook(20, random_state=0).fit(np.sqrt(x, dtype=np.float32))
+    np.testing.assert_array_equal(floats.words_, expected.words_)
+    with pytest.raises(ValueError, match="Negative"):
+        floats.predict(-x.astype(np.float32))
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
