@@ -16,9 +16,9 @@ from visualwords.apps.recipes import Channel, Recipe
 from visualwords.cache import FeatureCache
 from visualwords.duplicates import digest
 from visualwords.errors import ImageError
-from visualwords.features.extractor import Extractor
+from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.images import MAX_PIXELS, as_image, read_bytes, read_image, shrink
+from visualwords.images import MAX_PIXELS, read_bytes, read_image, shrink
 from visualwords.progress import Progress, Silent
 
 CHUNK = 16  # images; small enough that Ctrl-C is answered at once
@@ -126,7 +126,8 @@ def _extract_one(
     def image(mode: str) -> np.ndarray:
         if mode not in images:
             if data is None:
-                images[mode] = shrink(as_image(source, mode), recipe.max_side)
+                pixels = as_rgb(source) if mode == "rgb" else as_grey(source)
+                images[mode] = shrink(pixels, recipe.max_side)
             else:
                 images[mode] = read_image(data, mode, max_pixels, max_side=recipe.max_side)
         return images[mode]

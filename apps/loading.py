@@ -110,6 +110,8 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
 
 def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageClassifier:
     recipe = Recipe.from_json(manifest["recipe"])
+    for channel in recipe.channels:
+        channel.build()  # an extractor of a package that is not installed here is missed now
     training = manifest["training"]
     model = ImageClassifier(recipe=recipe, random_state=training["random_state"])
     model.recipe_ = recipe

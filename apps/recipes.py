@@ -1,14 +1,14 @@
 """Recipes: named, readable settings of the whole path from an image file to a label."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from visualwords import features
 from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.linear import LinearClassifier
 from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.features.extractor import Extractor
+from visualwords.features.registry import find_extractor
 
 CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
 CLASSIFIERS = {"ICDClassifier": ICDClassifier, "LinearClassifier": LinearClassifier}
@@ -53,9 +53,7 @@ class Channel:
 
     def build(self) -> Extractor:
         """Make the extractor."""
-        if self.extractor not in features.__all__:  # the name may come from a foreign file
-            raise ValueError(f"there is no extractor {self.extractor!r}")
-        return getattr(features, self.extractor)(**self.params)
+        return find_extractor(self.extractor)(**self.params)
 
 
 @dataclass(frozen=True)
@@ -130,6 +128,20 @@ def find_recipe(name: "str | Recipe") -> Recipe:
     if name not in RECIPES:
         raise ValueError(f"there is no recipe {name!r}; choose from auto, {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def recipe_of_extractors(names: Sequence[str]) -> Recipe:
+    """Return a recipe of extractors with their default parameters, their kernels added.
+
+    Names are those of `visualwords.features.registry.list_extractors`, extractors of other
+    installed packages among them. Patches are counted as visual words.
+    """
+    channels = []
+    for name in names:
+        channel = Channel(name)
+        words = Words() if channel.build().is_local else None
+        channels.append(replace(channel, words=words))
+    return Recipe("+".join(names), "extractors with their defaults", tuple(channels))
 
 
 def recipes_to_try(representation: str | None = None) -> list[Recipe]:

@@ -26,7 +26,7 @@ import cv2
 import numpy as np
 
 from visualwords._decoding import decode
-from visualwords.errors import ImageError, UnreadableImageError
+from visualwords.errors import UnreadableImageError
 from visualwords.files import open_regular
 
 MAX_PIXELS = 100_000_000
@@ -94,26 +94,6 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             return file.read(MAX_BYTES)
     except OSError as problem:
         raise UnreadableImageError((problem.strerror or str(problem)).lower()) from None
-
-
-def as_image(array: object, mode: str) -> np.ndarray:
-    """Check an image given as an array and bring it into a mode.
-
-    Parameters
-    ----------
-    array : array-like of uint8, shape (h, w, 3) or (h, w)
-    mode : {"rgb", "grey"}
-    """
-    image = np.asarray(array)
-    if image.dtype != np.uint8 or image.size == 0:
-        raise ImageError(f"array of {image.dtype} and shape {image.shape}; needs non-empty uint8")
-    if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
-        raise ImageError(f"array of shape {image.shape}; needs (h, w, 3) RGB or (h, w) grey")
-    if mode == "rgb" and image.ndim == 2:
-        image = np.repeat(image[:, :, None], 3, axis=2)
-    elif mode == "grey" and image.ndim == 3:
-        image = cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY)
-    return np.ascontiguousarray(image)
 
 
 def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:

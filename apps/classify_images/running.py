@@ -11,6 +11,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.evaluation import compare
 from visualwords.apps.extraction import Extraction
 from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.recipes import Recipe
 from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
 from visualwords.errors import FolderError, VisualWordsError
 from visualwords.folders import ImageFolder
@@ -47,7 +48,7 @@ class Run:
             n_jobs=self.n_jobs, cache_dir=self.cache_dir, max_pixels=self.max_pixels
         )
 
-    def train(self, images: ImageFolder, recipe: str, seed: int) -> ImageClassifier:
+    def train(self, images: ImageFolder, recipe: str | Recipe, seed: int) -> ImageClassifier:
         """Fit a model, showing progress."""
         model = self.prepare(ImageClassifier(recipe, random_state=seed))
         with progress_bars(self.quiet) as progress:

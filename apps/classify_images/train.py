@@ -8,6 +8,7 @@ import click
 from visualwords.apps.classify_images import options
 
 if TYPE_CHECKING:
+    from visualwords.apps.recipes import Recipe
     from visualwords.folders import ImageFolder
 
 
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 @click.argument("folder", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="M.vw")
 @click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try all.")
+@click.option(
+    "--feature",
+    "features",
+    multiple=True,
+    metavar="NAME",
+    help="An extractor, ours or of an installed package, in place of a recipe; several are added.",
+)
 @click.option("--test", type=click.Path(), metavar="DIR", help="Labelled images to test on.")
 @click.option(
     "--test-size",
@@ -29,6 +37,7 @@ def train(
     folder: str,
     output: str,
     recipe: str,
+    features: tuple[str, ...],
     test: str | None,
     test_size: float | None,
     report: str | None,
@@ -48,6 +57,8 @@ def train(
 
     if recipe != "auto" and recipe not in RECIPES:
         raise click.BadParameter(f"{recipe!r}; choose from auto, {', '.join(RECIPES)}")
+    if features and recipe != "auto":
+        raise click.UsageError("--recipe and --feature exclude each other")
     if test is not None and test_size is not None:
         raise click.UsageError("--test and --test-size exclude each other")
     check_output(output)
@@ -56,7 +67,7 @@ def train(
         say(f"warning: {sentence}")
     training, testing = _divide(images, test, test_size, seed)
     run = Run(**reading)
-    model = run.train(training, recipe, seed)
+    model = run.train(training, _chosen(recipe, features), seed)
     run.skip(images.skipped)
     run.check_strict()
     model.save(output)
@@ -71,6 +82,18 @@ def train(
     else:
         run.test(model, testing, report, summary)
     return run.exit_code()
+
+
+def _chosen(recipe: str, features: tuple[str, ...]) -> "str | Recipe":
+    """Return the name of a recipe, or a recipe of the extractors that were asked for."""
+    from visualwords.apps.recipes import recipe_of_extractors
+
+    if not features:
+        return recipe
+    try:
+        return recipe_of_extractors(features)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from None
 
 
 def _divide(

@@ -16,11 +16,7 @@ from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 
-COMMAND = [
-    sys.executable,
-    "-c",
-    "import sys; from visualwords.apps.classify_images.main import main; sys.exit(main())",
-]
+COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
 
 
 def run(*arguments, cwd=None, environment=None):
@@ -60,6 +56,29 @@ def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_
     assert summary["skipped"] == []
     assert target.exists()
     assert report.read_text().startswith("<!doctype html>")
+
+
+def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
+    site = tmp_path / "site"
+    (site / "meancolor-1.dist-info").mkdir(parents=True)
+    (site / "meancolor-1.dist-info" / "METADATA").write_text("Name: meancolor\nVersion: 1\n")
+    (site / "meancolor-1.dist-info" / "entry_points.txt").write_text(
+        "[visualwords.features]\nMeanColor = meancolor:MeanColor\n"
+    )
+    (site / "meancolor.py").write_text(
+        "from visualwords.features.extractor import Extractor, as_rgb\n"
+        "class MeanColor(Extractor):\n"
+        "    def describe(self, image):\n"
+        "        return as_rgb(image).mean(axis=(0, 1))\n"
+    )
+    target, environment = tmp_path / "m.vw", {"PYTHONPATH": str(site)}
+    arguments = ["train", photos, "-o", target, "--no-cache", "--feature", "MeanColor"]
+    assert run(*arguments).returncode == 2  # not installed
+    done = run(*arguments, environment=environment)
+    assert done.returncode == 0, done.stderr
+    predicted = run("predict", target, photos / "sea", "--json", environment=environment)
+    assert {a["label"] for a in json.loads(predicted.stdout)["predictions"]} == {"sea"}
+    assert run("predict", target, photos / "sea").returncode == 4  # the model names what is missing
 
 
 def test_any_jobs_give_the_same_model_bytes(photos, tmp_path):

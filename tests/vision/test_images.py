@@ -14,7 +14,7 @@ from PIL import Image
 
 import visualwords._decoding as decoding
 from visualwords.errors import ImageError, UnreadableImageError
-from visualwords.images import as_image, read_bytes, read_image, shrink
+from visualwords.images import read_bytes, read_image, shrink
 
 ODD_NAMES = [
     "new\nline.png",
@@ -225,16 +225,6 @@ def test_shrinking_keeps_the_mean_and_the_shape_of_slivers():
     np.testing.assert_array_equal(shrink(image, 50), np.full((1, 50), 77))
     assert shrink(image, None) is image
     assert shrink(image, 5000) is image
-
-
-def test_arrays_are_checked_and_brought_into_a_mode(photo):
-    np.testing.assert_array_equal(as_image(photo, "rgb"), photo)
-    assert as_image(photo[:, :, 0], "rgb").shape == photo.shape
-    assert as_image(photo, "grey").shape == photo.shape[:2]
-    assert as_image(photo[::2, ::-1], "rgb").flags.c_contiguous
-    for wrong in (photo.astype(float), photo[:0], photo[..., None], photo[:, :, :2], "text"):
-        with pytest.raises(ImageError, match="array of"):
-            as_image(wrong, "rgb")
 
 
 def test_a_file_replaced_while_it_is_read_gives_the_old_or_the_new_picture(tmp_path, photo, encode):
