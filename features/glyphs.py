@@ -5,7 +5,8 @@ import numpy as np
 
 __all__ = ["draw_glyphs"]
 
-_SCALE = 3  # the picture is that much larger than the image, so that lines can be seen
+_CELL = 24  # pixels that a cell should have in the picture, so that lines can be seen
+_LONGEST = 2400  # unless the picture gets larger than this
 
 
 def draw_glyphs(
@@ -22,7 +23,8 @@ def draw_glyphs(
     ----------
     grey : (h, w) uint8
     centers : (n, 2) x, y of the cells in pixels
-    values : (n, k), not negative; the largest is drawn as long as the cell is wide
+    values : (n, k), not negative; lengths are their square roots, the largest 1 % as long as the
+        cell is wide
     angles : (k,) in radians, clockwise from the right as the picture is seen
     cell_size : float, in pixels
     rays : bool
@@ -30,31 +32,31 @@ def draw_glyphs(
 
     Returns
     -------
-    (3 h, 3 w, 3) uint8
+    (m h, m w, 3) uint8, where m makes cells about 24 pixels wide
 
     Examples
     --------
     >>> import numpy as np
     >>> grey, center = np.zeros((8, 8), np.uint8), np.array([[4.0, 4.0]])
     >>> picture = draw_glyphs(grey, center, np.ones((1, 1)), np.zeros(1), 8)
-    >>> picture.shape, picture[12].max().item(), picture[6].max().item()
-    ((24, 24, 3), 255, 0)
+    >>> picture.shape, picture[12].max().item() > 200, picture[6].max().item()
+    ((24, 24, 3), True, 0)
     """
     height, width = grey.shape
-    size = (width * _SCALE, height * _SCALE)
-    dark = cv2.resize(grey // 3, size, interpolation=cv2.INTER_NEAREST)
+    enlarge = max(1, min(round(_CELL / cell_size), _LONGEST // max(height, width)))
+    size = (width * enlarge, height * enlarge)
+    dark = cv2.resize(grey // 4, size, interpolation=cv2.INTER_NEAREST)
     picture = np.repeat(dark[:, :, None], 3, axis=2)
-    largest = values.max(initial=0)
-    if largest <= 0:
+    if not values.any():
         return picture
-    lengths = values / largest
-    reach = np.stack([np.cos(angles), np.sin(angles)], axis=1) * (cell_size / 2 * _SCALE)
-    for center, row in zip(centers * _SCALE, lengths):
+    lengths = np.minimum(np.sqrt(values / np.quantile(values[values > 0], 0.99)), 1)
+    reach = np.stack([np.cos(angles), np.sin(angles)], axis=1) * (cell_size / 2 * enlarge)
+    for center, row in zip(centers * enlarge, lengths):
         for length, direction in zip(row, reach):
-            if length < 0.05:
+            if length < 0.2:
                 continue
             end = np.rint(center + length * direction).astype(int)
             start = np.rint(center if rays else center - length * direction).astype(int)
-            level = int(95 + 160 * length)
-            cv2.line(picture, start.tolist(), end.tolist(), (level, level, level))
+            level = int(75 + 180 * length)
+            cv2.line(picture, start.tolist(), end.tolist(), (level, level, level), 1, cv2.LINE_AA)
     return picture

@@ -204,7 +204,7 @@ class HOG(Extractor):
         )
 
     def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return the cells as lines along edges, across the gradients; three times as large."""
+        """Return the cells as lines along edges, across the gradients; enlarged."""
         cells = self.cells(image)
         rows, columns, n = cells.shape
         grey = self._resize(as_grey(image))

@@ -169,8 +169,7 @@ def test_visualize_draws_edges_along_the_edge():
     image[:, 12:] = 255  # upright edge in the middle cell's middle
     picture = HOG().visualize(image)
     assert picture.shape == (72, 72, 3)
-    drawn = picture[24:48, 24:48, 0] - (np.repeat(np.repeat(image, 3, 0), 3, 1) // 3)[24:48, 24:48]
-    rows, columns = np.nonzero(drawn)
+    rows, columns = np.nonzero(picture[24:48, 24:48, 0] > 100)  # the darkened image stays below
     assert np.ptp(rows) > 3 * np.ptp(columns)
 
 
