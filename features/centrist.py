@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import cv2
 import numpy as np
 
 from visualwords.features._centrist import (
@@ -18,6 +17,7 @@ from visualwords.features.grid import (
     window_bounds,
 )
 from visualwords.features.local_features import LocalFeatures
+from visualwords.features.resizing import resize_image
 from visualwords.features.sobel import sobel_image
 
 __all__ = ["Centrist"]
@@ -124,7 +124,7 @@ class Centrist(Extractor):
         self.check_parameters()
         grey = as_grey(image)
         if self.layout == "pedestrian":
-            return self._count(_resize(grey, *_WINDOW), _super_blocks())
+            return self._count(resize_image(grey, _WINDOW[1], _WINDOW[0]), _super_blocks())
         if self.layout == "pyramid":
             return self._describe_pyramid(grey)
         return self._count(grey, np.array([[0, 0, grey.shape[1], grey.shape[0]]]))
@@ -179,8 +179,8 @@ class Centrist(Extractor):
         for level, windows in enumerate(pyramid_windows(31)):
             if self.resize_levels:
                 shrink = 2 ** (2 - level)
-                size = max(1, round(height / shrink)), max(1, round(width / shrink))
-                scaled = _resize(grey, *size)
+                size = max(1, round(width / shrink)), max(1, round(height / shrink))
+                scaled = resize_image(grey, *size)
             else:
                 scaled = grey
             levels.append(self._count(scaled, window_bounds(windows, *scaled.shape)))
@@ -204,11 +204,3 @@ def _inner(bounds: np.ndarray) -> np.ndarray:
     """Turn boxes of pixels into boxes of codes of their inner pixels; perhaps without any."""
     low, high = bounds[:, :2], bounds[:, 2:] - 2
     return np.hstack([low, np.maximum(low, high)])
-
-
-def _resize(grey: np.ndarray, height: int, width: int) -> np.ndarray:
-    if grey.shape == (height, width):
-        return grey
-    shrinks = grey.shape[0] > height and grey.shape[1] > width
-    method = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-    return cv2.resize(grey, (width, height), interpolation=method)

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import cv2
 import numpy as np
 
 from visualwords.errors import ImageError
@@ -16,6 +15,7 @@ from visualwords.features._hog import (
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.glyphs import draw_glyphs
 from visualwords.features.local_features import LocalFeatures
+from visualwords.features.resizing import resize_image
 
 __all__ = ["HOG"]
 
@@ -237,11 +237,7 @@ class HOG(Extractor):
         return max(0, length // self.cell_size - self.block_size + 1)
 
     def _resize(self, image: np.ndarray) -> np.ndarray:
-        if self.resize_wh is None or image.shape[1::-1] == tuple(self.resize_wh):
-            return image
-        shrinks = image.shape[1] > self.resize_wh[0] and image.shape[0] > self.resize_wh[1]
-        method = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        return cv2.resize(image, tuple(self.resize_wh), interpolation=method)
+        return image if self.resize_wh is None else resize_image(image, *self.resize_wh)
 
     def _planes(self, image: np.ndarray) -> np.ndarray:
         """Intensities as (channels, h, w) float32."""

@@ -160,7 +160,7 @@ class DenseSIFT(Extractor):
     def visualize(self, image: np.ndarray) -> np.ndarray:
         """Return the cells of patches that do not overlap as stars of 8 rays, enlarged.
 
-        The first scale is shown; a ray's length is the root of the descriptor's value in its direction.
+        The first scale is shown; a ray's length is the root of the descriptor's value.
         """
         self.check_parameters()
         b = int(self._bin_sizes()[0])
