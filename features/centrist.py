@@ -175,16 +175,15 @@ class Centrist(Extractor):
 
     def _describe_pyramid(self, grey: np.ndarray) -> np.ndarray:
         height, width = grey.shape
-        levels = []
-        for level, windows in enumerate(pyramid_windows(31)):
-            if self.resize_levels:
-                shrink = 2 ** (2 - level)
-                size = max(1, round(width / shrink)), max(1, round(height / shrink))
-                scaled = resize_image(grey, *size)
-            else:
-                scaled = grey
-            levels.append(self._count(scaled, window_bounds(windows, *scaled.shape)))
-        return np.concatenate(levels)
+        levels = pyramid_windows(31)
+        if not self.resize_levels:
+            return self._count(grey, window_bounds(np.vstack(levels), height, width))
+        counts = []
+        for shrink, windows in zip((4, 2, 1), levels):
+            size = max(1, round(width / shrink)), max(1, round(height / shrink))
+            scaled = resize_image(grey, *size)
+            counts.append(self._count(scaled, window_bounds(windows, size[1], size[0])))
+        return np.concatenate(counts)
 
     def _count(self, grey: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         counts = np.zeros((len(bounds), 256), np.uint32)
