@@ -1,14 +1,13 @@
 """Accuracy of words and Fisher vectors on scene15 (100 images a class train, the rest test).
 
-    python benchmarks/scene15_words.py sift        200 SIFT words, 31 windows, ICD   about 82 %
-    python benchmarks/scene15_words.py centrist    the same of CENTRIST patches
-    python benchmarks/scene15_words.py both        both, their kernels added
-    python benchmarks/scene15_words.py fisher      Fisher vectors of SIFT at several scales
-    python benchmarks/scene15_words.py speed       images a second, from files to histograms
+    python benchmarks/scene15_words.py words     200 words of SIFT, of CENTRIST, of both; 31 windows
+    python benchmarks/scene15_words.py fisher    Fisher vectors of SIFT at several scales
+    python benchmarks/scene15_words.py speed     images a second, from files to histograms
 
-Mean accuracy per class, three seeds of the codebook. Settings were chosen by ``--choose``: five
-folds of the training images, the words learned from all of them without labels. ``--tiny`` takes
-20 images a class and ends in a minute.
+Mean accuracy per class, three seeds of the codebook; words with ICD's defaults, Fisher vectors
+with a linear SVM. Settings were chosen by ``choose``: five folds of the training images, the words
+learned from all of them without labels. ``--codebooks kmeans root hik`` compares codebooks,
+``--data caltech101`` takes other images, ``--tiny`` 20 images a class.
 """
 
 # isort: off
@@ -31,7 +30,6 @@ from sklearn.svm import SVC
 from visualwords.classifiers import ICDClassifier
 from visualwords.codebook import (
     BagOfWords,
-    EncoderUnion,
     FisherVectors,
     HIKCodebook,
     KMeansCodebook,
@@ -57,25 +55,31 @@ CANDIDATES = {
     "l1 of windows, 5:2:1, square root": CHOSEN,
 }
 FISHER_COST = 10.0
+CODEBOOKS = {
+    "kmeans": lambda seed: KMeansCodebook(200, seed),
+    "root": lambda seed: KMeansCodebook(200, seed, root=True),
+    "hik": lambda seed: HIKCodebook(200, random_state=seed),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["sift", "centrist", "both", "fisher", "speed"])
+    parser.add_argument("what", choices=["words", "fisher", "choose", "speed"])
     parser.add_argument("--data", default="scene15", choices=["scene15", "caltech101"])
-    parser.add_argument("--codebook", default="kmeans", choices=["kmeans", "hik"])
+    parser.add_argument("--descriptors", nargs="+", default=["sift", "centrist"])
+    parser.add_argument("--codebooks", nargs="+", default=["root"], choices=list(CODEBOOKS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--choose", action="store_true", help="compare settings on training folds")
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     train, test = parts(options.data, options.tiny)
     if options.what == "speed":
         measure_speed(train, test)
-    elif options.choose:
+    elif options.what == "choose":
         choose_settings(options, train)
+    elif options.what == "fisher":
+        report("Fisher", [test_fisher(train, test, seed) for seed in range(options.seeds)])
     else:
-        run = test_fisher if options.what == "fisher" else test_words
-        report([run(options, train, test, seed) for seed in range(options.seeds)])
+        test_words(options, train, test)
 
 
 def parts(name: str, tiny: bool) -> tuple[ImageFolder, ImageFolder]:
@@ -103,34 +107,50 @@ def features(folder: ImageFolder, name: str) -> Iterator[LocalFeatures]:
         yield EXTRACTORS[name].extract(read_image(path, "grey", max_side=500))
 
 
-def bag(options: argparse.Namespace, seed: int, settings: dict = CHOSEN) -> BagOfWords:
-    """The encoder with 200 words."""
-    kinds = {
-        "kmeans": KMeansCodebook(200, seed, max_descriptors=150_000),
-        "hik": HIKCodebook(200, random_state=seed, max_descriptors=100_000),
+def learn_bags(
+    options: argparse.Namespace, train: ImageFolder, name: str
+) -> dict[tuple[str, int], BagOfWords]:
+    """Encoders of one descriptor, for every kind of codebook and seed."""
+    sets = some(train, name, 100)
+    return {
+        (kind, seed): BagOfWords(CODEBOOKS[kind](seed), output="dense", **CHOSEN).fit(sets)
+        for kind in options.codebooks
+        for seed in range(options.seeds)
     }
-    return BagOfWords(kinds[options.codebook], output="dense", **settings)
 
 
-def test_words(
-    options: argparse.Namespace, train: ImageFolder, test: ImageFolder, seed: int
-) -> tuple[float, float]:
-    """Accuracy of bags of words with ICD's defaults."""
-    names = ["sift", "centrist"] if options.what == "both" else [options.what]
-    union = EncoderUnion([(name, bag(options, seed)) for name in names])
-    labels = part_labels(train)
-    sets = [LocalFeatureSets.concatenate(features(train, name)) for name in names]
-    model = ICDClassifier().fit(union.fit_transform(sets, labels), labels)
-    del sets
-    sets = [LocalFeatureSets.concatenate(features(test, name)) for name in names]
-    return scores(part_labels(test), model.predict(union.transform(sets)), options.what, seed)
+def test_words(options: argparse.Namespace, train: ImageFolder, test: ImageFolder) -> None:
+    """Accuracy of words of each descriptor, and of all with their kernels added."""
+    rows: dict[tuple[str, int], dict[str, list[np.ndarray]]] = {}
+    for name in options.descriptors:
+        bags = learn_bags(options, train, name)
+        found: dict[tuple[str, int], list[list[np.ndarray]]] = {k: [[], []] for k in bags}
+        for part, folder in enumerate((train, test)):
+            for one in features(folder, name):
+                for key, bag in bags.items():
+                    found[key][part].append(bag.transform([one])[0])
+        for key, (first, second) in found.items():
+            size = np.sum(first, dtype=np.float64) / len(first)  # of the kernel of x with itself
+            both = [np.stack(part) / np.float32(size) for part in (first, second)]
+            rows.setdefault(key, {})[name] = both
+    chosen = {name: [name] for name in options.descriptors}
+    if len(options.descriptors) > 1:
+        chosen["both"] = options.descriptors
+    for kind in options.codebooks:
+        for title, names in chosen.items():
+            results = []
+            for seed in range(options.seeds):
+                mine = rows[kind, seed]
+                x, z = (np.hstack([mine[name][part] for name in names]) for part in (0, 1))
+                model = ICDClassifier().fit(x, part_labels(train))
+                label = f"{options.data}, {title}, {kind}"
+                results.append(scores(part_labels(test), model.predict(z), label, seed))
+            report(f"{options.data}, {title}, {kind}", results)
 
 
-def test_fisher(
-    options: argparse.Namespace, train: ImageFolder, test: ImageFolder, seed: int
-) -> tuple[float, float]:
+def test_fisher(train: ImageFolder, test: ImageFolder, seed: int) -> tuple[float, float]:
     """Accuracy of Fisher vectors with a linear SVM."""
-    encoder = FisherVectors(random_state=seed, max_descriptors=100_000).fit(some(train, seed))
+    encoder = FisherVectors(random_state=seed).fit(some(train, "fisher", 70, seed))
     rows, test_rows = (
         np.stack([encoder.encode(one) for one in features(part, "fisher")])
         for part in (train, test)
@@ -140,13 +160,13 @@ def test_fisher(
     model = OneVsRestClassifier(SVC(kernel="precomputed", C=FISHER_COST))
     model.fit((rows @ rows.T / scale).astype(np.float64), labels)
     found = model.predict((test_rows @ rows.T / scale).astype(np.float64))
-    return scores(part_labels(test), found, options.what, seed)
+    return scores(part_labels(test), found, "Fisher", seed)
 
 
-def some(folder: ImageFolder, seed: int, n: int = 70) -> LocalFeatureSets:
-    """A few descriptors of every image, enough to learn a mixture."""
+def some(folder: ImageFolder, name: str, n: int, seed: int = 0) -> LocalFeatureSets:
+    """A few descriptors of every image, enough to learn words."""
     random, found = np.random.default_rng(seed), []
-    for one in features(folder, "fisher"):
+    for one in features(folder, name):
         rows = random.permutation(len(one))[:n]
         found.append(
             replace(
@@ -165,25 +185,31 @@ def scores(truth: np.ndarray, found: np.ndarray, what: str, seed: int) -> tuple[
     return per_class, overall
 
 
-def report(results: list[tuple[float, float]]) -> None:
+def report(title: str, results: list[tuple[float, float]]) -> None:
     per_class = [a for a, _ in results]
     spread = np.std(per_class, ddof=1) if len(per_class) > 1 else 0.0
-    print(f"mean per class {np.mean(per_class):.2%} ± {spread:.2%}")
+    print(f"{title}: mean per class {np.mean(per_class):.2%} ± {spread:.2%}")
 
 
 def choose_settings(options: argparse.Namespace, train: ImageFolder) -> None:
     """Print the accuracy of every candidate on five folds of the training images."""
     labels = part_labels(train)
-    sets = LocalFeatureSets.concatenate(features(train, options.what))
-    for seed in range(options.seeds):
-        codebook = bag(options, seed).codebook.fit(sets, labels)
-        for name, settings in CANDIDATES.items():
-            rows = BagOfWords(codebook, output="dense", **settings).transform(sets)
-            right = []
-            for a, b in StratifiedKFold(5, shuffle=True, random_state=0).split(rows, labels):
-                model = ICDClassifier().fit(rows[a], labels[a])
-                right.append(np.mean(model.predict(rows[b]) == labels[b]))
-            print(f"{options.what}, seed {seed}, {name}: {np.mean(right):.2%}", flush=True)
+    for name in options.descriptors:
+        sets = LocalFeatureSets.concatenate(features(train, name))
+        for (kind, seed), bag in learn_bags(options, train, name).items():
+            for title, settings in CANDIDATES.items():
+                encoder = BagOfWords(bag.codebook_, output="dense", **settings)
+                right = folds(encoder.transform(sets), labels)
+                print(f"{name}, {kind}, seed {seed}, {title}: {right:.2%}", flush=True)
+
+
+def folds(rows: np.ndarray, labels: np.ndarray) -> float:
+    """Mean share of right labels in five folds."""
+    right = []
+    for a, b in StratifiedKFold(5, shuffle=True, random_state=0).split(rows, labels):
+        model = ICDClassifier().fit(rows[a], labels[a])
+        right.append(np.mean(model.predict(rows[b]) == labels[b]))
+    return float(np.mean(right))
 
 
 def measure_speed(train: ImageFolder, test: ImageFolder) -> None:
