@@ -45,14 +45,18 @@ EXTRACTORS = {
     "centrist": Centrist("dense", patch_size=16, step=8),
     "fisher": DenseSIFT(bin_size=(3, 4, 6, 8), step=4),
 }
-CHOSEN = {"norm": "l1", "power": 0.5, "pyramid": SpatialPyramid(31, weights=(5, 2, 1))}
+CHOSEN = {"norm": "l1", "scope": "level", "pyramid": 31}
 CANDIDATES = {
     "counts": {"pyramid": 31},
     "l1 of windows": {"norm": "l1", "pyramid": 31},
-    "l1 of levels": {"norm": "l1", "scope": "level", "pyramid": 31},
+    "l1 of levels": CHOSEN,
     "l1 of the image": {"norm": "l1", "scope": "image", "pyramid": 31},
-    "l1 of windows, 5:2:1": {**CHOSEN, "power": 1.0},
-    "l1 of windows, 5:2:1, square root": CHOSEN,
+    "l1 of windows, 5:2:1": {"norm": "l1", "pyramid": SpatialPyramid(31, weights=(5, 2, 1))},
+    "its square root": {
+        "norm": "l1",
+        "power": 0.5,
+        "pyramid": SpatialPyramid(31, weights=(5, 2, 1)),
+    },
 }
 FISHER_COST = 10.0
 CODEBOOKS = {
