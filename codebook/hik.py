@@ -74,6 +74,8 @@ class HIKCodebook(Codebook):
     np.True_
     """
 
+    _words: WordTables
+
     def __init__(
         self,
         n_words: int = 200,

@@ -53,34 +53,11 @@ class NearestWords:
         """
         labels = np.empty(len(descriptors), np.int32)
         if len(labels) and descriptors.dtype == np.uint8 and self._packed is not None:
-            close = self._find_in_whole_numbers(descriptors, labels)
+            close = _find_in_whole_numbers(descriptors, *self._packed, labels)
             if close.size:
                 labels[close] = self._find_by_products(descriptors[close])
             return labels
         return self._find_by_products(descriptors)
-
-    def _find_in_whole_numbers(self, descriptors: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Write the labels; return the rows where rounding the words may have decided."""
-        packed, bias, unsure = self._packed
-        n, d = descriptors.shape
-        size = min(_BLOCK, -(-n // POINTS) * POINTS)
-        halves, lengths = np.zeros((size, d + d % 2), np.int16), np.empty(size, np.float32)
-        pairs, step = halves.view(np.int32), _WORDS // GROUP
-        scores = np.empty(POINTS * min(_WORDS, len(bias)), np.int32)
-        numbers = np.arange(_WORDS, dtype=np.int32)
-        best, close = np.empty(size, np.int32), np.zeros(n, np.bool_)
-        for start in range(0, n, size):
-            m = as_pairs(descriptors, start, halves, lengths)
-            rows = slice(start, start + m)
-            for group in range(0, len(packed), step):
-                first, some = group * GROUP, packed[group : group + step]
-                width = len(some) * GROUP
-                best_in_block(
-                    *(pairs, m, lengths, some, first, bias[first : first + width], unsure),
-                    *(scores[: POINTS * width].reshape(POINTS, width), numbers[:width]),
-                    *(labels[rows], best[:m], close[rows]),
-                )
-        return np.flatnonzero(close)
 
     def _find_by_products(self, descriptors: np.ndarray) -> np.ndarray:
         """Labels by matrix products in float32, settled in float64 where it is close."""
@@ -107,6 +84,35 @@ class NearestWords:
         lengths = np.sqrt(np.einsum("nd,nd->n", x, x))
         slack = 2 + np.sqrt(x.shape[1])
         return (slack * 2.0**-24 * self._longest) * (lengths + self._longest)
+
+
+def _find_in_whole_numbers(
+    descriptors: np.ndarray,
+    packed: np.ndarray,
+    bias: np.ndarray,
+    unsure: np.float32,
+    labels: np.ndarray,
+) -> np.ndarray:
+    """Write the labels; return the rows where rounding the words may have decided."""
+    n, d = descriptors.shape
+    size = min(_BLOCK, -(-n // POINTS) * POINTS)
+    halves, lengths = np.zeros((size, d + d % 2), np.int16), np.empty(size, np.float32)
+    pairs, step = halves.view(np.int32), _WORDS // GROUP
+    scores = np.empty(POINTS * min(_WORDS, len(bias)), np.int32)
+    numbers = np.arange(_WORDS, dtype=np.int32)
+    best, close = np.empty(size, np.int32), np.zeros(n, np.bool_)
+    for start in range(0, n, size):
+        m = as_pairs(descriptors, start, halves, lengths)
+        rows = slice(start, start + m)
+        for group in range(0, len(packed), step):
+            first, some = group * GROUP, packed[group : group + step]
+            width = len(some) * GROUP
+            best_in_block(
+                *(pairs, m, lengths, some, first, bias[first : first + width], unsure),
+                *(scores[: POINTS * width].reshape(POINTS, width), numbers[:width]),
+                *(labels[rows], best[:m], close[rows]),
+            )
+    return np.flatnonzero(close)
 
 
 def _pack(words: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.float32]:

@@ -43,8 +43,8 @@ def typical_patches(codebook: Any, features: Any, n_patches: int = 10) -> list[n
     image = np.repeat(np.arange(len(sets)), np.diff(sets.offsets))
     found = []
     for k in range(codebook.n_words):
-        rows = order[starts[k] : starts[k + 1]][:n_patches]
-        found.append(np.stack([image[rows], rows - sets.offsets[image[rows]]], axis=1))
+        best = order[starts[k] : starts[k + 1]][:n_patches]
+        found.append(np.stack([image[best], best - sets.offsets[image[best]]], axis=1))
     return found
 
 
