@@ -20,3 +20,12 @@ def five_views() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
             classes.append(kind)
             objects.append(f"{kind}{number}")
     return images, np.array(classes), np.array(objects)
+
+
+def places_in_class(classes: np.ndarray, objects: np.ndarray) -> np.ndarray:
+    """Return 0 … 9: the place of every image's object among those of its class."""
+    places = np.empty(len(objects), int)
+    for kind in np.unique(classes):
+        own = classes == kind
+        places[own] = np.unique(objects[own], return_inverse=True)[1]
+    return places

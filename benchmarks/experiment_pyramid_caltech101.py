@@ -22,7 +22,7 @@ from visualwords.features import DenseSIFT
 from visualwords.images import read_image
 
 SHIFTS, C, STEP = 3, 10.0, 8
-BIN_SIZES, COMPONENTS, FINEST, POWERS = (8, (6, 12)), (6, 10), (5, 6), (None, 0.5)
+BIN_SIZES, COMPONENTS, FINEST, POWERS = (8, (6, 12)), (6, 10), (5, 6), (None,)
 
 
 def load(split):

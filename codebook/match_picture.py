@@ -1,5 +1,6 @@
 """A picture of a pyramid match: two images, and lines between the patches that were matched."""
 
+import colorsys
 from typing import Any
 
 import cv2
@@ -13,6 +14,7 @@ __all__ = ["draw_matches", "level_colors"]
 _GAP = 12  # pixels between the images
 _LEGEND = 26  # pixels of the line that names the colours
 _LIGHT = (235, 235, 235)
+_COLDEST_HUE = 0.6111  # blue; 0 is red
 
 
 def draw_matches(
@@ -83,21 +85,21 @@ def draw_matches(
 
 
 def level_colors(matches: Matches) -> dict[int, tuple[int, int, int]]:
-    """Return an RGB colour for every level that occurs, from red (fine) to blue (coarse).
+    """Return an RGB colour for every level below the top that occurs, red (fine) to blue (coarse).
 
     Examples
     --------
     >>> import numpy as np
-    >>> two = Matches(np.zeros(2), np.zeros(2), np.array([0, 3]), np.ones(2), 4)
-    >>> level_colors(two)
-    {0: (255, 80, 64), 3: (64, 80, 255)}
+    >>> three = Matches(np.zeros(3), np.zeros(3), np.array([0, 2, 4]), np.ones(3), 4)
+    >>> level_colors(three)
+    {0: (255, 51, 51), 2: (51, 119, 255)}
     """
-    levels = sorted({int(level) for level in matches.levels})
+    levels = sorted({int(level) for level in matches.levels if level < matches.top_level})
     colors = {}
     for level in levels:
         share = (level - levels[0]) / max(levels[-1] - levels[0], 1)
-        green = 80 + round(150 * (1 - abs(2 * share - 1)))
-        colors[level] = (round(255 - 191 * share), green, round(64 + 191 * share))
+        red, green, blue = colorsys.hsv_to_rgb(share * _COLDEST_HUE, 0.8, 1.0)
+        colors[level] = (round(255 * red), round(255 * green), round(255 * blue))
     return colors
 
 
