@@ -24,9 +24,9 @@ def nearest_children(points, nodes, centers, n_children, children):
     total = 0.0
     for i in range(points.shape[0]):
         node = nodes[i]
-        best, chosen = np.float32(np.inf), 0
+        best, chosen = np.inf, 0
         for k in range(n_children[node]):
-            distance = _squared_distance(points[i], centers[node, k])
+            distance = float(_squared_distance(points[i], centers[node, k]))
             if distance < best:
                 best, chosen = distance, k
         children[i] = chosen

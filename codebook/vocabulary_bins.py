@@ -102,7 +102,8 @@ class VocabularyBins(BaseEstimator):
         if not len(points):
             raise ValueError("all sets are empty; a vocabulary needs points to learn from")
         rng = check_random_state(self.random_state)
-        self.centers_, self.n_children_ = [], []
+        self.centers_: list[np.ndarray] = []
+        self.n_children_: list[np.ndarray] = []
         radii = []
         for _ in range(self.n_trees):
             order = rng.permutation(len(points))[: self.sample_size]

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.pyramid_match import match
+from visualwords.classifiers import KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSets
 from visualwords.codebook.pyramid_bins import GridBins
@@ -164,6 +165,15 @@ def test_sets_need_not_be_a_list_of_writable_c_ordered_arrays(rng):
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         pyramid_match(**arguments)
+
+
+def test_the_kernel_svm_takes_sets(rng):
+    labels = np.arange(40) % 2
+    arrays = [rng.integers(0, 40, (rng.integers(5, 30), 2)) + 50 * k for k in labels]
+    sets = FeatureSets.from_arrays(arrays, 128)
+    options = {"n_shifts": 2, "normalization": "self", "finest_level": 2}
+    model = KernelSVC(pyramid_match, kernel_params=options).fit(sets[:30], labels[:30])
+    np.testing.assert_array_equal(model.predict(sets[30:]), labels[30:])
 
 
 @settings(max_examples=40, deadline=None)
