@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import generated_histograms
 import numpy as np
 from scipy import sparse
 from timing import DATA
@@ -43,31 +44,10 @@ def text_like(n: int = 200_000, n_test: int = 20_000, d: int = 47_236, seed: int
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def bag_of_words(n: int = 3000, n_test: int = 1500, seed: int = 0) -> Data:
-    """15 classes of images as counts of 200 words in 31 windows (6,200 features); float32.
-
-    Every class prefers some words, differently in 4 × 4 parts of the image; so does every image.
-    """
-    rng = np.random.default_rng(seed)
-    total, n_words, patches = n + n_test, 200, 50
-    y = rng.integers(0, 15, total)
-    common, own = rng.normal(size=n_words), 0.35 * rng.normal(size=(15, n_words))
-    placed = 0.25 * rng.normal(size=(15, 16, n_words))
-    cells = np.zeros((total, 8, 8, n_words), np.float32)
-    for i in range(total):
-        taste = np.exp(common + own[y[i]] + placed[y[i]] + rng.normal(size=n_words))
-        for part in range(16):
-            share = np.cumsum(taste[part])
-            word = np.searchsorted(share, rng.random(patches) * share[-1])
-            row, column = rng.integers(0, 2, (2, patches))
-            where = (2 * (part // 4) + row, 2 * (part % 4) + column, word)
-            np.add.at(cells[i], where, 1)
-    windows = [(0, 0, 8)]
-    for side in (4, 2):
-        windows += [(r, c, side) for r in range(0, 8, side) for c in range(0, 8, side)]
-        inner = range(side // 2, 8 - side, side)
-        windows += [(r, c, side) for r in inner for c in inner]
-    X = np.concatenate([cells[:, r : r + s, c : c + s].sum((1, 2)) for r, c, s in windows], axis=1)
+def bag_of_words(n: int = 3000, n_test: int = 1500) -> Data:
+    """15 classes of images as counts of 200 words in 31 windows (6,200 features); float32."""
+    X, y = generated_histograms.bag_of_words(n + n_test)
+    X = X.astype(np.float32)
     return X[:n], y[:n], X[n:], y[n:]
 
 
