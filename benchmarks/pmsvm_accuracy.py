@@ -19,7 +19,13 @@ from visualwords.classifiers.kernel_expansions import (
     kernel_error,
     polynomial_expansion,
 )
-from visualwords.classifiers.level_rows import survey
+from visualwords.classifiers.level_rows import (
+    LevelRows,
+    level_rows,
+    level_scale,
+    level_weights,
+    survey,
+)
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.dual_low_rank import solve_dual_low_rank
 from visualwords.classifiers.solvers.problem import dual_problem
@@ -89,31 +95,40 @@ def print_error_on_data() -> None:
         *["approximation", "digits, χ²", "digits, p = −8", "words, χ²", "words, p = −8"],
     )
     ways = {
-        "polynomial, degree 2, ad hoc": lambda k, w: polynomial_expansion(k, 2, "adhoc"),
-        "polynomial, degree 2, Chebyshev": lambda k, w: polynomial_expansion(k, 2),
-        "polynomial, degree 5, Chebyshev": lambda k, w: polynomial_expansion(k, 5),
-        "eigen, rank 4, uniform weight": lambda k, w: eigen_expansion(k, GRID, rank=4),
-        "eigen, rank 8, uniform weight": lambda k, w: eigen_expansion(k, GRID, rank=8),
-        "**default**": lambda k, w: eigen_expansion(k, GRID, w),
-        "eigen, rank 4, the data's weight": lambda k, w: eigen_expansion(k, GRID, w, 4),
-        "eigen, rank 8, the data's weight": lambda k, w: eigen_expansion(k, GRID, w, 8),
+        "polynomial, degree 2, ad hoc": lambda k, *_: polynomial_expansion(k, 2, "adhoc"),
+        "polynomial, degree 2, Chebyshev": lambda k, *_: polynomial_expansion(k, 2),
+        "polynomial, degree 5, Chebyshev": lambda k, *_: polynomial_expansion(k, 5),
+        "eigen, rank 4, uniform weight": lambda k, x, w: eigen_expansion(k, GRID, rank=4),
+        "eigen, rank 8, uniform weight": lambda k, x, w: eigen_expansion(k, GRID, rank=8),
+        "eigen, rank 4, the data's weight": lambda k, x, w: eigen_expansion(k, x, w, 4),
+        "eigen, rank 8, the data's weight": lambda k, x, w: eigen_expansion(k, x, w, 8),
+        "**default**": eigen_expansion,
     }
     for name, make in ways.items():
+        spacing = "auto" if name.endswith(("data's weight", "default**")) else "uniform"
         cells = []
         for X in (digits()[0][:100], words()[0][:100]):
-            levels = np.rint(X * 1000).astype(int)
-            weights = np.bincount(levels.ravel(), minlength=1001).astype(float)
-            weights[0] = 0
+            found = survey(X, "none")
+            scale = level_scale(found, "none", 1000, spacing)
+            rows = level_rows(X, scale, np.arange(X.shape[1], dtype=np.uint32))
             for p in (-1, -8):
-                expansion = make(additive_kernel("power_mean", p), weights)
+                kernel = additive_kernel("power_mean", p)
+                expansion = make(kernel, scale.values(), level_weights(found, scale))
                 score, update = (
-                    np.where((X > 0)[:, :, None], table[levels], 0).reshape(len(X), -1)
-                    for table in (expansion.score(GRID), expansion.update(GRID))
+                    spread(rows, table(scale.values()).astype(float), X.shape[1])
+                    for table in (expansion.score, expansion.update)
                 )
                 true = kernels.power_mean(X, p=p)
-                error = score.astype(float) @ update.T.astype(float) - true
-                cells.append(float(np.sqrt(np.mean(error**2)) / true.mean()))
+                cells.append(float(np.sqrt(np.mean((score @ update.T - true) ** 2)) / true.mean()))
         row(name, *cells)
+
+
+def spread(rows: LevelRows, table: np.ndarray, n_columns: int) -> np.ndarray:
+    """The vectors of all features of all rows, one after the other."""
+    dense = np.zeros((len(rows), n_columns, table.shape[1]))
+    where = np.repeat(np.arange(len(rows)), np.diff(rows.bounds))
+    dense[where, rows.columns] = table[rows.levels]
+    return dense.reshape(len(rows), -1)
 
 
 def gradient_errors(X: np.ndarray, y: np.ndarray, p: float, ways: dict) -> dict:
@@ -122,11 +137,12 @@ def gradient_errors(X: np.ndarray, y: np.ndarray, p: float, ways: dict) -> dict:
     kernel = additive_kernel("power_mean", p)
     used = np.flatnonzero((X > 0).sum(axis=0) > 20)
     used = used[:: max(1, used.size // 200)]
-    true = np.stack([kernel.pairs(GRID, X[:, j]) @ coefficients for j in used])
+    x = GRID[1:]  # an absent feature adds nothing, whatever the polynomial is at 0
+    true = np.stack([kernel.pairs(x, X[:, j]) @ coefficients for j in used])
     found = {}
     for name, make in ways.items():
         expansion = make(kernel, X)
-        score = expansion.score(GRID).astype(float)
+        score = expansion.score(x).astype(float)
         at = [score @ (expansion.update(X[:, j]).T.astype(float) @ coefficients) for j in used]
         found[name] = np.abs(np.stack(at) - true)
     return {"true": np.abs(true), "used": used, **found}

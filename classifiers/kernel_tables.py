@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.kernel_expansions import EigenExpansion, PolynomialExpansion
+from visualwords.classifiers.kernel_expansions import EigenExpansion
 from visualwords.classifiers.level_rows import LevelRows, LevelScale, level_rows
-
-Expansion = EigenExpansion | PolynomialExpansion
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class KernelTables:
 
     scale: LevelScale
     score: np.ndarray
-    expansion: Expansion | None = None
+    expansion: Any = None
     exact: bool = False
 
     def read(self, X: Any, place: np.ndarray) -> tuple[LevelRows, np.ndarray, np.ndarray]:

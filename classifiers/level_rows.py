@@ -15,7 +15,7 @@ from visualwords.classifiers import _level_rows as loops
 
 _ENTRIES_AT_A_TIME = 1 << 20
 _SAMPLE = 1 << 17  # entries that stand for the distribution of all
-_COARSE = 0.01  # share of values in the lowest two levels from which levels are even in the root
+_FINER = 0.5  # of the rounding error: the least gain for which levels are even in the root
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelSca
 
     Values are divided by the largest ("global") or by their feature's largest ("feature");
     negative ones are moved to 0 first. ``spacing="auto"`` takes levels that are even in the root
-    where even ones would merge the small values: more than 1 % of them in the lowest two levels.
+    where that halves the mean rounding error, which is so where most values are small.
     """
     shift = np.minimum(found.low, 0).astype(np.float32)
     width = (found.high - shift).astype(np.float64)
@@ -132,8 +132,9 @@ def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelSca
     if spacing != "auto":
         return scale
     shares = scale.shares(found.columns, found.values)
-    coarse = np.mean(shares[shares > 0] < 1.5 / top) if np.any(shares > 0) else 0.0
-    return LevelScale(shift, factor, top, bool(coarse > _COARSE))
+    even = np.abs(np.rint(shares * top) / top - shares).mean() if shares.size else 0.0
+    rooted = np.abs((np.rint(np.sqrt(shares) * top) / top) ** 2 - shares).mean() if even else 0.0
+    return LevelScale(shift, factor, top, bool(rooted < _FINER * even))
 
 
 def level_weights(found: Survey, scale: LevelScale) -> np.ndarray:
@@ -169,10 +170,10 @@ def level_rows(X: Any, scale: LevelScale, place: np.ndarray) -> LevelRows:
     if sparse.issparse(X):
         columns, levels = np.empty(X.nnz, column_type), np.empty(X.nnz, np.uint16)
         for start in range(0, X.nnz, _ENTRIES_AT_A_TIME):
-            part = slice(start, start + _ENTRIES_AT_A_TIME)
-            indices, values = _plain(X.indices[part], np.int32), _plain(X.data[part], np.float32)
+            some = slice(start, start + _ENTRIES_AT_A_TIME)
+            indices, values = _plain(X.indices[some], np.int32), _plain(X.data[some], np.float32)
             loops.level_pairs(
-                indices, values, place, scale.factor, top, root, columns[part], levels[part]
+                indices, values, place, scale.factor, top, root, columns[some], levels[some]
             )
         return LevelRows(columns, levels, X.indptr.astype(np.int64))
     counts = np.empty(X.shape[0], np.int64)

@@ -74,7 +74,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         values are first moved to 0 (dense data only).
     spacing : {"auto", "uniform", "root"}, default="auto"
         Levels even in the value, or in its root (finer for small values). "auto" takes the root
-        where more than 1 % of the values would share the lowest two levels. Polynomials: uniform.
+        where that halves the mean rounding error. Polynomials: uniform.
     tol : float, default=0.1
         Training stops once the largest and the smallest projected gradient of a pass over the
         samples differ by at most this (LIBLINEAR's rule and default).
@@ -333,7 +333,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
             table.shape[0] - 1,
             bool(state["root"]),
         )
-        expansion = None
+        expansion: Any = None
         if "nodes" in state:
             expansion = EigenExpansion(self._kernel(scale), state["nodes"], state["projection"])
         elif self.table_size is None:

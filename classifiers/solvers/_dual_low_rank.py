@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.types.containers import UniTuple
 from numba.extending import intrinsic
 
 from visualwords.compiled import njit
@@ -131,7 +132,7 @@ def row_update(typing, columns, levels, start, stop, table, steps, weights, rank
 
 
 def _zeros(count):
-    return types.UniTuple(types.int64, count)
+    return UniTuple(types.int64, count)
 
 
 if numba.config.DISABLE_JIT:  # the same, for looking at the loops in plain Python
