@@ -84,6 +84,7 @@ def compare(name: str, data: Data, C: float, bars: dict[str, float | None], repe
         table.check(f"accuracy in %, {peer_name}", 100 * value, 100 * accuracy["ours"], False)
     table.check("bytes, LUT / PmSVM", lut.memory / literal.memory, 0.5, at_least=False)
     table.check("bytes, ours / LUT", pair_bytes(X) / lut.memory, 0.75, at_least=False)
+    print("accuracy in %:", ", ".join(f"{k} {100 * v:.2f}" for k, v in accuracy.items()))
     print(f"passes: ours {ours.n_iter_}, LUT {max(lut.passes)}, PmSVM {max(literal.passes)}")
 
 

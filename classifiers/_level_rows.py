@@ -6,24 +6,27 @@ from visualwords.compiled import njit
 
 
 @njit()
-def level_of(value, shift, factor, top, root):
-    """Nearest level of (value - shift) * factor in [0, 1]; levels may be even in the root."""
-    share = min(max((value - shift) * factor, np.float32(0)), np.float32(1))
+def level_of(share, top, root):
+    """Nearest level of a number in [0, 1], clipped to that; levels may be even in the root."""
+    share = share if share < np.float32(1) else np.float32(1)
+    share = share if share > np.float32(0) else np.float32(0)
     if root:
         share = np.sqrt(share)
-    return np.uint32(share * top + np.float32(0.5))
+    return np.int32(share * top + np.float32(0.5))
 
 
 @njit()
 def level_pairs(column_in, values, place, factor, top, root, columns, levels):
     """Pairs of the stored entries of a sparse matrix; place : new column of every old one."""
-    single = factor.size == 1
     for q in range(values.size):
-        j = np.uint64(column_in[q])
-        columns[q] = place[j]
-        levels[q] = level_of(
-            values[q], np.float32(0), factor[0] if single else factor[j], top, root
-        )
+        columns[q] = place[np.uint32(column_in[q])]
+    if factor.size == 1:  # a loop of its own, which LLVM turns into vector instructions
+        scale = factor[0]
+        for q in range(values.size):
+            levels[q] = level_of(values[q] * scale, top, root)
+    else:
+        for q in range(values.size):
+            levels[q] = level_of(values[q] * factor[np.uint32(column_in[q])], top, root)
 
 
 @njit()
@@ -48,7 +51,7 @@ def dense_pairs(x, place, shift, factor, top, root, columns, levels):
             if x[i, j] != low:
                 scale = factor[0] if single_factor else factor[j]
                 columns[q] = place[j]
-                levels[q] = level_of(x[i, j], low, scale, top, root)
+                levels[q] = level_of((x[i, j] - low) * scale, top, root)
                 q += 1
 
 

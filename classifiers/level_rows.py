@@ -14,7 +14,7 @@ from scipy import sparse
 from visualwords.classifiers import _level_rows as loops
 
 _ENTRIES_AT_A_TIME = 1 << 20
-_SAMPLE = 1 << 17  # entries that stand for the distribution of all
+_SAMPLE = 1 << 16  # entries that stand for the distribution of all
 _FINER = 0.5  # of the rounding error: the least gain for which levels are even in the root
 
 
