@@ -22,6 +22,7 @@ from visualwords.classifiers.hik_training import (
     train_tables,
 )
 from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
+from visualwords.classifiers.linearity import level_counts, straight_tables
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.warm_start import (
@@ -236,6 +237,33 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every row of X."""
         return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
+
+    def linearity(self, X: Any) -> float:
+        """Return the share of rows that keep their label if every table becomes a straight line.
+
+        Straight tables are a linear classifier of the levels. Near 1, a linear SVM would probably
+        do as well; ``docs/icd.md`` has the evidence. This is a report: nothing depends on it.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Typical data; how often levels occur in it decides which lines fit best.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        levels = self.quantizer_._levels(X)
+        n_levels = self.quantizer_.n_levels_
+        straight = straight_tables(self.tables_, level_counts(levels, n_levels))
+        offsets = n_levels * np.arange(X.shape[1] + 1)
+        flat = straight.reshape(straight.shape[0], -1).T
+        shift = straight[:, :, 0].sum(axis=1)  # look-ups leave out level 0
+        flat = flat - np.repeat(straight[:, :, 0].T, n_levels, axis=0)
+        scores = tables.look_up(levels, offsets, tables.add_lanes(flat, np.float32))
+        scores = scores[:, : self._n_outputs()] + shift
+        labels = one_vs_rest.labels_of(
+            scores[:, 0] if self.classes_.size == 2 else scores, self.classes_
+        )
+        return float(np.mean(labels == self.predict(X)))
 
     @property
     def tables_(self) -> np.ndarray:
