@@ -19,6 +19,7 @@ from visualwords.classifiers.kernel_expansions import (
     kernel_error,
     polynomial_expansion,
 )
+from visualwords.classifiers.kernel_tables import make_tables
 from visualwords.classifiers.level_rows import (
     LevelRows,
     level_rows,
@@ -216,7 +217,7 @@ def print_convergence() -> None:
 
 def dual_coefficients(model: PmSVMClassifier, X: np.ndarray, sign: np.ndarray) -> np.ndarray:
     """α y of a model, which does not keep them: its solver run once more."""
-    tables = model._make_tables(survey(X, "global"))
+    tables = make_tables(survey(X, "global"), model.get_params())
     rows, score, values = tables.read(X, np.arange(X.shape[1], dtype=np.uint32))
     update, curvature = tables.update(score, values)
     _, alpha, *_ = solve_dual_low_rank(

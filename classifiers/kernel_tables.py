@@ -6,8 +6,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.kernel_expansions import EigenExpansion
-from visualwords.classifiers.level_rows import LevelRows, LevelScale, level_rows
+from visualwords.classifiers.additive_kernels import AdditiveKernel, additive_kernel
+from visualwords.classifiers.kernel_expansions import (
+    EigenExpansion,
+    eigen_expansion,
+    polynomial_expansion,
+)
+from visualwords.classifiers.level_rows import (
+    LevelRows,
+    LevelScale,
+    Survey,
+    level_rows,
+    level_scale,
+    level_weights,
+)
+
+_LEVELS = 1000  # that describe the distribution of the values where no table is used
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,63 @@ class KernelTables:
         if isinstance(self.expansion, EigenExpansion):
             return score, np.square(score, dtype=np.float64).sum(axis=1)
         return self.expansion.update(values), self.expansion.diagonal(values)
+
+
+def make_tables(found: Survey, how: dict[str, Any]) -> KernelTables:
+    """Return the tables for surveyed data.
+
+    Parameters
+    ----------
+    found : Survey
+    how : dict
+        Parameters of ``PmSVMClassifier``.
+    """
+    spacing = how["spacing"] if how["approximation"] == "eigen" else "uniform"
+    exact = how["table_size"] is None
+    top = _LEVELS if exact else int(how["table_size"])
+    scale = level_scale(found, how["scaling"], top, spacing)
+    kernel, values = _kernel(how, scale), scale.values()
+    expansion: Any
+    if how["approximation"] == "eigen":
+        expansion = eigen_expansion(kernel, values, level_weights(found, scale), how["rank"])
+    else:
+        expansion = polynomial_expansion(kernel, how["degree"], how["nodes"])
+    return KernelTables(scale, expansion.score(values), expansion, exact)
+
+
+def tables_state(tables: KernelTables) -> dict[str, np.ndarray]:
+    """Return what prediction needs of the tables, as arrays."""
+    state = {
+        "score_table": tables.score,
+        "shift": tables.scale.shift,
+        "factor": tables.scale.factor,
+        "root": np.array(tables.scale.root),
+    }
+    if tables.exact and isinstance(tables.expansion, EigenExpansion):
+        state |= {"nodes": tables.expansion.nodes, "projection": tables.expansion.projection}
+    return state
+
+
+def tables_from_state(state: dict[str, np.ndarray], how: dict[str, Any]) -> KernelTables:
+    """Return the tables whose state this is; ``how`` as in :func:`make_tables`."""
+    table = np.asarray(state["score_table"], np.float32)
+    shift, factor = (np.asarray(state[name], np.float32) for name in ("shift", "factor"))
+    scale = LevelScale(shift, factor, table.shape[0] - 1, bool(state["root"]))
+    exact = how["table_size"] is None
+    expansion: Any = None
+    if "nodes" in state:
+        expansion = EigenExpansion(_kernel(how, scale), state["nodes"], state["projection"])
+    elif exact:
+        expansion = polynomial_expansion(_kernel(how, scale), how["degree"], how["nodes"])
+    return KernelTables(scale, table, expansion, exact)
+
+
+def _kernel(how: dict[str, Any], scale: LevelScale) -> AdditiveKernel:
+    """The kernel of two numbers in [0, 1]; a global scaling is undone."""
+    kernel = additive_kernel(how["kernel"], how["p"])
+    if how["scaling"] != "global" or scale.factor[0] == 0:
+        return kernel
+    return kernel.of_multiples(1 / float(scale.factor[0]))
 
 
 def _distinct_rows(X: Any, scale: LevelScale, place: np.ndarray) -> tuple[LevelRows, np.ndarray]:

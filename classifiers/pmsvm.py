@@ -15,19 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from visualwords.classifiers import calibration, level_rows, one_vs_rest
-from visualwords.classifiers.additive_kernels import AdditiveKernel, additive_kernel
-from visualwords.classifiers.kernel_expansions import (
-    EigenExpansion,
-    eigen_expansion,
-    polynomial_expansion,
-)
-from visualwords.classifiers.kernel_tables import KernelTables
+from visualwords.classifiers import calibration, kernel_tables, level_rows, one_vs_rest
 from visualwords.classifiers.row_blocks import StoredRows
 from visualwords.classifiers.solvers import dual_low_rank
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
-_LEVELS = 1000  # that describe the distribution of the values where no table is used
 _ROWS_AT_A_TIME = 4096
 _CHOICES = {
     "approximation": ("eigen", "polynomial"),
@@ -187,7 +179,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = one_vs_rest.encode_labels(y)
         found = level_rows.survey(X, self.scaling)
         place = level_rows.frequent_first(found, X.shape[1])
-        self._tables = self._make_tables(found)
+        self._tables = kernel_tables.make_tables(found, self.get_params(deep=False))
         rows, score, values = self._tables.read(X, place)
         update, curvature = self._tables.update(score, values)
         self._solve([rows], [len(rows)], codes, weight, rows.sums(curvature), score, update, place)
@@ -221,13 +213,15 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         if self.probability or self.table_size is None:
             raise ValueError("blocks are not read with probability=True or table_size=None")
+        if iter(blocks) is blocks:
+            raise ValueError("blocks are read twice, but an iterator gives them once; pass a list")
         if folder is None:
             with tempfile.TemporaryDirectory(prefix="visualwords-") as temporary:
                 return self.fit_blocks(blocks, temporary)
         found, labels, weights = self._survey_blocks(blocks)
         self.classes_, codes = one_vs_rest.encode_labels(labels)
         place = level_rows.frequent_first(found, self.n_features_in_)
-        self._tables = self._make_tables(found)
+        self._tables = kernel_tables.make_tables(found, self.get_params(deep=False))
         update, by_level = self._tables.update(self._tables.score, self._tables.scale.values())
         stored, curvature = StoredRows(folder), []
         for X, *_ in blocks:
@@ -301,21 +295,13 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
             For :meth:`set_state` of a classifier with the same parameters.
         """
         check_is_fitted(self)
-        tables = self._tables
+        classes = self.classes_
         state = {
-            "classes": self.classes_.astype(str)
-            if self.classes_.dtype == object
-            else self.classes_,
+            "classes": classes.astype(str) if classes.dtype == object else classes,
             "weights": self.weights_,
-            "score_table": tables.score,
-            "shift": tables.scale.shift,
-            "factor": tables.scale.factor,
-            "root": np.array(tables.scale.root),
             "n_iter": np.array(self.n_iter_),
+            **kernel_tables.tables_state(self._tables),
         }
-        if tables.exact and isinstance(tables.expansion, EigenExpansion):
-            state["nodes"] = tables.expansion.nodes
-            state["projection"] = tables.expansion.projection
         if self.probability:
             state["sigmoids"] = self.sigmoids_
         return state
@@ -326,42 +312,10 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         self.weights_ = np.asarray(state["weights"], np.float32)
         self.n_features_in_ = self.weights_.shape[1]
         self.n_iter_ = int(state["n_iter"])
-        table = np.asarray(state["score_table"], np.float32)
-        scale = level_rows.LevelScale(
-            np.asarray(state["shift"], np.float32),
-            np.asarray(state["factor"], np.float32),
-            table.shape[0] - 1,
-            bool(state["root"]),
-        )
-        expansion: Any = None
-        if "nodes" in state:
-            expansion = EigenExpansion(self._kernel(scale), state["nodes"], state["projection"])
-        elif self.table_size is None:
-            expansion = polynomial_expansion(self._kernel(scale), self.degree, self.nodes)
-        self._tables = KernelTables(scale, table, expansion, self.table_size is None)
+        self._tables = kernel_tables.tables_from_state(state, self.get_params(deep=False))
         if "sigmoids" in state:
             self.sigmoids_ = np.asarray(state["sigmoids"])
         return self
-
-    def _kernel(self, scale: level_rows.LevelScale) -> AdditiveKernel:
-        """The kernel of two numbers in [0, 1]; a global scaling is undone."""
-        kernel = additive_kernel(self.kernel, self.p)
-        if self.scaling != "global" or scale.factor[0] == 0:
-            return kernel
-        return kernel.of_multiples(1 / float(scale.factor[0]))
-
-    def _make_tables(self, found: level_rows.Survey) -> KernelTables:
-        spacing = self.spacing if self.approximation == "eigen" else "uniform"
-        top = _LEVELS if self.table_size is None else int(self.table_size)
-        scale = level_rows.level_scale(found, self.scaling, top, spacing)
-        kernel, values = self._kernel(scale), scale.values()
-        expansion: Any
-        if self.approximation == "eigen":
-            weights = level_rows.level_weights(found, scale)
-            expansion = eigen_expansion(kernel, values, weights, self.rank)
-        else:
-            expansion = polynomial_expansion(kernel, self.degree, self.nodes)
-        return KernelTables(scale, expansion.score(values), expansion, self.table_size is None)
 
     def _survey_blocks(self, blocks: Iterable[Any]) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Limits and a sample of all values; all labels; all weights."""

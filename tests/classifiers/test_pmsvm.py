@@ -238,6 +238,15 @@ def test_blocks_from_disk_agree_with_memory(histograms, tmp_path):
     assert sorted(p.name for p in tmp_path.glob("*.npy"))[0] == "000000-bounds.npy"
 
 
+def test_blocks_that_can_not_be_read_again_are_refused(histograms):
+    with pytest.raises(ValueError, match="read twice"):
+        PmSVMClassifier().fit_blocks(iter([histograms]))
+    with pytest.raises(ValueError, match="no blocks"):
+        PmSVMClassifier().fit_blocks([])
+    with pytest.raises(ValueError, match="table_size=None"):
+        PmSVMClassifier(table_size=None).fit_blocks([histograms])
+
+
 def test_libsvm_files_train_in_blocks(two_classes, tmp_path):
     X, y = two_classes
     dump_svmlight_file(X, y, str(tmp_path / "data.txt"), zero_based=False)
