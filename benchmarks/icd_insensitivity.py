@@ -1,6 +1,6 @@
 """Accuracy of HIK and linear SVMs over C, on two real data sets: Fig. 1 of [Wu10] on other data.
 
-    python benchmarks/icd_insensitivity.py docs/icd_c.svg
+    python benchmarks/icd_insensitivity.py docs/images/icd_c.svg
 
 Every value of C is tried on the test set and none is chosen: the figure shows what a wrong C costs.
 """
