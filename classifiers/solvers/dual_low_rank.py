@@ -1,9 +1,10 @@
 """Dual coordinate descent with short vectors of weights: Algorithm 3 of [Yang12] and its kin."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from visualwords.classifiers.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
@@ -82,7 +83,8 @@ def solve_dual_low_rank(
     rng = np.random.default_rng(seed)
     limits = np.concatenate([[0], np.cumsum(sizes)])
     n_iter = 0
-    with Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem") as pool:
+    pool = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
+    with pool if effective_n_jobs(n_jobs) > 1 else nullcontext():
         while n_iter < max_iter and any(group.pending for group in groups):
             n_iter += 1
             for k in range(len(chunks)) if seed is None else rng.permutation(len(chunks)):
@@ -95,20 +97,22 @@ def solve_dual_low_rank(
                 starts = np.arange(0, len(pairs), block)
                 if seed is not None:
                     rng.shuffle(starts)
-                pool(
-                    delayed(group.visit)(
-                        pairs,
-                        starts,
-                        block,
-                        rows,
-                        codes,
-                        curvature,
-                        upper,
-                        score_table,
-                        update_table,
-                    )
-                    for group in busy
+                how = (
+                    pairs,
+                    starts,
+                    block,
+                    rows,
+                    codes,
+                    curvature,
+                    upper,
+                    score_table,
+                    update_table,
                 )
+                if len(busy) == 1 or effective_n_jobs(n_jobs) == 1:
+                    for group in busy:
+                        group.visit(*how)
+                else:
+                    pool(delayed(group.visit)(*how) for group in busy)
             for group in groups:
                 group.judge(tol)
     weights = np.concatenate([group.weights_by_problem() for group in groups])
