@@ -1,6 +1,5 @@
 """Local features of images → sets of points on an integer grid, for the pyramid match."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,13 +7,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from visualwords.codebook._project import find_blank, project_rows
 from visualwords.codebook.point_sets import FARTHEST, FeatureSets
 from visualwords.codebook.projection import Projection
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 __all__ = ["FeatureSetEncoder"]
-
-_CHUNK = 1 << 16  # descriptors projected at a time
 
 
 class FeatureSetEncoder(TransformerMixin, BaseEstimator):
@@ -36,7 +34,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         D, the range of the grid; the pyramid has ⌈log₂ D⌉ levels below the top.
     skip_blank : bool, default True
         Leave out descriptors that are all 0: flat patches, which would match each other perfectly.
-    sample_size : int, default 200_000
+    sample_size : int, default 50_000
         Descriptors from which the components are learned, drawn at random from all.
     random_state : int, RandomState or None, default 0
         Of that draw.
@@ -79,7 +77,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         position_weight: float = 1.0,
         side: int = 256,
         skip_blank: bool = True,
-        sample_size: int = 200_000,
+        sample_size: int = 50_000,
         random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
@@ -110,13 +108,9 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
             chosen = rng.choice(len(descriptors), self.sample_size, replace=False)
             sample = descriptors[np.sort(chosen)]
         self._learn_components(sample)
-        lowest = np.full(len(self.components_), np.inf)
-        highest = -lowest
-        for projected in self._project(descriptors):
-            np.minimum(lowest, projected.min(axis=0), out=lowest)
-            np.maximum(highest, projected.max(axis=0), out=highest)
-        width = float((highest - lowest).max(initial=0.0))
-        self.lowest_ = lowest
+        projected = self._project(descriptors)
+        self.lowest_ = projected.min(axis=0).astype(np.float64)
+        width = float((projected.max(axis=0) - self.lowest_).max(initial=0.0))
         self.scale_ = self.side * (1 - 1e-9) / width if width > 0 else 1.0
         return self
 
@@ -143,11 +137,8 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         kept = np.concatenate([[0], np.cumsum(wanted)])
         points = np.empty((kept[-1], self.n_dimensions_), np.int32)
         k = len(self.components_)
-        begin = 0
-        for projected in self._project(features.descriptors[wanted]):
-            end = begin + len(projected)
-            points[begin:end, :k] = _on_grid((projected - self.lowest_) * self.scale_)
-            begin = end
+        projected = self._project(features.descriptors[wanted])
+        points[:, :k] = _on_grid((projected - self.lowest_) * self.scale_)
         if self.positions:
             unit = np.asarray(features.positions[wanted], np.float64)
             points[:, k:] = _on_grid(unit * (self.position_weight * self.side))
@@ -198,19 +189,27 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         self.mean_ = learned.mean.astype(np.float64)
         self.components_ = learned.directions.astype(np.float64)
 
-    def _project(self, descriptors: np.ndarray) -> Iterator[np.ndarray]:
-        """Coordinates along the principal axes, some descriptors at a time.
-
-        In float64: rounding to the grid then does not depend on how descriptors are grouped.
-        """
-        for begin in range(0, len(descriptors), _CHUNK):
-            part = descriptors[begin : begin + _CHUNK].astype(np.float64)
-            yield (part - self.mean_) @ self.components_.T
+    def _project(self, descriptors: np.ndarray) -> np.ndarray:
+        """Coordinates along the principal axes, (n, n_components) float32."""
+        x = np.ascontiguousarray(descriptors)
+        if x.dtype not in (np.uint8, np.float32):
+            x = x.astype(np.float32)
+        n_components = len(self.components_)
+        lanes = -(-n_components // 8) * 8  # whole vectors of eight
+        axes = np.zeros((x.shape[1], lanes), np.float32)
+        axes[:, :n_components] = self.components_.T
+        offset = np.zeros(lanes, np.float32)
+        offset[:n_components] = self.components_ @ self.mean_
+        projected = np.empty((len(x), lanes), np.float32)
+        project_rows(x, axes, offset, projected)
+        return projected[:, :n_components]
 
     def _wanted(self, descriptors: np.ndarray) -> np.ndarray:
         if not self.skip_blank:
             return np.ones(len(descriptors), bool)
-        return (descriptors != 0).any(axis=1)
+        blank = np.empty(len(descriptors), bool)
+        find_blank(np.ascontiguousarray(descriptors), blank)
+        return ~blank
 
     def _check_parameters(self, descriptors: np.ndarray) -> None:
         if not 1 <= self.side <= FARTHEST:

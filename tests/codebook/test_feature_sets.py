@@ -129,3 +129,19 @@ def test_sets_can_be_taken_in_any_order(rng):
     assert sets[4:].sizes.tolist() == []
     with pytest.raises(IndexError):
         sets[4]
+
+
+def test_an_image_gives_the_same_points_alone_and_among_others(rng):
+    features = some_features(rng, sizes=(37, 1, 250, 8), d=128)
+    encoder = FeatureSetEncoder(n_components=10).fit(features)
+    together = encoder.transform(features)
+    for i, alone in enumerate(features):
+        np.testing.assert_array_equal(encoder.transform([alone]).points, together[i])
+
+
+def test_descriptors_may_stay_as_they_are(rng):
+    features = some_features(rng)
+    points = FeatureSetEncoder(None, positions=False, side=200).fit_transform(features).points
+    moved = features.descriptors - features.descriptors.min(axis=0).astype(float)
+    wanted = np.floor(moved * (200 * (1 - 1e-9) / moved.max()))
+    np.testing.assert_array_equal(points, wanted)
