@@ -144,7 +144,7 @@ def bench_compact() -> list[str]:
         graph.data = closed_form(graph.data, end / 2)
         return graph
 
-    assert abs(thin - by_neighbours()).max() < 1e-7 * zero
+    assert abs(thin - by_neighbours()).max() < 1e-5 * zero  # its distance of a point to itself
     seconds = best_cpu_seconds(lambda: kernels.gcs(X, radius=end / 2, sparse=True))
     peer = best_cpu_seconds(by_neighbours, repeats=2)
     table.add("90 % beyond the radius, sparse: radius neighbours", seconds, peer, 4)

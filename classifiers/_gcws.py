@@ -16,7 +16,7 @@ import numpy as np
 from visualwords.compiled import njit
 
 LANES = 64  # hashes that are sampled together
-ROWS, COLUMNS = 64, 128  # of a tile, whose draws (128 KB) stay in the second-level cache
+ROWS, COLUMNS = 256, 128  # of a tile: its draws and its state take half of a second-level cache
 _W1, _W2, _W3 = np.uint64(LANES), np.uint64(2 * LANES), np.uint64(3 * LANES)
 _ODD_1 = np.uint64(0x9E3779B97F4A7C15)
 _ODD_2 = np.uint64(0xBF58476D1CE4E5B9)
