@@ -6,6 +6,7 @@ pair takes 4 bytes where there are at most 65,536 columns, else 6.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,15 @@ class Survey:
     values: np.ndarray
 
     def joined(self, other: "Survey") -> "Survey":
-        """Return the survey of both parts of the data."""
+        """Return the survey of both parts of the data; a sample that grows too long is thinned."""
+        columns = np.concatenate([self.columns, other.columns])
+        values = np.concatenate([self.values, other.values])
+        step = 2 if columns.size > 8 * _SAMPLE else 1
         return Survey(
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
-            np.concatenate([self.columns, other.columns]),
-            np.concatenate([self.values, other.values]),
+            columns[::step],
+            values[::step],
         )
 
 
@@ -102,7 +106,10 @@ def survey(X: Any, scaling: str) -> Survey:
             "dense array, or make the values non-negative"
         )
     size = X.data.size if sparse_input else X.size
-    where = np.arange(0, size, max(1, size // _SAMPLE))
+    step = max(1, size // _SAMPLE)
+    while gcd(step, X.shape[1]) > 1:  # or a dense matrix would show some of its columns only
+        step += 1
+    where = np.arange(0, size, step)
     if sparse_input:
         return Survey(low, high, X.indices[where].astype(np.int64), X.data[where].astype(float))
     columns = where % X.shape[1]

@@ -328,6 +328,8 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
             weights += [np.asarray(w, np.float64) for w in weight]
         if found is None:
             raise ValueError("there are no blocks")
+        if len(weights) not in (0, len(labels)):
+            raise ValueError("some blocks have sample weights and some have none")
         y = np.concatenate(labels)
         check_classification_targets(y)
         return found, y, np.concatenate(weights) if weights else None

@@ -245,6 +245,8 @@ def test_blocks_that_can_not_be_read_again_are_refused(histograms):
         PmSVMClassifier().fit_blocks([])
     with pytest.raises(ValueError, match="table_size=None"):
         PmSVMClassifier(table_size=None).fit_blocks([histograms])
+    with pytest.raises(ValueError, match="sample weights"):
+        PmSVMClassifier().fit_blocks([histograms, (*histograms, np.ones(90))])
 
 
 def test_libsvm_files_train_in_blocks(two_classes, tmp_path):
