@@ -139,6 +139,28 @@ def look_up(x, rows, base, top, values, first, last, out):
 
 
 @njit()
+def look_up_full(x, table, first, last, out):
+    """out[i] += sum_j table[j, x_ij], first <= j < last, of one output with all levels."""
+    stride = np.uint64(table.shape[1])
+    flat = table.reshape(-1)
+    four = np.uint64(4)
+    for i in range(x.shape[0]):
+        a = b = c = d = np.float32(0)
+        j, end = np.uint64(first), np.uint64(last)
+        while j + four <= end:
+            at = j * stride
+            a += flat[at + x[i, j]]
+            b += flat[at + stride + x[i, j + np.uint64(1)]]
+            c += flat[at + np.uint64(2) * stride + x[i, j + np.uint64(2)]]
+            d += flat[at + np.uint64(3) * stride + x[i, j + np.uint64(3)]]
+            j += four
+        while j < end:
+            a += flat[j * stride + x[i, j]]
+            j += np.uint64(1)
+        out[i] += (a + b) + (c + d)
+
+
+@njit()
 def sum_of(values, cells):
     """Sum of values[cells], in four parts that do not wait for each other."""
     a = b = c = d = np.float32(0)

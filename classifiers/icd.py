@@ -32,6 +32,7 @@ from visualwords.classifiers.warm_start import (
     join_samples,
 )
 
+_MOST_CELLS = 1 << 24  # of a table that is kept in full for faster prediction: 64 MB
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
     "multi_class": ("ovr", "crammer_singer"),
@@ -226,6 +227,12 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        if hasattr(self, "full_table_") and not sparse.issparse(X):
+
+            def levels_of(start: int, end: int) -> np.ndarray:
+                return self.quantizer_._levels(X[start:end])
+
+            return tables.look_up_full(levels_of, X.shape[0], self.full_table_, self.n_jobs)
         scores = self._scores(self.quantizer_._levels(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
@@ -316,6 +323,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_features_in_ = int(state["n_features"])
         self.n_iter_ = int(state["n_iter"])
+        self._keep_full_table()
         if "sigmoids" in state:
             self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
         return self
@@ -354,6 +362,7 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         trained = self._train(levels, numbers, codes, taking_part, earlier, reuse)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
+        self._keep_full_table()
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
         if self.warm_start or hasattr(self, "seen_"):
             self.memory_ = taking_part.keys, trained.alpha
@@ -402,6 +411,13 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         scores = calibration.held_out_scores(plain, X, y, weight)
         codes = np.searchsorted(self.classes_, y)
         self.sigmoids_ = calibration.fit_sigmoids(scores, codes, weight)
+
+    def _keep_full_table(self) -> None:
+        """Keep a table of all levels for one score's look-ups, if it is not too large."""
+        self.__dict__.pop("full_table_", None)
+        cells = self.quantizer_.n_levels_ * (self.table_offsets_.size - 1)
+        if self._n_outputs() == 1 and cells <= _MOST_CELLS:
+            self.full_table_ = self.tables_[0]
 
     def _scores(self, levels: Any) -> np.ndarray:
         """Sums of look-ups; a level that training never saw lies between two that it did."""
