@@ -219,8 +219,10 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         weight = np.ones(y.size) if sample_weight is None else sample_weight
         new = levels.copy() if levels is X else levels, y, weight
         earlier = None if first else self._earlier()
-        self.seen_ = new if first else join_samples(self.seen_, new)
-        self._fit_levels(*self.seen_, earlier, reuse=False)
+        if not first:
+            new = join_samples(self.seen_, new)
+        self.seen_: tuple[Any, np.ndarray, np.ndarray] = new
+        self._fit_levels(*new, earlier, reuse=False)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -388,7 +390,8 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
                 trained = replace(trained, tables=np.ascontiguousarray(values))
             return trained
         if earlier is not None:
-            upper = taking_part.cost if self.loss == "hinge" else np.inf
+            unbounded = np.full(taking_part.rows.size, np.inf)
+            upper = taking_part.cost if self.loss == "hinge" else unbounded
             which["start"] = first_alpha(earlier, classes, taking_part.keys, upper)
             which["start_tables"] = partial(first_tables, earlier, classes)
         targets = one_vs_rest.signs(codes, classes.size)

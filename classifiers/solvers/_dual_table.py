@@ -274,7 +274,7 @@ def fill_tables(
 def count_rest(codes, width, pointers):
     """pointers[i + 1] = how many codes of row i the front does not cover."""
     for i in range(codes.shape[0]):
-        total = 0
+        total = np.int64(0)
         for j in range(codes.shape[1]):
             total += np.int64(codes[i, j] > (FRONT if j < width else 0))
         pointers[i + 1] = total
