@@ -8,27 +8,28 @@ from visualwords.compiled import njit
 
 
 @njit(fastmath=True)
-def add_soft_moments(x, logits, cells, least, zeroth, first, second):
-    """Add q, q x and q x^2 to the sums of each descriptor's cell, q = softmax(logits).
+def add_soft_moments(x, logits, constants, cells, least, zeroth, first, second):
+    """Add q, q x and q x^2 to the sums of each descriptor's cell, q = softmax(logits + constants).
 
-    x : (n, d) float32      logits : (n, k) float32      cells : (n,) int32
+    x : (n, d) float32      logits : (n, k) float32, changed      cells : (n,) int32
     least : logarithm of the smallest share of the largest q that counts; the others are 0
     zeroth : (n_cells, k), first, second : (n_cells, k, d) float32
     """
     k, d = logits.shape[1], x.shape[1]
     active, share = np.empty(k, np.int64), np.empty(k, np.float32)
     for i in range(x.shape[0]):
-        top = logits[i, 0]
+        logit, point, cell = logits[i], x[i], cells[i]
+        top = np.float32(-np.finfo(np.float32).max)
         for j in range(k):
-            top = max(top, logits[i, j])
+            logit[j] += constants[j]
+            top = max(top, logit[j])
         m, total = 0, np.float32(0)
         for j in range(k):
-            if logits[i, j] - top >= least:
+            if logit[j] - top >= least:
                 active[m] = j
-                share[m] = math.exp(logits[i, j] - top)
+                share[m] = math.exp(logit[j] - top)
                 total += share[m]
                 m += 1
-        point, cell = x[i], cells[i]
         for a in range(m):
             q = share[a] / total
             zeroth[cell, active[a]] += q

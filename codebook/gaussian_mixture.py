@@ -10,7 +10,7 @@ from visualwords.progress import Progress, Silent
 
 __all__ = ["DiagonalMixture"]
 
-_BLOCK = 4096  # descriptors treated at once
+_BLOCK = 1024  # descriptors treated at once, within the second-level cache
 _FLOOR = 1e-3  # least variance, as a share of the data's
 LEAST = float(np.log(1e-4))  # smaller shares of the largest responsibility count as 0
 
@@ -114,10 +114,18 @@ class DiagonalMixture:
         k, d = self.means.shape
         zeroth = np.zeros((n_cells, k), np.float32)
         first, second = np.zeros((n_cells, k, d), np.float32), np.zeros((n_cells, k, d), np.float32)
+        size = min(_BLOCK, len(X))
+        both, logits = np.empty((size, 2 * d), np.float32), np.empty((size, k), np.float32)
         for start in range(0, len(X), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            logits = self.log_probabilities(X[rows])
-            add_soft_moments(X[rows], logits, cells[rows], np.float32(LEAST), zeroth, first, second)
+            part = X[start : start + _BLOCK]
+            m = len(part)
+            both[:m, :d] = part
+            np.multiply(part, part, out=both[:m, d:])
+            np.matmul(both[:m], self._factors.T, out=logits[:m])
+            add_soft_moments(
+                *(part, logits[:m], self._constants, cells[start : start + _BLOCK]),
+                *(np.float32(LEAST), zeroth, first, second),
+            )
         return zeroth, first, second
 
     def _improved(self, X: np.ndarray, floor: np.ndarray) -> tuple["DiagonalMixture", float]:
