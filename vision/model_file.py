@@ -26,10 +26,9 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in t
 NPY_VERSION = (1, 0)
 NPY_HEADER_SIZES = range(64, 1025, 64)  # whole lines of 64 bytes, by the definition of .npy
 NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
-DTYPES = frozenset(
-    np.dtype(kind).str
-    for kind in ["?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"]
-)
+NUMBERS = "? u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8"
+DTYPES = frozenset(np.dtype(kind).str for kind in NUMBERS.split())
+TEXT = re.compile(r"<U[1-9][0-9]{0,3}")  # words of a fixed width
 
 
 def write_model(
@@ -42,11 +41,11 @@ def write_model(
     path : path-like
     manifest : dict
         What JSON can hold; ``format_version`` and ``arrays`` are added.
-    arrays : dict of name → array of numbers
+    arrays : dict of name → array of numbers or words
         Names are words of ``a-z0-9_`` joined by slashes.
     """
     for name, array in arrays.items():
-        if not NAME.fullmatch(name) or array.dtype.str not in DTYPES:
+        if not NAME.fullmatch(name) or not _storable(array.dtype.str):
             raise ValueError(f"array {name!r} of type {array.dtype} can't be kept in a model file")
     described = {
         name: {"dtype": array.dtype.str, "shape": list(array.shape)}
@@ -186,9 +185,13 @@ def _npy_bytes(array: np.ndarray) -> bytes:
 
 def _declared_bytes(declared: dict[str, Any]) -> int:
     """Return the bytes that the items of a declared array take, without making it."""
-    if declared["dtype"] not in DTYPES:
+    if not _storable(declared["dtype"]):
         raise ModelFileError(f"an array of type {declared['dtype']!r} does not belong into a model")
     shape = declared["shape"]
     if not all(isinstance(side, int) and 0 <= side <= MAX_MODEL_BYTES for side in shape):
         raise ModelFileError("an array's shape is no shape")
     return math.prod(shape) * np.dtype(declared["dtype"]).itemsize
+
+
+def _storable(dtype: object) -> bool:
+    return isinstance(dtype, str) and (dtype in DTYPES or TEXT.fullmatch(dtype) is not None)

@@ -101,7 +101,7 @@ def test_equal_content_gives_equal_bytes(model, tmp_path):
         ("/a", np.arange(3)),
         ("A", np.arange(3)),
         ("", np.arange(3)),
-        ("a", np.array(["text"])),
+        ("a", np.array([b"bytes"])),
         ("a", np.array([None])),
         ("a", np.zeros(2, complex)),
         ("a", np.zeros(2, ">f4")),
@@ -331,3 +331,10 @@ def test_too_many_members_are_refused(path):
 def test_other_compressions_are_refused(method, path):
     write_zip(path, [("manifest.json", manifest_of({}))], compression=method)
     refuse(path, "compressed")
+
+
+def test_words_are_kept_as_text(tmp_path):
+    write_model(tmp_path / "m.vw", {}, {"strategy": np.array("uniform"), "labels": np.array(["é"])})
+    _, arrays = read_model(tmp_path / "m.vw")
+    assert str(arrays["strategy"]) == "uniform"
+    assert arrays["labels"].tolist() == ["é"]
