@@ -47,7 +47,8 @@ def min_sums(x: Any, y: Any, *, n_jobs: int | None = None) -> np.ndarray:
     dtype = np.dtype(np.float32 if narrow else np.float64)
     if 0 in (x.shape[0], y.shape[0], x.shape[1]):
         return np.zeros((x.shape[0], y.shape[0]), dtype)
-    lists = COST_OF_LIST_ENTRY * float(_column_counts(x) @ _column_counts(y))
+    counts = _column_counts(x)
+    lists = COST_OF_LIST_ENTRY * float(counts @ (counts if y is x else _column_counts(y)))
     entries = float(x.shape[0] * y.shape[0])
     levels = _byte_slices(x, y)
     if levels:
@@ -68,8 +69,11 @@ def _column_counts(x: Any) -> np.ndarray:
 
 def _byte_slices(x: Any, y: Any) -> int:
     """Columns of bytes that hold both sides exactly (255 levels each); 0 if they can't."""
+    sides = (x,) if y is x else (x, y)
+    if all(side.dtype == np.uint8 for side in sides) and 255 * x.shape[1] < EXACT_IN_FLOAT32:
+        return x.shape[1]
     total = 0
-    for side in (x, y) if y is not x else (x,):
+    for side in sides:
         values = side.data if sparse.issparse(side) else side
         if values.dtype.kind == "f":
             for part in (values[:4], values):  # most real-valued data fail at once
@@ -86,9 +90,10 @@ def _byte_slices(x: Any, y: Any) -> int:
 def _by_bytes(x: Any, y: Any, dtype: np.dtype, n_jobs: int | None) -> np.ndarray:
     """Sums of minima of whole numbers, exactly."""
 
+    is_byte = all(side.dtype == np.uint8 or side.max() <= 255 for side in (x, y))
+
     def levels(side: Any) -> np.ndarray:
-        narrow = np.uint8 if side.max() <= 255 and y.max() <= 255 else np.uint16
-        small = side.astype(narrow)
+        small = side.astype(np.uint8 if is_byte else np.uint16, copy=False)
         return small.toarray() if sparse.issparse(small) else small
 
     gram = level_gram(levels(x), None if y is x else levels(y), n_jobs=n_jobs)
