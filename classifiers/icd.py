@@ -22,9 +22,9 @@ from visualwords.classifiers.hik_training import (
     train_tables,
 )
 from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
-from visualwords.classifiers.linearity import level_counts, straight_tables
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
+from visualwords.classifiers.table_prediction import TablePrediction
 from visualwords.classifiers.warm_start import (
     EarlierTraining,
     first_alpha,
@@ -32,7 +32,6 @@ from visualwords.classifiers.warm_start import (
     join_samples,
 )
 
-_MOST_CELLS = 1 << 24  # of a table that is kept in full for faster prediction: 64 MB
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
     "multi_class": ("ovr", "crammer_singer"),
@@ -42,7 +41,7 @@ _CHOICES = {
 }
 
 
-class ICDClassifier(ClassifierMixin, BaseEstimator):
+class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
     """Support vector machine with the histogram intersection kernel ([Wu10]).
 
     Minimises, for every class against the rest, ``½ wᵀw + C Σ ξ(w; B(x_i), y_i)``, where B(x) is
@@ -225,63 +224,10 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         self._fit_levels(*new, earlier, reuse=False)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        if hasattr(self, "full_table_") and not sparse.issparse(X):
-
-            def levels_of(start: int, end: int) -> np.ndarray:
-                return self.quantizer_._levels(X[start:end])
-
-            return tables.look_up_full(levels_of, X.shape[0], self.full_table_, self.n_jobs)
-        scores = self._scores(self.quantizer_._levels(X))
-        return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
-
     @available_if(lambda self: self.probability)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (n_samples, n_classes); needs ``probability=True``."""
         return calibration.probabilities(self.decision_function(X), self.sigmoids_)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X."""
-        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
-
-    def linearity(self, X: Any) -> float:
-        """Return the share of rows that keep their label if every table becomes a straight line.
-
-        Straight tables are a linear classifier of the levels. Near 1, a linear SVM would probably
-        do as well; ``docs/icd.md`` has the evidence. This is a report: nothing depends on it.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Typical data; how often levels occur in it decides which lines fit best.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        levels = self.quantizer_._levels(X)
-        n_levels = self.quantizer_.n_levels_
-        straight = straight_tables(self.tables_, level_counts(levels, n_levels))
-        offsets = n_levels * np.arange(X.shape[1] + 1)
-        flat = straight.reshape(straight.shape[0], -1).T
-        shift = straight[:, :, 0].sum(axis=1)  # look-ups leave out level 0
-        flat = flat - np.repeat(straight[:, :, 0].T, n_levels, axis=0)
-        scores = tables.look_up(levels, offsets, tables.add_lanes(flat, np.float32))
-        scores = scores[:, : self._n_outputs()] + shift
-        labels = one_vs_rest.labels_of(
-            scores[:, 0] if self.classes_.size == 2 else scores, self.classes_
-        )
-        return float(np.mean(labels == self.predict(X)))
-
-    @property
-    def tables_(self) -> np.ndarray:
-        """The tables as a full array; made on every access from the compact form."""
-        check_is_fitted(self)
-        values = self.table_values_[:, : self._n_outputs()]
-        return tables.expand_tables(
-            self.table_offsets_, values, self.table_levels_, self.quantizer_.n_levels_
-        )
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
@@ -414,27 +360,6 @@ class ICDClassifier(ClassifierMixin, BaseEstimator):
         scores = calibration.held_out_scores(plain, X, y, weight)
         codes = np.searchsorted(self.classes_, y)
         self.sigmoids_ = calibration.fit_sigmoids(scores, codes, weight)
-
-    def _keep_full_table(self) -> None:
-        """Keep a table of all levels for one score's look-ups, if it is not too large."""
-        self.__dict__.pop("full_table_", None)
-        cells = self.quantizer_.n_levels_ * (self.table_offsets_.size - 1)
-        if self._n_outputs() == 1 and cells <= _MOST_CELLS:
-            self.full_table_ = self.tables_[0]
-
-    def _scores(self, levels: Any) -> np.ndarray:
-        """Sums of look-ups; a level that training never saw lies between two that it did."""
-        codes, complete = LevelNumbers(self.table_levels_).numbers_of(levels)
-        offsets, values = self.table_offsets_, self.table_values_
-        if not complete:
-            codes = levels
-            of_cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-            every = np.arange(self.table_levels_[-1] + 1)
-            offsets, values = tables.tables_at(offsets, self.table_levels_[of_cells], values, every)
-        return tables.look_up(codes, offsets, values, n_jobs=self.n_jobs)
-
-    def _n_outputs(self) -> int:
-        return 1 if self.classes_.size == 2 else int(self.classes_.size)
 
     def _settings(self) -> Settings:
         if self.order == "cyclic":

@@ -1,0 +1,111 @@
+"""Scores and labels from learned tables: the half of a table classifier that predicts."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from visualwords.classifiers import one_vs_rest, tables
+from visualwords.classifiers.level_codes import LevelNumbers
+from visualwords.classifiers.linearity import level_counts, straight_tables
+from visualwords.classifiers.quantizer import Quantizer
+
+_MOST_CELLS = 1 << 24  # of a table that is kept in full for faster prediction: 64 MB
+
+
+class TablePrediction:
+    """Predicting by look-up; :class:`ICDClassifier` adds learning to it.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,)
+    quantizer_ : Quantizer
+    table_levels_ : (g,) int64
+        The levels that have a cell in the tables.
+    table_offsets_ : (d + 1,) int64
+        First cell of every feature.
+    table_values_ : (cells, lanes) float32
+        One column an output, and columns of zeros up to a multiple of eight.
+    """
+
+    classes_: np.ndarray
+    quantizer_: Quantizer
+    table_levels_: np.ndarray
+    table_offsets_: np.ndarray
+    table_values_: np.ndarray
+    n_jobs: int | None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        if hasattr(self, "full_table_") and not sparse.issparse(X):
+
+            def levels_of(start: int, end: int) -> np.ndarray:
+                return self.quantizer_._levels(X[start:end])
+
+            return tables.look_up_full(levels_of, X.shape[0], self.full_table_, self.n_jobs)
+        scores = self._scores(self.quantizer_._levels(X))
+        return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of every row of X."""
+        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
+
+    def linearity(self, X: Any) -> float:
+        """Return the share of rows that keep their label if every table becomes a straight line.
+
+        Straight tables are a linear classifier of the levels. Near 1, a linear SVM would probably
+        do as well; ``docs/icd.md`` has the evidence. This is a report: nothing depends on it.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Typical data; how often levels occur in it decides which lines fit best.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        levels = self.quantizer_._levels(X)
+        n_levels = self.quantizer_.n_levels_
+        straight = straight_tables(self.tables_, level_counts(levels, n_levels))
+        offsets = n_levels * np.arange(X.shape[1] + 1)
+        flat = straight.reshape(straight.shape[0], -1).T
+        shift = straight[:, :, 0].sum(axis=1)  # look-ups leave out level 0
+        flat = flat - np.repeat(straight[:, :, 0].T, n_levels, axis=0)
+        scores = tables.look_up(levels, offsets, tables.add_lanes(flat, np.float32))
+        scores = scores[:, : self._n_outputs()] + shift
+        labels = one_vs_rest.labels_of(
+            scores[:, 0] if self.classes_.size == 2 else scores, self.classes_
+        )
+        return float(np.mean(labels == self.predict(X)))
+
+    @property
+    def tables_(self) -> np.ndarray:
+        """The tables as a full array; made on every access from the compact form."""
+        check_is_fitted(self)
+        values = self.table_values_[:, : self._n_outputs()]
+        return tables.expand_tables(
+            self.table_offsets_, values, self.table_levels_, self.quantizer_.n_levels_
+        )
+
+    def _keep_full_table(self) -> None:
+        """Keep a table of all levels for one score's look-ups, if it is not too large."""
+        self.__dict__.pop("full_table_", None)
+        cells = self.quantizer_.n_levels_ * (self.table_offsets_.size - 1)
+        if self._n_outputs() == 1 and cells <= _MOST_CELLS:
+            self.full_table_ = self.tables_[0]
+
+    def _scores(self, levels: Any) -> np.ndarray:
+        """Sums of look-ups; a level that training never saw lies between two that it did."""
+        codes, complete = LevelNumbers(self.table_levels_).numbers_of(levels)
+        offsets, values = self.table_offsets_, self.table_values_
+        if not complete:
+            codes = levels
+            of_cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+            every = np.arange(self.table_levels_[-1] + 1)
+            offsets, values = tables.tables_at(offsets, self.table_levels_[of_cells], values, every)
+        return tables.look_up(codes, offsets, values, n_jobs=self.n_jobs)
+
+    def _n_outputs(self) -> int:
+        return 1 if self.classes_.size == 2 else int(self.classes_.size)
