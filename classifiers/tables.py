@@ -205,4 +205,4 @@ def _in_threads(do: Callable[[int, int], None], n: int, step: int, n_jobs: int |
         for part in parts:
             do(*part)
     else:
-        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(do)(*part) for part in parts)
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(do)(*part) for part in parts)

@@ -68,7 +68,7 @@ def _byte_gram(x: np.ndarray, y: np.ndarray | None, n_jobs: int | None) -> np.nd
     mask = loops.tail_mask(x.shape[1])
     starts = range(0, x.shape[0], _ROWS_AT_A_TIME)
     ends = [min(start + _ROWS_AT_A_TIME, x.shape[0]) for start in starts]
-    Parallel(n_jobs=n_jobs, prefer="threads")(
+    Parallel(n_jobs=n_jobs, require="sharedmem")(
         delayed(loops.gram_rows)(x, other, start, end, symmetric, mask, out)
         for start, end in zip(reversed(starts), reversed(ends))  # the longest rows first
     )

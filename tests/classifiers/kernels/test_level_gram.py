@@ -1,3 +1,4 @@
+import joblib
 import numpy as np
 import pytest
 
@@ -43,3 +44,9 @@ def test_the_plain_loop_gives_the_same(rng):
     out = np.empty((6, 6), np.float32)
     loops.gram_rows_plain(x, x, 0, 6, out)
     np.testing.assert_array_equal(level_gram(x), out)
+
+
+def test_rows_are_written_in_this_process_whatever_the_backend(rng):
+    x = rng.integers(0, 101, (150, 40)).astype(np.uint8)
+    with joblib.parallel_config("loky", n_jobs=2):
+        np.testing.assert_array_equal(level_gram(x), hik.intersection_gram(x, x))
