@@ -43,7 +43,7 @@ from visualwords.images import read_image
 EXTRACTORS = {
     "sift": DenseSIFT(bin_size=4, step=4),
     "centrist": Centrist("dense", patch_size=16, step=8),
-    "fisher": DenseSIFT(bin_size=(3, 4, 6, 8), step=4),
+    "fisher": DenseSIFT(bin_size=(3, 4, 6, 8), step=4, root=True),
 }
 CHOSEN = {"norm": "l1", "scope": "level", "pyramid": 31}
 CANDIDATES = {
@@ -59,6 +59,7 @@ CANDIDATES = {
     },
 }
 FISHER_COST = 10.0
+FISHER_WINDOWS = SpatialPyramid(8, weights=(2.0, 1.0, 1.4))  # kernels 4:1:2
 CODEBOOKS = {
     "kmeans": lambda seed: KMeansCodebook(200, seed),
     "root": lambda seed: KMeansCodebook(200, seed, root=True),
@@ -154,7 +155,9 @@ def test_words(options: argparse.Namespace, train: ImageFolder, test: ImageFolde
 
 def test_fisher(train: ImageFolder, test: ImageFolder, seed: int) -> tuple[float, float]:
     """Accuracy of Fisher vectors with a linear SVM."""
-    encoder = FisherVectors(random_state=seed).fit(some(train, "fisher", 70, seed))
+    encoder = FisherVectors(pyramid=FISHER_WINDOWS, random_state=seed).fit(
+        some(train, "fisher", 70, seed)
+    )
     rows, test_rows = (
         np.stack([encoder.encode(one) for one in features(part, "fisher")])
         for part in (train, test)
