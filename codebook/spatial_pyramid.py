@@ -65,6 +65,14 @@ class SpatialPyramid(BaseEstimator):
         self.windows = windows
         self.weights = weights
 
+    def set_params(self, **params: Any) -> "SpatialPyramid":
+        """Change parameters, and forget what was computed from the old ones."""
+        super().set_params(**params)
+        for name in list(vars(self)):
+            if isinstance(getattr(type(self), name, None), cached_property):
+                delattr(self, name)
+        return self
+
     @cached_property
     def levels(self) -> list[np.ndarray]:
         """The windows of each level, as rows x0, y0, x1, y1."""

@@ -89,6 +89,14 @@ def test_a_pyramid_can_be_cloned_and_given_as_a_number():
     assert as_pyramid(8).n_windows == 8
 
 
+def test_new_parameters_replace_what_was_computed():
+    pyramid = SpatialPyramid(31)
+    assert pyramid.n_windows == 31
+    pyramid.set_params(windows=8, weights=(1, 2, 3))
+    assert pyramid.n_windows == 8
+    assert pyramid.window_weights.tolist() == [1] + [2] * 4 + [3] * 3
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
