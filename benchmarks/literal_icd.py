@@ -1,8 +1,8 @@
 """Algorithm 2 of [Wu10] as printed, in plain numba: the baseline of the HIK SVM's benchmarks.
 
 Samples are visited in random order, since the paper's cyclic order is several times slower; it
-stops like LIBLINEAR and like ours. ``per_feature`` is the paper's footnote 1: only the levels up
-to a feature's highest are updated.
+stops like LIBLINEAR and like ours. With the tops of ``occurring_levels`` it is the algorithm with
+the paper's footnote 1: only the levels up to a feature's highest are updated.
 """
 
 import numpy as np

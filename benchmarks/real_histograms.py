@@ -37,7 +37,7 @@ def dense_sift(path: Path) -> tuple[np.ndarray, np.ndarray]:
     image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_GRAYSCALE)
     height, width = image.shape
     grid = [(x, y) for y in range(8, height - 8, 8) for x in range(8, width - 8, 8)]
-    # OpenCV's bin is 3 × (size / 2) / ... pixels wide; size 16 / 3 × 2 / 2 gives bins of 4
+    # a bin of OpenCV's descriptor is 1.5 × size pixels wide: 8 / 3 gives bins of 4
     points = [cv2.KeyPoint(float(x), float(y), 8 / 3, 0.0) for x, y in grid]
     points, descriptors = cv2.SIFT_create().compute(image, points)
     where = np.array([(p.pt[0] / width, p.pt[1] / height) for p in points])
