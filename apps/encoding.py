@@ -80,8 +80,14 @@ class ChannelEncoder:
             return []
         if words is not None:
             n_words = min(words.n_words, -(-self.n_patches // PATCHES_PER_WORD))
-            codebook = CODEBOOKS[words.codebook](n_words, random_state=self.seed)
-            return [BagOfWords(codebook, words.pyramid, norm=words.norm, power=words.power)]
+            codebook = CODEBOOKS[words.codebook](
+                n_words, random_state=self.seed, **words.codebook_params
+            )
+            return [
+                BagOfWords(
+                    codebook, words.pyramid, norm=words.norm, scope=words.scope, power=words.power
+                )
+            ]
         if sets is not None:
             return [
                 FeatureSetEncoder(sets.n_components, random_state=self.seed),
