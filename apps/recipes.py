@@ -32,10 +32,13 @@ class Words:
 
 @dataclass(frozen=True)
 class MatchedSets:
-    """Sets of patches compared by the pyramid match, as sparse vectors."""
+    """Sets of patches compared by the pyramid match, as sparse vectors.
+
+    The finest bins are those that folds of caltech101's training images preferred.
+    """
 
     n_components: int = 6
-    finest_level: int = 5
+    finest_level: int = 6
     n_shifts: int = 3
     min_sets: int = 2
 
@@ -105,7 +108,7 @@ _COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25)
 
 _SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, words=Words())
 _CENTRIST_WORDS = Channel("Centrist", {"layout": "dense"}, words=Words())
-_SIFT_SETS = Channel("DenseSIFT", {"bin_size": 10, "step": 8}, sets=MatchedSets())
+_SIFT_SETS = Channel("DenseSIFT", {"bin_size": [6, 12], "step": 8}, sets=MatchedSets())
 _SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None)
 _TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5)
 

@@ -134,7 +134,7 @@ def polynomial_expansion(
     --------
     >>> from visualwords.classifiers.additive_kernels import additive_kernel
     >>> polynomial_expansion(additive_kernel("power_mean"), degree=2).nodes.round(3).tolist()
-    [0.807, 0.179, 0.011]
+    [0.806, 0.179, 0.011]
     """
     if nodes == "adhoc":
         return PolynomialExpansion(kernel, np.array(AD_HOC_NODES))

@@ -21,8 +21,8 @@ class Projection:
     --------
     >>> import numpy as np
     >>> x = np.array([[0, 0], [2, 2], [4, 4]], np.uint8)
-    >>> Projection.learn(x, 1).apply(x).round(3).ravel().tolist()
-    [-2.828, 0.0, 2.828]
+    >>> Projection.learn(x, 1).apply(x).round(3).ravel()
+    array([-2.828,  0.   ,  2.828], dtype=float32)
     """
 
     def __init__(self, mean: np.ndarray, directions: np.ndarray):
