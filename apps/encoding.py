@@ -3,7 +3,7 @@
 Channels are brought to a common scale and put side by side, which adds their kernels.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from visualwords.progress import Progress, Silent
 PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5
 PATCHES_PER_WORD = 5
 
-Rows = np.ndarray | sparse.csr_matrix
+Rows: TypeAlias = Any  # an array or a CSR matrix; SciPy publishes no types
 
 
 class ChannelEncoder:

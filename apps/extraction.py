@@ -120,12 +120,12 @@ def _extract_one(
     cache: FeatureCache | None,
     max_pixels: int,
 ) -> _Row:
-    data = None if isinstance(source, np.ndarray) else read_bytes(source)
+    data = b"" if isinstance(source, np.ndarray) else read_bytes(source)
     images: dict[str, np.ndarray] = {}
 
     def image(mode: str) -> np.ndarray:
         if mode not in images:
-            if data is None:
+            if isinstance(source, np.ndarray):
                 pixels = as_rgb(source) if mode == "rgb" else as_grey(source)
                 images[mode] = shrink(pixels, recipe.max_side)
             else:
@@ -135,7 +135,7 @@ def _extract_one(
     found: list[np.ndarray | LocalFeatures] = []
     for channel, extractor in zip(recipe.channels, extractors):
         key = array = None
-        if cache is not None and data is not None:
+        if cache is not None and data:
             key = cache.key(data, _settings(channel, extractor, recipe))
             array = cache.get(key)
         if array is None:
@@ -143,7 +143,7 @@ def _extract_one(
             if cache is not None and key is not None:
                 cache.put(key, array)
         found.append(_features_of(array) if extractor.is_local else array)
-    return _Row(found, digest(data) if data is not None else b"")
+    return _Row(found, digest(data) if data else b"")
 
 
 def _describe(image: np.ndarray, channel: Channel, extractor: Extractor) -> np.ndarray:

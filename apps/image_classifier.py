@@ -107,7 +107,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         encoders = make_encoders(recipe, self.random_state)
         rows = learn_rows(encoders, extraction.channels, codes, progress)
-        self.recipe_, self.tried_ = recipe, {}
+        self.recipe_ = recipe
+        self.tried_: dict[str, float] = {}
         if candidates:
             self.recipe_, self.tried_ = choose_recipe(
                 candidates,
