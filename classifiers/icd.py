@@ -268,8 +268,15 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.classes_ = np.asarray(state["classes"])
         self.table_levels_ = np.asarray(state["table_levels"], np.int64)
         self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
-        self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_features_in_ = int(state["n_features"])
+        tables.check_tables(
+            self.table_offsets_,
+            self.table_levels_,
+            state["table_values"],
+            self.n_features_in_,
+            self._n_outputs(),
+        )
+        self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_iter_ = int(state["n_iter"])
         self._keep_full_table()
         if "sigmoids" in state:

@@ -27,6 +27,33 @@ def add_lanes(array: np.ndarray, dtype: Any) -> np.ndarray:
     return padded
 
 
+def check_tables(
+    offsets: np.ndarray, levels: np.ndarray, values: np.ndarray, n_features: int, n_outputs: int
+) -> None:
+    """Raise ``ValueError`` where tables from a file do not belong together: look-ups don't check.
+
+    Parameters
+    ----------
+    offsets : (n_features + 1,) int
+    levels : (g,) int, ascending
+    values : (cells, n_outputs)
+    n_features, n_outputs : int
+    """
+    sizes = np.diff(offsets)
+    if (
+        offsets.shape != (n_features + 1,)
+        or values.shape != (offsets[-1], n_outputs)
+        or offsets[0] != 0
+        or sizes.min(initial=1) < 1
+        or levels.ndim != 1
+        or sizes.max(initial=1) > levels.size
+        or levels[0] != 0
+        or np.diff(levels).min(initial=1) < 1
+        or not np.isfinite(values).all()
+    ):
+        raise ValueError("the tables do not belong together; the file they came from is damaged")
+
+
 def build_tables(
     codes: Any,
     rows: np.ndarray,

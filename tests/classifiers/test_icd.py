@@ -175,3 +175,25 @@ def test_objects_as_labels_are_kept_as_text_in_the_state(histograms):
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("table_offsets", lambda v: v * 1000),
+        ("table_offsets", lambda v: v[:-1]),
+        ("table_offsets", lambda v: v[::-1].copy()),
+        ("table_values", lambda v: v[:-1]),
+        ("table_values", lambda v: v[:, :1]),
+        ("table_values", lambda v: np.full_like(v, np.nan)),
+        ("table_levels", lambda v: v[:2]),
+        ("table_levels", lambda v: v[::-1].copy()),
+        ("n_features", lambda v: v + 1),
+    ],
+)
+def test_a_state_that_does_not_belong_together_is_refused(rng, name, spoil):
+    X, y = rng.poisson(3, (60, 7)), rng.integers(0, 3, 60)
+    state = ICDClassifier().fit(X, y).get_state()
+    state[name] = spoil(state[name])
+    with pytest.raises(ValueError, match="do not belong together"):
+        ICDClassifier().set_state(state)
