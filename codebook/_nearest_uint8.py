@@ -5,29 +5,16 @@ instruction (``pmaddwd``), twice as many as it can multiply in float32. LLVM kee
 sums in registers by itself, so that block is written in LLVM's language.
 """
 
-import llvmlite.binding as llvm
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from visualwords.compiled import njit
+from visualwords.processor import vector_bytes
 
 POINTS, _VECTORS = 5, 2  # of the block whose sums stay in registers
-
-
-def _lanes() -> int:
-    """Number of 32-bit sums in a vector with ``pmaddwd`` on this processor; 0 below AVX2."""
-    if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
-        return 0
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512bw"):
-        return 16
-    return 8 if features.get("avx2") else 0
-
-
-LANES = _lanes()
+LANES = {32: 8, 64: 16}.get(vector_bytes(), 0)  # 32-bit sums in a vector with pmaddwd
 GROUP = LANES * _VECTORS  # words whose pairs lie side by side
 _MULTIPLY_ADD = {8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 

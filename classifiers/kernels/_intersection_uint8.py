@@ -5,29 +5,16 @@ LLVM finds neither from a loop (it widens the bytes to 32 bits first), so the bl
 is written in LLVM's language. On other processors a plain loop takes its place.
 """
 
-import llvmlite.binding as llvm
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from visualwords.compiled import njit
+from visualwords.processor import vector_bytes
 
 _ROWS, _COLUMNS = 2, 4  # of the block whose sums stay in registers
-
-
-def _vector_width() -> int:
-    """Bytes in the widest vector with ``psadbw`` on this processor; 0 without any."""
-    if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
-        return 0
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512bw"):
-        return 64
-    return 32 if features.get("avx2") else 16
-
-
-WIDTH = _vector_width()
+WIDTH = vector_bytes()
 _SUM_OF_BYTES = {
     16: "llvm.x86.sse2.psad.bw",
     32: "llvm.x86.avx2.psad.bw",

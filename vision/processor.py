@@ -1,0 +1,22 @@
+"""What the processor can do, for loops that are written in its own instructions."""
+
+import llvmlite.binding as llvm
+import numba
+
+
+def vector_bytes() -> int:
+    """Return the bytes in the widest vector of whole numbers of an x86 processor: 64, 32 or 16.
+
+    0 on other processors, and where nothing is compiled (``NUMBA_DISABLE_JIT``).
+
+    Examples
+    --------
+    >>> vector_bytes() in (0, 16, 32, 64)
+    True
+    """
+    if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
+        return 0
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512bw"):
+        return 64
+    return 32 if features.get("avx2") else 16
