@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from visualwords.apps.recipes import Channel, Recipe
 from visualwords.cache import FeatureCache
 from visualwords.duplicates import digest
-from visualwords.errors import ImageError
+from visualwords.errors import FolderError, ImageError
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.images import MAX_PIXELS, read_bytes, read_image, shrink
@@ -97,6 +97,12 @@ _Result = _Row | str  # or the reason why there is none
 def _join(images: Sequence[Any]) -> np.ndarray | LocalFeatureSets:
     if images and isinstance(images[0], LocalFeatures):
         return LocalFeatureSets.concatenate(images)
+    sizes = {len(vector) for vector in images}
+    if len(sizes) > 1:
+        raise FolderError(
+            f"the extractor gives from {min(sizes)} to {max(sizes)} numbers an image; "
+            "bring all images to one size, or give it a parameter that does"
+        )
     return np.stack(images) if images else np.zeros((0, 0), np.float32)
 
 
@@ -184,6 +190,8 @@ def _settings(channel: Channel, extractor: Extractor, recipe: Recipe) -> dict[st
 
 def _comparable(numbers: np.ndarray, power: float | None) -> np.ndarray:
     """Return counts as shares of their sum, raised to a power; no counts give zeros."""
+    if numbers.min(initial=0) < 0:
+        raise ImageError("the extractor gives negative numbers, which no histogram has")
     if power is None:
         return numbers.astype(np.float32, copy=False)
     shares = numbers / max(numbers.sum(dtype=np.float64), 1.0)

@@ -38,7 +38,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         Where features are kept, so that the same image is described once.
     representation : {None, "histogram", "words", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
-        pyramid match, which takes longest.
+        pyramid match, whose models are large.
     max_pixels : int
         Larger images are refused.
 

@@ -158,9 +158,9 @@ def recipe_of_extractors(names: Sequence[str]) -> Recipe:
 
 
 def recipes_to_try(representation: str | None = None) -> list[Recipe]:
-    """Return the recipes that "auto" tries: those of a representation, or all but the slow ones.
+    """Return the recipes that "auto" tries: those of a representation, or all but matching sets.
 
-    Matching sets is left out unless it is asked for: it takes longer than all others together.
+    Sets are left out unless they are asked for: their model has a weight for every bin.
     """
     return [
         recipe

@@ -10,8 +10,10 @@ from sklearn.model_selection import GridSearchCV
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.recipes import RECIPES, Channel, Recipe
+from visualwords.apps.extraction import extract
+from visualwords.apps.recipes import RECIPES, Channel, Recipe, recipe_of_extractors
 from visualwords.errors import FolderError, ImageError
+from visualwords.features import ColorHistogram
 from visualwords.folders import ImageFolder
 from visualwords.images import read_image
 
@@ -157,3 +159,16 @@ def test_an_unknown_recipe_is_refused_with_the_known_ones(photos):
 def test_images_and_labels_must_be_equally_many(photos):
     with pytest.raises(ValueError, match="24 images but 1 labels"):
         ImageClassifier("color").fit(ImageFolder(photos).paths, ["sea"])
+
+
+def test_an_extractor_whose_rows_differ_in_length_is_refused_with_a_sentence(rng):
+    images = [noisy(color, rng, (40 + 8 * i, 48)) for i, color in enumerate(COLORS.values())]
+    with pytest.raises(FolderError, match="bring all images to one size"):
+        ImageClassifier(recipe_of_extractors(["HOG"])).fit(images, list(COLORS))
+
+
+def test_negative_numbers_are_refused_with_a_sentence(rng, monkeypatch):
+    monkeypatch.setattr(ColorHistogram, "describe", lambda self, image: np.array([1.0, -1.0]))
+    image = noisy(COLORS["sea"], rng)
+    found = extract([image], RECIPES["color"])
+    assert found.skipped == [(0, "the extractor gives negative numbers, which no histogram has")]
