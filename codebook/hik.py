@@ -1,6 +1,7 @@
 """Words by k-means in the feature space of the histogram intersection kernel."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from visualwords.codebook._hik import city_block_distances, count_levels, mean_tables, medians
 from visualwords.codebook.codebook import Codebook
 from visualwords.codebook.look_up import WordTables
+from visualwords.codebook.parts import map_parts
 from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 
@@ -42,6 +44,8 @@ class HIKCodebook(Codebook):
         Iterations end once at most this share of the descriptors changes its word.
     max_descriptors : int or None, default 200,000
         Learn from no more than these; see :class:`KMeansCodebook`.
+    n_jobs : int or None
+        Threads, or workers of joblib's active backend; the words do not depend on it.
 
     Attributes
     ----------
@@ -87,6 +91,7 @@ class HIKCodebook(Codebook):
         max_iter: int = 50,
         tol: float = 1e-3,
         max_descriptors: int | None = 200_000,
+        n_jobs: int | None = None,
     ):
         self.n_words = n_words
         self.n_levels = n_levels
@@ -96,6 +101,7 @@ class HIKCodebook(Codebook):
         self.max_iter = max_iter
         self.tol = tol
         self.max_descriptors = max_descriptors
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "HIKCodebook":
         """Learn the words.
@@ -117,10 +123,12 @@ class HIKCodebook(Codebook):
         progress = progress or Silent()
         progress.start("learning words", self.max_iter)
         self.n_iter_ = 0
-        labels = self._first_labels(levels, random)
+        self._set_first_words(levels, random)
+        labels, counts = self._find_and_count(levels)
         while self.n_iter_ < self.max_iter:
-            self._learn_words(levels, labels)
-            before, labels = labels, self._words.find(levels)
+            self._learn_words(levels, labels, counts)
+            before = labels
+            labels, counts = self._find_and_count(levels)
             self.n_iter_ += 1
             progress.advance()
             if np.count_nonzero(labels != before) <= self.tol * len(labels):
@@ -143,10 +151,7 @@ class HIKCodebook(Codebook):
             How many descriptors of each word have each level in each dimension.
         """
         check_is_fitted(self)
-        levels = self._levels(self._check(X))
-        counts = np.zeros((levels.shape[1], self.n_levels, self.n_words), np.int32)
-        count_levels(levels, self._words.find(levels), counts)
-        return counts
+        return _find_and_count(self._words, self._levels(self._check(X)))[1]
 
     def improve(self, parts: Iterable[np.ndarray]) -> "HIKCodebook":
         """Make one exact iteration from the parts of all data.
@@ -202,24 +207,27 @@ class HIKCodebook(Codebook):
         levels = np.rint(X * np.float32(self.levels_per_unit_))
         return np.minimum(levels, self.n_levels - 1).astype(np.uint8)
 
-    def _first_labels(self, levels: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-        """Labels by the first words, single descriptors."""
+    def _set_first_words(self, levels: np.ndarray, random: np.random.RandomState) -> None:
+        """Begin with words that are single descriptors."""
         seeds = choose_seeds(
             len(levels), self.n_words, self.init, random, lambda rows: _distances(levels[rows])
         )
-        self._learn_words(levels[seeds], np.arange(self.n_words, dtype=np.int32))
-        return self._words.find(levels)
+        shape = (levels.shape[1], self.n_levels, self.n_words)
+        self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
-    def _learn_words(self, levels: np.ndarray, labels: np.ndarray) -> None:
+    def _find_and_count(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Word of each descriptor, and the levels of the descriptors of each word."""
+        parts = map_parts(partial(_find_and_count, self._words), levels, self.n_jobs)
+        return np.concatenate([part[0] for part in parts]), sum(part[1] for part in parts)
+
+    def _learn_words(self, levels: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> None:
         """Tables of the means or medians of the members."""
-        sizes = np.bincount(labels, minlength=self.n_words)
-        empty = np.flatnonzero(sizes == 0)
+        empty = np.flatnonzero(counts[0].sum(axis=0) == 0)
         if empty.size:
             labels = labels.copy()
             far = np.argsort(-self._distances(levels, labels), kind="stable")[: empty.size]
             labels[far] = empty
-        counts = np.zeros((levels.shape[1], self.n_levels, self.n_words), np.int32)
-        count_levels(levels, labels, counts)
+            counts = _count(levels, labels, counts.shape)
         self._set_counts(counts)
 
     def _set_counts(self, counts: np.ndarray) -> None:
@@ -274,6 +282,19 @@ class HIKCodebook(Codebook):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+
+def _find_and_count(words: WordTables, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the word of each descriptor, and the levels of the descriptors of each word."""
+    labels = words.find(levels)
+    return labels, _count(levels, labels, words.tables.shape)
+
+
+def _count(levels: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return how many descriptors of each word have each level, (d, n_levels, n_words) int32."""
+    counts = np.zeros(shape, np.int32)
+    count_levels(levels, labels, counts)
+    return counts
 
 
 def _distances(levels: np.ndarray) -> Distances:

@@ -1,6 +1,7 @@
 """Words as means of descriptors."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from visualwords.codebook._nearest import add_to_words, squared_distances
 from visualwords.codebook.codebook import Codebook
 from visualwords.codebook.nearest import NearestWords
+from visualwords.codebook.parts import map_parts
 from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 
@@ -42,6 +44,8 @@ class KMeansCodebook(Codebook):
     max_descriptors : int or None, default 500,000
         Learn from no more than these. Of local features of images, classes (``y``) and the images
         of a class have equal shares.
+    n_jobs : int or None
+        Threads, or workers of joblib's active backend; the words do not depend on it.
 
     Attributes
     ----------
@@ -83,6 +87,7 @@ class KMeansCodebook(Codebook):
         batch_size: int | None = None,
         root: bool = False,
         max_descriptors: int | None = 500_000,
+        n_jobs: int | None = None,
     ):
         self.n_words = n_words
         self.random_state = random_state
@@ -92,6 +97,7 @@ class KMeansCodebook(Codebook):
         self.batch_size = batch_size
         self.root = root
         self.max_descriptors = max_descriptors
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "KMeansCodebook":
         """Learn the words.
@@ -111,8 +117,7 @@ class KMeansCodebook(Codebook):
             self._learn_from_batches(X, random, progress)
         else:
             self._iterate(X, progress)
-        labels = self._nearest.find(X)
-        self._measure(X, labels)
+        self._measure(map_parts(partial(_distances, self._nearest), X, self.n_jobs))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> "KMeansCodebook":
@@ -146,8 +151,8 @@ class KMeansCodebook(Codebook):
         counts : (n_words,) int64
         """
         check_is_fitted(self)
-        X = self._check(X)
-        return self._sums(X, self._nearest.find(X))
+        _, sums, counts = _label_and_sum(self._nearest, self._check(X))
+        return sums, counts
 
     def improve(self, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> "KMeansCodebook":
         """Make one exact iteration from the parts of all data, added up in the given order.
@@ -229,14 +234,11 @@ class KMeansCodebook(Codebook):
     def _iterate(self, X: np.ndarray, progress: Progress) -> None:
         """Lloyd's iterations."""
         still = self.tol * float(np.var(X, axis=0, dtype=np.float64).mean())
-        before = np.full(len(X), -1, np.int32)
         while self.n_iter_ < self.max_iter:
             self.n_iter_ += 1
-            labels = self._nearest.find(X)
-            if np.array_equal(labels, before):
-                break
-            before = labels
-            sums, self.counts_ = self._sums(X, labels)
+            parts = map_parts(partial(_label_and_sum, self._nearest), X, self.n_jobs)
+            labels = np.concatenate([part[0] for part in parts])
+            sums, self.counts_ = sum(part[1] for part in parts), sum(part[2] for part in parts)
             empty = np.flatnonzero(self.counts_ == 0)
             if empty.size:
                 self._reseed(X, labels, empty, sums)
@@ -263,9 +265,8 @@ class KMeansCodebook(Codebook):
 
     def _absorb(self, X: np.ndarray) -> None:
         """Move the words to the means of all their descriptors so far."""
-        labels = self._nearest.find(X)
-        self._measure(X, labels)
-        sums, counts = self._sums(X, labels)
+        self._measure([_distances(self._nearest, X)])
+        labels, sums, counts = _label_and_sum(self._nearest, X)
         sums += self.words_ * self.counts_[:, None].astype(np.float64)
         self.counts_ = self.counts_ + counts
         empty = np.flatnonzero(self.counts_ == 0)
@@ -288,18 +289,30 @@ class KMeansCodebook(Codebook):
             sums[word] = X[row]
             self.counts_[word] = 1
 
-    def _sums(self, X: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, counts = np.zeros((self.n_words, X.shape[1])), np.zeros(self.n_words, np.int64)
-        add_to_words(X, labels, sums, counts)
-        return sums, counts
-
-    def _measure(self, X: np.ndarray, labels: np.ndarray) -> None:
-        self.inertia_ = float(squared_distances(X, self.words_, labels).sum(dtype=np.float64))
-        self.mean_distance_ = self.inertia_ / max(len(X), 1)
+    def _measure(self, parts: list[tuple[float, int]]) -> None:
+        """Note how far the descriptors of all parts are from their words."""
+        self.inertia_ = sum(distance for distance, _ in parts)
+        self.mean_distance_ = self.inertia_ / max(sum(n for _, n in parts), 1)
 
     def _set_words(self, words: np.ndarray) -> None:
         self.words_ = np.ascontiguousarray(words, np.float32)
         self._nearest = NearestWords(self.words_)
+
+
+def _label_and_sum(
+    nearest: NearestWords, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the word of each descriptor, and each word's sum and number of descriptors."""
+    labels = nearest.find(X)
+    sums, counts = np.zeros(nearest.words.shape), np.zeros(len(nearest.words), np.int64)
+    add_to_words(X, labels, sums, counts)
+    return labels, sums, counts
+
+
+def _distances(nearest: NearestWords, X: np.ndarray) -> tuple[float, int]:
+    """Return the sum of the squared distances to the words, and how many there are."""
+    distances = squared_distances(X, nearest.words, nearest.find(X))
+    return float(distances.sum(dtype=np.float64)), len(X)
 
 
 def _distances_among(X: np.ndarray):

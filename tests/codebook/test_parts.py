@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from visualwords.codebook import HIKCodebook, KMeansCodebook
+from visualwords.codebook.parts import map_parts
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr("visualwords.codebook.parts.ROWS", 64)
+
+
+def states(codebook, X):
+    return {
+        n_jobs: codebook.set_params(n_jobs=n_jobs).fit(X).get_state() for n_jobs in (None, 1, 3)
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("kind", [KMeansCodebook, HIKCodebook])
+def test_words_are_the_same_for_any_number_of_jobs(kind, dtype, small_parts):
+    X = np.random.default_rng(0).gamma(1.0, 30.0, (300, 6)).clip(0, 255).astype(dtype)
+    found = states(kind(7, random_state=0), X)
+    for other in (1, 3):
+        for name, array in found[None].items():
+            np.testing.assert_array_equal(found[other][name], array, err_msg=name)
+
+
+def test_parts_cover_all_rows_in_order(small_parts):
+    X = np.arange(150).reshape(150, 1)
+    np.testing.assert_array_equal(np.concatenate(map_parts(np.ravel, X, 2)), np.arange(150))
+
+
+def test_parts_of_bytes_give_the_words_of_the_whole(monkeypatch):
+    X = np.random.default_rng(1).integers(0, 256, (500, 8), dtype=np.uint8)
+    whole = KMeansCodebook(9, random_state=0).fit(X).words_
+    monkeypatch.setattr("visualwords.codebook.parts.ROWS", 37)
+    np.testing.assert_array_equal(KMeansCodebook(9, random_state=0).fit(X).words_, whole)
