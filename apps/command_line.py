@@ -1,0 +1,71 @@
+"""How every command runs: its exit codes, and errors and warnings as one line each."""
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn, TextIO
+
+import click
+
+from visualwords.errors import ModelFileError, VisualWordsError
+
+FAILED, USAGE, SKIPPED, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
+
+
+def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; no error of the input shows a traceback."""
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            code = command.main(argv, prog_name=name, standalone_mode=False)
+        return int(code or 0)
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except ModelFileError as problem:
+        return _fail(str(problem), BAD_MODEL)
+    except VisualWordsError as problem:
+        return _fail(str(problem), FAILED)
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        return FAILED
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
+    except MemoryError:
+        return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
+
+
+def end(code: int) -> NoReturn:
+    """End the process of an installed command."""
+    sys.stdout.flush()
+    if code == INTERRUPTED:
+        # Threads may still be decoding; a regular exit would pull the interpreter from under
+        # them and abort. Nothing half-written has a final name.
+        os._exit(code)
+    sys.exit(code)
+
+
+def _say_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning of a library as one line, without the line of code that raised it."""
+    from visualwords.apps.terminal import say
+
+    say(f"warning: {message}")
+
+
+def _fail(message: str, code: int) -> int:
+    from visualwords.apps.terminal import say
+
+    say(f"error: {message}")
+    return code
