@@ -1,9 +1,12 @@
 """The model file: a zip of one JSON manifest and plain arrays; reading it can't run code.
 
 Everything is checked before memory is taken: the names of the members, their declared sizes
-against the shapes and types in the manifest, the sum of all. Equal content gives equal bytes.
+against the shapes and types in the manifest, the sum of all. The manifest carries a checksum of
+itself and of every array, so that what is read is what was written. Equal content gives equal
+bytes.
 """
 
+import hashlib
 import io
 import json
 import math
@@ -22,6 +25,7 @@ MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 24
 MAX_MODEL_BYTES = 1 << 31
 MAX_MEMBERS = 1000
+CHECKSUM_BYTES = 16
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date a zip can hold: no clock in the bytes
 NPY_VERSION = (1, 0)
 NPY_HEADER_SIZES = range(64, 1025, 64)  # whole lines of 64 bytes, by the definition of .npy
@@ -40,7 +44,7 @@ def write_model(
     ----------
     path : path-like
     manifest : dict
-        What JSON can hold; ``format_version`` and ``arrays`` are added.
+        What JSON can hold; ``format_version``, ``arrays`` and ``checksum`` are added.
     arrays : dict of name → array of numbers or words
         Names are words of ``a-z0-9_`` joined by slashes.
     """
@@ -48,20 +52,19 @@ def write_model(
         if not NAME.fullmatch(name) or not _storable(array.dtype.str):
             raise ValueError(f"array {name!r} of type {array.dtype} can't be kept in a model file")
     described = {
-        name: {"dtype": array.dtype.str, "shape": list(array.shape)}
-        for name, array in sorted(arrays.items())
+        name: {
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "checksum": _checksum(_npy_bytes(array)),
+        }
+        for name, array in arrays.items()
     }
-    text = json.dumps(
-        manifest | {"format_version": FORMAT_VERSION, "arrays": described},
-        sort_keys=True,
-        indent=1,
-        ensure_ascii=True,
-        allow_nan=False,
-    )
+    manifest = manifest | {"format_version": FORMAT_VERSION, "arrays": described}
+    manifest["checksum"] = manifest_checksum(manifest)
 
     def write(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w") as archive:
-            _add(archive, MANIFEST, text.encode())
+            _add(archive, MANIFEST, _json(manifest, indent=1))
             for name, array in sorted(arrays.items()):
                 _add(archive, f"{name}.npy", _npy_bytes(array))
 
@@ -77,6 +80,11 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 def read_manifest(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the manifest of a model file only."""
     return _read(path, with_arrays=False)[0]
+
+
+def manifest_checksum(manifest: dict[str, Any]) -> str:
+    """Return the checksum of all that a manifest says, beside the checksum itself."""
+    return _checksum(_json({k: v for k, v in manifest.items() if k != "checksum"}))
 
 
 def _read(
@@ -126,13 +134,11 @@ def _checked_manifest(
     if members[MANIFEST].file_size > MAX_MANIFEST_BYTES:
         raise ModelFileError("the manifest is too large")
     manifest = json.loads(_content(archive, MANIFEST))
-    version = manifest.get("format_version") if isinstance(manifest, dict) else None
-    if not isinstance(version, int) or version < 1:
-        raise ModelFileError("no model: the manifest has no format version")
-    if version > FORMAT_VERSION:
+    _check_version(manifest)
+    if manifest.get("checksum") != manifest_checksum(manifest):
         raise ModelFileError(
-            f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
-            "upgrade it with: pip install -U visualwords"
+            "the manifest is not as it was written (wrong checksum); "
+            "train the model again or get a fresh copy"
         )
     arrays = manifest.get("arrays")
     if not isinstance(arrays, dict) or {f"{name}.npy" for name in arrays} != members.keys() - {
@@ -146,13 +152,27 @@ def _checked_manifest(
     return manifest
 
 
+def _check_version(manifest: Any) -> None:
+    version = manifest.get("format_version") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError("no model: the manifest has no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
+            "upgrade it with: pip install -U visualwords"
+        )
+
+
 def _load(archive: zipfile.ZipFile, manifest: dict[str, Any], name: str) -> np.ndarray:
     """Return one array; its header is compared with the manifest before memory is taken."""
-    file = io.BytesIO(_content(archive, f"{name}.npy"))
+    content = _content(archive, f"{name}.npy")
+    declared = manifest["arrays"][name]
+    if declared.get("checksum") != _checksum(content):
+        raise ModelFileError(f"array {name!r} is not as it was written (wrong checksum)")
+    file = io.BytesIO(content)
     if np.lib.format.read_magic(file) != NPY_VERSION:
         raise ModelFileError(f"array {name!r} is not in the form that models use")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(file)
-    declared = manifest["arrays"][name]
     if fortran_order or dtype.str != declared["dtype"] or list(shape) != declared["shape"]:
         raise ModelFileError(f"array {name!r} is not what the manifest declares")
     return np.frombuffer(file.read(), dtype).reshape(shape).copy()
@@ -173,6 +193,16 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     info.compress_type = zipfile.ZIP_DEFLATED
     info.external_attr = 0o644 << 16
     archive.writestr(info, content, compresslevel=6)
+
+
+def _json(value: Any, indent: int | None = None) -> bytes:
+    """Return the one JSON text of a value; infinity and NaN are not JSON."""
+    text = json.dumps(value, sort_keys=True, indent=indent, ensure_ascii=True, allow_nan=False)
+    return text.encode()
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=CHECKSUM_BYTES).hexdigest()
 
 
 def _npy_bytes(array: np.ndarray) -> bytes:

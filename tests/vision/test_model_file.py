@@ -1,5 +1,6 @@
 """The model file: what is damaged or hostile is refused before it can cost memory or run code."""
 
+import hashlib
 import io
 import json
 import os
@@ -12,7 +13,13 @@ import numpy as np
 import pytest
 
 from visualwords.errors import ModelFileError
-from visualwords.model_file import FORMAT_VERSION, read_manifest, read_model, write_model
+from visualwords.model_file import (
+    FORMAT_VERSION,
+    manifest_checksum,
+    read_manifest,
+    read_model,
+    write_model,
+)
 
 ARRAYS = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "code/words": np.arange(4)}
 MANIFEST = {"recipe": "scene", "classes": ["cat", "dög", "\udcff"]}
@@ -35,9 +42,25 @@ def npy(array, allow_pickle=False):
     return buffer.getvalue()
 
 
+def sealed(manifest):
+    """Return a manifest as bytes, its checksum right: what is wrong with it is something else."""
+    return json.dumps(manifest | {"checksum": manifest_checksum(manifest)}).encode()
+
+
 def manifest_of(arrays, **changes):
-    described = {n: {"dtype": a.dtype.str, "shape": list(a.shape)} for n, a in arrays.items()}
-    return json.dumps({"format_version": FORMAT_VERSION, "arrays": described} | changes).encode()
+    described = {
+        name: {
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "checksum": checksum(npy(array, allow_pickle=True)),
+        }
+        for name, array in arrays.items()
+    }
+    return sealed({"format_version": FORMAT_VERSION, "arrays": described} | changes)
+
+
+def checksum(content):
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def write_zip(path, members, compression=zipfile.ZIP_DEFLATED):
@@ -178,16 +201,23 @@ def test_a_renamed_pickle_is_refused_and_not_run(path):
 
 def test_a_pickle_inside_is_refused_and_not_run(path):
     objects = np.array([Exploding()], dtype=object)
+    content = npy(objects, allow_pickle=True)
     for manifest in (
         manifest_of({"a": objects}),
-        json.dumps(
+        sealed(
             {
                 "format_version": 1,
-                "arrays": {"a": {"dtype": "|u1", "shape": [len(npy(objects, True)) - 128]}},
+                "arrays": {
+                    "a": {
+                        "dtype": "|u1",
+                        "shape": [len(content) - 128],
+                        "checksum": checksum(content),
+                    }
+                },
             }
-        ).encode(),
+        ),
     ):
-        write_zip(path, [("manifest.json", manifest), ("a.npy", npy(objects, True))])
+        write_zip(path, [("manifest.json", manifest), ("a.npy", content)])
         refuse(path, readers=[read_model])
         pickled = pickle.dumps(Exploding()) + bytes(200)
         write_zip(path, [("manifest.json", manifest), ("a.npy", pickled)])
@@ -220,16 +250,38 @@ def test_a_newer_format_says_what_to_do(path):
         b"\xff\xfe",
         b'{"format_version": "1", "arrays": {}}',
         b'{"format_version": 0, "arrays": {}}',
-        b'{"format_version": 1}',
-        b'{"format_version": 1, "arrays": []}',
-        b'{"format_version": 1, "arrays": {"a": {"dtype": "<f4", "shape": [3]}}}',
+        b'{"format_version": 1, "arrays": {}}',
+        sealed({"format_version": 1}),
+        sealed({"format_version": 1, "arrays": []}),
+        sealed({"format_version": 1, "arrays": {"a": {"dtype": "<f4", "shape": [3]}}}),
         b"[" * 100_000,
     ],
-    ids=lambda text: text[:30].decode("latin-1"),
+    ids=lambda text: text[:40].decode("latin-1"),
 )
 def test_a_manifest_that_makes_no_sense_is_refused(manifest, path):
     write_zip(path, [("manifest.json", manifest)])
     refuse(path)
+
+
+def test_a_manifest_changed_by_hand_is_refused(model):
+    with zipfile.ZipFile(model) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    changed = members["manifest.json"].replace(b'"scene"', b'"words"')
+    assert changed != members["manifest.json"]
+    write_zip(model, (members | {"manifest.json": changed}).items())
+    refuse(model, "not as it was written")
+
+
+def test_an_array_of_another_file_is_refused(model, tmp_path):
+    """Zip's own checksum belongs to the member and travels with it; ours is in the manifest."""
+    other = tmp_path / "other.vw"
+    write_model(other, MANIFEST, ARRAYS | {"weights": ARRAYS["weights"] + 1})
+    members = {}
+    for name, path in (("manifest.json", model), ("weights.npy", other), ("code/words.npy", model)):
+        with zipfile.ZipFile(path) as archive:
+            members[name] = archive.read(name)
+    write_zip(model, members.items())
+    refuse(model, "'weights' is not as it was written", readers=[read_model])
 
 
 def test_a_file_without_a_manifest_or_with_two_is_refused(path):
@@ -273,7 +325,7 @@ def test_members_and_manifest_must_match(path):
     ids=str,
 )
 def test_an_absurd_declaration_is_refused(declared, path):
-    manifest = json.dumps({"format_version": 1, "arrays": {"a": declared}}).encode()
+    manifest = sealed({"format_version": 1, "arrays": {"a": declared}})
     write_zip(path, [("manifest.json", manifest), ("a.npy", npy(np.arange(3)))])
     refuse(path)
 
@@ -293,7 +345,8 @@ def test_an_array_whose_own_header_lies_is_refused(header, path):
     content = npy(np.zeros(8))
     padded = header.encode().ljust(117) + b"\n"
     content = content[:8] + struct.pack("<H", len(padded)) + padded + content[-64:]
-    manifest = manifest_of({"a": np.zeros(8)})
+    declared = {"dtype": "<f8", "shape": [8], "checksum": checksum(content)}
+    manifest = sealed({"format_version": 1, "arrays": {"a": declared}})
     write_zip(path, [("manifest.json", manifest), ("a.npy", content)])
     refuse(path, readers=[read_model])
     assert not os.path.exists("/tmp/a-header-was-run")
@@ -301,7 +354,8 @@ def test_an_array_whose_own_header_lies_is_refused(header, path):
 
 def test_a_bomb_is_refused_before_it_is_inflated(path):
     sides = [3 << 30]
-    manifest = json.dumps({"format_version": 1, "arrays": {"a": {"dtype": "|u1", "shape": sides}}})
+    declared = {"dtype": "|u1", "shape": sides, "checksum": checksum(bytes(1000))}
+    manifest = sealed({"format_version": 1, "arrays": {"a": declared}})
     write_zip(path, [("manifest.json", manifest), ("a.npy", bytes(1000))])
     # Let the directory of the zip promise three gigabytes.
     data = bytearray(path.read_bytes())
