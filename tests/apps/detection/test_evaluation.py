@@ -1,0 +1,78 @@
+"""Figures of detectors, against hand-made cases and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import precision_recall_curve
+
+from visualwords.apps.detection.evaluation import DetectionFigures, compare_detections, match
+
+
+def square(x, y=0, side=10):
+    return [x, y, x + side, y + side]
+
+
+def test_the_best_detection_of_an_object_is_right_and_the_second_is_not():
+    boxes = np.array([square(0), square(1), square(100)])
+    right = match(boxes, np.array([0.5, 0.9, 0.7]), np.array([square(0)]))
+    assert right.tolist() == [False, True, False]
+
+
+def test_a_detection_may_take_another_object_than_its_best_if_that_is_taken():
+    marked = np.array([square(0), square(2)])
+    right = match(np.array([square(0), square(0)]), np.array([2.0, 1.0]), marked)
+    assert right.tolist() == [True, True]
+
+
+@pytest.mark.parametrize(("shift", "expected"), [(3, True), (4, False)])
+def test_half_of_the_union_is_the_border(shift, expected):  # 7/13 and 6/14
+    right = match(np.array([square(shift)]), np.ones(1), np.array([square(0)]))
+    assert right.tolist() == [expected]
+
+
+def test_curves_are_those_of_scikit_learn_where_every_object_is_found(rng):
+    right = rng.random(50) < 0.4
+    scores = np.sort(rng.random(50))[::-1]
+    figures = DetectionFigures(scores, right, int(right.sum()), 7)
+    precision, recall, _ = precision_recall_curve(right, scores)
+    np.testing.assert_allclose(figures.precision, precision[-2::-1])
+    np.testing.assert_allclose(figures.recall, recall[-2::-1])
+
+
+def test_average_precision_is_the_area_under_the_envelope():
+    figures = DetectionFigures(np.arange(4)[::-1], np.array([True, False, True, True]), 4, 1)
+    # precision 1, 1/2, 2/3, 3/4; the envelope is 1 up to recall 1/4, then 3/4 up to recall 3/4
+    assert figures.average_precision == pytest.approx(0.25 * 1 + 0.5 * 0.75)
+
+
+def test_log_average_miss_rate_is_the_geometric_mean_at_nine_points():
+    # 100 images: one false detection first (1e-2 a picture), then half of the objects
+    right = np.array([False, *[True] * 5])
+    figures = DetectionFigures(np.arange(6)[::-1], right, 10, 100)
+    assert figures.miss_rate_at(0.009) == 1.0
+    assert figures.miss_rate_at(0.01) == 0.5
+    assert figures.log_average_miss_rate == pytest.approx(0.5)
+
+
+def test_a_detector_that_finds_nothing_misses_everything():
+    empty = np.empty((0, 4)), np.empty(0)
+    figures = compare_detections([empty, empty], [np.array([square(0)]), np.empty((0, 4))])
+    assert figures.log_average_miss_rate == pytest.approx(1.0)
+    assert figures.average_precision == 0.0
+    assert figures.at_threshold(0.5) == {"precision": 1.0, "recall": 0.0, "false_per_image": 0.0}
+
+
+def test_images_are_counted_together():
+    one = np.array([square(0)]), np.array([0.9])
+    two = np.array([square(0), square(50)]), np.array([0.8, 0.95])
+    figures = compare_detections([one, two], [np.array([square(0)]), np.array([square(0)])])
+    assert figures.scores.tolist() == [0.95, 0.9, 0.8]
+    assert figures.right.tolist() == [False, True, True]
+    assert figures.false_per_image.tolist() == [0.5, 0.5, 0.5]
+    assert figures.to_json()["objects"] == 2
+
+
+def test_marks_are_needed():
+    with pytest.raises(ValueError, match="no object is marked"):
+        compare_detections([(np.empty((0, 4)), np.empty(0))], [np.empty((0, 4))])
+    with pytest.raises(ValueError, match="detections of 1 images, marks of 2"):
+        compare_detections([(np.empty((0, 4)), np.empty(0))], [np.ones((1, 4)), np.ones((1, 4))])
