@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.files import write_atomically
+from visualwords.files import remove_abandoned, write_atomically
 
 MAGIC = b"VWCACHE1"
 CHECKSUM_BYTES = 16
@@ -43,6 +43,7 @@ class FeatureCache:
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
+        self._is_swept = False
 
     @staticmethod
     def key(data: bytes, settings: dict[str, Any]) -> str:
@@ -72,14 +73,26 @@ class FeatureCache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._sweep()
             # Not durable: the checksum tells what a power failure did to an entry.
-            write_atomically(path, MAGIC + _checksum(key, payload) + payload, durable=False)
+            write_atomically(
+                path,
+                MAGIC + _checksum(key, payload) + payload,
+                durable=False,
+                temporary_folder=self.folder,
+            )
         except OSError:  # the feature is at hand; only the next run will be slower
             return
 
     def entries(self) -> Iterator[Path]:
         """Yield the files of the cache."""
         return self.folder.glob("??/*.npy")
+
+    def _sweep(self) -> None:
+        """Remove, once, what writers that were killed left; it is all in one place."""
+        if not self._is_swept:
+            remove_abandoned(self.folder)
+            self._is_swept = True
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.npy"

@@ -1,12 +1,17 @@
 """Reading files without ever waiting, and writing them so that nobody meets half of one."""
 
 import errno
+import fcntl
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+TEMPORARY = re.compile(r"\.writing-[0-9a-f]{16}(\.|$)")
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
@@ -39,10 +44,11 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 def write_atomically(
     path: str | os.PathLike[str],
     content: bytes | Callable[[BinaryIO], object],
-    *,
     durable: bool = True,
+    *,
+    temporary_folder: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Write a file under a temporary name beside it, then rename it.
+    """Write a file under a temporary name, then rename it.
 
     Parameters
     ----------
@@ -53,6 +59,9 @@ def write_atomically(
     durable : bool
         Wait until the content is on the disk, so that even a power failure leaves the old file or
         the new one. Without it such a failure may leave a damaged file.
+    temporary_folder : path-like, optional
+        Where the temporary file is, on the same disk. By default it is beside the file, and
+        what writers that were killed left there is removed.
 
     Examples
     --------
@@ -65,10 +74,13 @@ def write_atomically(
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-    temporary = target.with_name(f".writing-{secrets.token_hex(8)}{target.suffix}")
+    folder = target.parent if temporary_folder is None else Path(temporary_folder)
+    temporary = None
     try:
-        # Not mkstemp: its files are the owner's alone; here the umask decides, as for any file.
-        with open(temporary, "xb") as file:
+        if temporary_folder is None:
+            remove_abandoned(folder)
+        temporary, file = _create_temporary(folder, target.suffix)
+        with file:
             if callable(content):
                 content(file)
             else:
@@ -76,10 +88,41 @@ def write_atomically(
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        os.replace(temporary, target)
+            os.replace(temporary, target)  # while the file is open, and so locked
     except OSError as problem:  # about the file that was asked for, not its temporary name
-        temporary.unlink(missing_ok=True)
+        _forget(temporary)
         raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
     except BaseException:  # Ctrl-C too must leave no litter
-        temporary.unlink(missing_ok=True)
+        _forget(temporary)
         raise
+
+
+def remove_abandoned(folder: str | os.PathLike[str]) -> None:
+    """Remove the temporary files that no living process holds: their writers were killed."""
+    try:
+        with os.scandir(folder) as entries:
+            paths = [entry.path for entry in entries if TEMPORARY.match(entry.name)]
+    except OSError:  # a folder may be written and yet not be listed
+        return
+    for path in paths:
+        with suppress(OSError), open_regular(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+
+
+def _create_temporary(folder: Path, suffix: str) -> tuple[Path, BinaryIO]:
+    """Create a file whose lock ends with its writer, however that ends."""
+    while True:
+        path = folder / f".writing-{secrets.token_hex(8)}{suffix}"
+        # Not mkstemp: its files are the owner's alone; here the umask decides, as for any file.
+        file = open(path, "xb")  # noqa: SIM115  (the caller closes it)
+        with suppress(OSError):  # a disk without locks: then nothing is ever taken for abandoned
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return path, file
+        file.close()  # taken for abandoned in the moment before it was locked
+
+
+def _forget(temporary: Path | None) -> None:
+    if temporary is not None:
+        temporary.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from visualwords.cache import FeatureCache, default_folder
+from visualwords.cache import MAGIC, FeatureCache, default_folder
 
 SETTINGS = {"extractor": "ColorHistogram", "version": 1, "bins": 4}
 
@@ -176,6 +176,15 @@ def test_processes_may_share_a_cache(tmp_path):
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert len(list(FeatureCache(tmp_path / "cache").entries())) == 3
     assert list(tmp_path.rglob(".writing-*")) == []
+
+
+def test_what_killed_writers_left_is_removed_by_the_next_run(tmp_path):
+    left = tmp_path / ".writing-0123456789abcdef.npy"
+    left.write_bytes(MAGIC + b"half an entry")
+    cache = FeatureCache(tmp_path)
+    cache.put(cache.key(b"image", SETTINGS), np.arange(3))
+    assert not left.exists()
+    assert len(list(cache.entries())) == 1
 
 
 def test_the_default_folder_follows_the_environment(monkeypatch):

@@ -1,5 +1,7 @@
 """Files are written whole or not at all, and read without ever waiting."""
 
+import errno
+import fcntl
 import os
 import stat
 import threading
@@ -7,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from visualwords.files import open_regular, write_atomically
+from visualwords.files import open_regular, remove_abandoned, write_atomically
 
 
 def test_content_may_be_bytes_or_a_function_that_writes(tmp_path):
@@ -121,3 +123,55 @@ def test_a_regular_file_is_opened_for_reading(tmp_path):
     (tmp_path / "a").write_bytes(b"content")
     with open_regular(tmp_path / "a") as file:
         assert file.read() == b"content"
+
+
+LEFT = ".writing-0123456789abcdef.vw"
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    (tmp_path / LEFT).write_bytes(b"half a mod")
+    write_atomically(tmp_path / "b.vw", b"whole")
+    assert os.listdir(tmp_path) == ["b.vw"]
+
+
+def test_a_file_that_is_being_written_is_not_taken_for_abandoned(tmp_path):
+    def write_another(file):
+        write_atomically(tmp_path / "inner", b"inner")
+        file.write(b"outer")
+
+    write_atomically(tmp_path / "outer", write_another)
+    assert sorted(os.listdir(tmp_path)) == ["inner", "outer"]
+
+
+def test_only_our_own_temporary_files_are_removed(tmp_path):
+    names = [".writing-letters.txt", "writing-0123456789abcdef", ".hidden", f"my{LEFT}"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"somebody's")
+    os.mkfifo(tmp_path / LEFT)  # opening it would wait for ever
+    remove_abandoned(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted([*names, LEFT])
+
+
+def test_where_files_can_not_be_locked_writing_works_and_nothing_is_removed(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    (tmp_path / LEFT).write_bytes(b"perhaps of a living process")
+    write_atomically(tmp_path / "a", b"content")
+    assert sorted(os.listdir(tmp_path)) == [LEFT, "a"]
+
+
+def test_a_writer_whose_file_was_removed_before_it_was_locked_begins_anew(tmp_path, monkeypatch):
+    flock, removed = fcntl.flock, []
+
+    def come_late(file, kind):
+        if not removed:
+            removed.append(file.name)
+            os.unlink(file.name)
+        flock(file, kind)
+
+    monkeypatch.setattr(fcntl, "flock", come_late)
+    write_atomically(tmp_path / "a", b"content")
+    assert os.listdir(tmp_path) == ["a"]
+    assert len(removed) == 1
