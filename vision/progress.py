@@ -1,5 +1,6 @@
 """How long work tells how far it is, without knowing who listens."""
 
+from time import perf_counter
 from typing import Protocol
 
 
@@ -21,3 +22,52 @@ class Silent:
 
     def advance(self, steps: int = 1) -> None:
         """Finish some steps."""
+
+
+class StageTimes:
+    """Passes progress on, and remembers how long every stage took.
+
+    A stage lasts until the next one begins; one that comes again is added to itself.
+
+    Parameters
+    ----------
+    listener : Progress, optional
+        Who else is told.
+
+    Attributes
+    ----------
+    seconds : dict of stage → seconds of the clock, in the order of their first appearance
+
+    Examples
+    --------
+    >>> times = StageTimes()
+    >>> times.start("reading", 1)
+    >>> times.advance()
+    >>> times.start("training", 1)
+    >>> times.stop()
+    >>> list(times.seconds)
+    ['reading', 'training']
+    """
+
+    def __init__(self, listener: Progress | None = None):
+        self.listener = listener or Silent()
+        self.seconds: dict[str, float] = {}
+        self._stage: str | None = None
+        self._since = 0.0
+
+    def start(self, stage: str, total: int) -> None:
+        """Begin a stage, which ends the one before."""
+        self.stop()
+        self._stage, self._since = stage, perf_counter()
+        self.listener.start(stage, total)
+
+    def advance(self, steps: int = 1) -> None:
+        """Finish some steps of the stage."""
+        self.listener.advance(steps)
+
+    def stop(self) -> None:
+        """End the stage that is under way."""
+        if self._stage is not None:
+            spent = perf_counter() - self._since
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + spent
+        self._stage = None
