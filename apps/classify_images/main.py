@@ -6,12 +6,14 @@ from typing import NoReturn
 import click
 
 import visualwords
+from visualwords.apps.classify_images.cache import cache
 from visualwords.apps.classify_images.demo import demo
 from visualwords.apps.classify_images.evaluate import evaluate
 from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.command_line import end, run_command
+from visualwords.apps.interruption import answer_ctrl_c_in_time
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,7 +31,7 @@ def command() -> None:
     """
 
 
-for verb in (demo, train, evaluate, predict, info):
+for verb in (demo, train, evaluate, predict, info, cache):
     command.add_command(verb)
 
 
@@ -40,4 +42,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run as the installed command."""
+    answer_ctrl_c_in_time()
     end(main())
