@@ -9,7 +9,9 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from visualwords.files import remove_abandoned, write_atomically
 
 MAGIC = b"VWCACHE1"
 CHECKSUM_BYTES = 16
+_ENTRY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}\.npy")  # a folder may hold files of others
+_HALF = re.compile(r"[0-9a-f]{2}/\.writing-[0-9a-f]{16}\.npy")  # left by a process that was killed
 
 
 class FeatureCache:
@@ -86,7 +90,29 @@ class FeatureCache:
 
     def entries(self) -> Iterator[Path]:
         """Yield the files of the cache."""
-        return self.folder.glob("??/*.npy")
+        return self._files(_ENTRY)
+
+    def _files(self, pattern: re.Pattern[str]) -> Iterator[Path]:
+        for path in self.folder.glob("??/*.npy"):
+            if pattern.fullmatch(f"{path.parent.name}/{path.name}"):
+                yield path
+
+    def size(self) -> tuple[int, int]:
+        """Return how many entries there are, and their bytes."""
+        sizes = [_size(path) for path in self.entries()]
+        return len(sizes), sum(sizes)
+
+    def clear(self) -> tuple[int, int]:
+        """Delete all entries and nothing else; return how many there were, and their bytes."""
+        n_entries = n_bytes = 0
+        for path in [*self.entries(), *self._files(_HALF)]:
+            n_bytes += _size(path)
+            n_entries += 1
+            path.unlink(missing_ok=True)
+        for folder in list(self.folder.glob("??")):
+            with suppress(OSError):  # not empty: it holds files of others
+                folder.rmdir()
+        return n_entries, n_bytes
 
     def _sweep(self) -> None:
         """Remove, once, what writers that were killed left; it is all in one place."""
@@ -107,6 +133,14 @@ def default_folder() -> Path | None:
         return Path.home() / ".cache" / "visualwords"
     except RuntimeError:
         return None
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file; 0 if another process has deleted it meanwhile."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _checksum(key: str, payload: bytes) -> bytes:

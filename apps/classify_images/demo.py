@@ -5,9 +5,10 @@ import os
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option(
     "-o",
     "--output",

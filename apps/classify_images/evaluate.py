@@ -5,9 +5,10 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @click.argument("folder", type=click.Path())
 @options.report

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @options.as_json
 def info(model: str, as_json: bool) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @click.argument("images", type=click.Path(), nargs=-1, required=True)
 @click.option("--top", type=click.IntRange(min=1), default=1, show_default=True, metavar="N")

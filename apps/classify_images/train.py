@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.recipes import Recipe
     from visualwords.folders import ImageFolder
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="M.vw")
 @click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try all.")

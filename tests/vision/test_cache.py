@@ -208,3 +208,23 @@ def test_without_a_home_there_is_no_default_folder_and_no_crash():
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "None"
+
+
+def test_clear_deletes_entries_and_leftovers_but_no_file_of_others(kept):
+    cache, key, path = kept
+    half = path.with_name(".writing-0123456789abcdef.npy")
+    mine, also_mine = path.with_name("mine.npy"), cache.folder / "ab" / "mine.npy"
+    also_mine.parent.mkdir(exist_ok=True)
+    for file in (half, mine, also_mine):
+        file.write_bytes(b"12345")
+    assert cache.size() == (1, path.stat().st_size)
+    assert cache.clear()[0] == 2
+    assert cache.get(key) is None
+    assert not half.exists()
+    assert mine.exists()
+    assert also_mine.exists()
+    assert cache.size() == (0, 0)
+
+
+def test_clearing_a_cache_that_was_never_used_is_harmless(tmp_path):
+    assert FeatureCache(tmp_path / "none").clear() == (0, 0)

@@ -1,0 +1,117 @@
+"""What every verb has: settings from a TOML file, and the command that equals them."""
+
+import os
+import shlex
+import tomllib
+from typing import Any
+
+import click
+
+CONFIG = "config"
+
+
+class Verb(click.Command):
+    """A verb that takes its settings from the command line, else from ``--config F.toml``.
+
+    The keys of the file are the names of the flags without the dashes, and those of the
+    arguments. Flags that are given win. Paths mean the same as on the command line.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(
+                ["--config"],
+                type=click.Path(dir_okay=False),
+                metavar="F.toml",
+                is_eager=True,
+                expose_value=False,
+                callback=_read_config,
+                help="Take flags from this file; those given here win.",
+            )
+        )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; say what command it equals if a file had a part in it."""
+        if ctx.default_map:
+            click.echo(f"equal command: {equal_command(ctx)}", err=True)
+        return super().invoke(ctx)
+
+
+def equal_command(ctx: click.Context | None = None) -> str:
+    """Return the command line, without a file, that does what is being done.
+
+    Flags at their defaults are left out.
+    """
+    ctx = ctx or click.get_current_context()
+    flags: list[str] = []
+    names: list[str] = []
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            names += value if isinstance(value, tuple) else [value]
+        elif parameter.name in ctx.params:
+            flags += _flag(parameter, value)
+    words = [*names, *flags]
+    if any(name.startswith("-") for name in names):
+        words = [*flags, "--", *names]
+    return shlex.join([*ctx.command_path.split(), *words])
+
+
+def _flag(option: click.Parameter, value: Any) -> list[str]:
+    """Return what is written for one option; nothing where it has its default."""
+    if value is None or value is False or value == () or value == option.default:
+        return []
+    name = option.opts[0]
+    if value is True:
+        return [name]
+    values = value if isinstance(value, tuple) else (value,)
+    return [word for one in values for word in (name, str(one))]
+
+
+def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    if path is None:
+        return
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except OSError as problem:
+        raise click.UsageError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise click.UsageError(f"{path}: not a TOML file: {problem}") from None
+    known = {_key(p): p for p in ctx.command.params if p.name not in (CONFIG, "help")}
+    for key, value in found.items():
+        if key not in known:
+            raise click.UsageError(
+                f"{path}: {ctx.command.name} has no setting {key!r}; it has "
+                f"{', '.join(sorted(known))}"
+            )
+        _check_kind(path, key, value, known[key])
+    # As text, numbers go the way of a flag's: 1.5 is no integer there either.
+    ctx.default_map = {known[key].name or "": _as_written(v) for key, v in found.items()}
+
+
+def _key(parameter: click.Parameter) -> str:
+    """Return the name of a flag without its dashes, or that of an argument."""
+    long = [name for name in parameter.opts if name.startswith("--")]
+    return long[0].removeprefix("--") if long else str(parameter.name)
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, list):
+        return [str(one) for one in value]
+    return value if isinstance(value, bool) else str(value)
+
+
+def _check_kind(path: str, key: str, value: Any, parameter: click.Parameter) -> None:
+    """Refuse what the flag's own type would quietly turn into text."""
+    many = parameter.multiple or parameter.nargs == -1
+    if getattr(parameter, "is_flag", False):
+        wanted, right = "true or false", isinstance(value, bool)
+    elif many:
+        wanted, right = "a list", isinstance(value, list)
+    else:
+        wanted = "one value"
+        right = isinstance(value, str | int | float) and not isinstance(value, bool)
+    if not right:
+        raise click.UsageError(f"{os.fspath(path)}: {key} is {value!r}; it must be {wanted}")
