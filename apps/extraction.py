@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from visualwords.apps.inputs import Source
 from visualwords.apps.recipes import Channel, Recipe
 from visualwords.cache import FeatureCache
 from visualwords.duplicates import digest
@@ -22,8 +23,6 @@ from visualwords.images import MAX_PIXELS, read_bytes, read_image, shrink
 from visualwords.progress import Progress, Silent
 
 CHUNK = 16  # images; small enough that Ctrl-C is answered at once
-
-Source = str | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,15 @@ def _extract_chunk(
     return results
 
 
+def seen_image(
+    source: Source | bytes, mode: str, recipe: Recipe, max_pixels: int = MAX_PIXELS
+) -> np.ndarray:
+    """Return an image as the extractors of a recipe see it: of a colour mode, not too large."""
+    if isinstance(source, np.ndarray):
+        return shrink(as_rgb(source) if mode == "rgb" else as_grey(source), recipe.max_side)
+    return read_image(source, mode, max_pixels, max_side=recipe.max_side)
+
+
 def _extract_one(
     source: Source,
     recipe: Recipe,
@@ -131,11 +139,7 @@ def _extract_one(
 
     def image(mode: str) -> np.ndarray:
         if mode not in images:
-            if isinstance(source, np.ndarray):
-                pixels = as_rgb(source) if mode == "rgb" else as_grey(source)
-                images[mode] = shrink(pixels, recipe.max_side)
-            else:
-                images[mode] = read_image(data, mode, max_pixels, max_side=recipe.max_side)
+            images[mode] = seen_image(data or source, mode, recipe, max_pixels)
         return images[mode]
 
     found: list[np.ndarray | LocalFeatures] = []

@@ -2,25 +2,39 @@
 
 import os
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from visualwords.apps import inputs
 from visualwords.apps.encoding import learn_rows, make_encoders, side_by_side
-from visualwords.apps.extraction import Extraction, Source, extract
+from visualwords.apps.extraction import Extraction, extract, seen_image
+from visualwords.apps.inputs import Source, many_images, name_of
 from visualwords.apps.recipe_choice import channels_of, choose_recipe
-from visualwords.apps.recipes import RECIPES, Recipe, find_recipe, merge_channels, recipes_to_try
+from visualwords.apps.recipes import (
+    RECIPES,
+    Recipe,
+    change_recipe,
+    find_recipe,
+    merge_channels,
+    recipes_to_try,
+)
+from visualwords.apps.similarity import Gallery, Signer, thumbnail
 from visualwords.cache import FeatureCache
+from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, ImageError
-from visualwords.folders import ImageFolder
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
 
+if TYPE_CHECKING:
+    from visualwords.apps.explanation import Explanation
+
 __all__ = ["ImageClassifier"]
+
+CALIBRATION_FOLDS = 5
 
 
 class ImageClassifier(ClassifierMixin, BaseEstimator):
@@ -39,6 +53,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     representation : {None, "histogram", "words", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match, whose models are large.
+    n_words, pyramid, C, max_side : numbers, optional
+        Change these settings of the recipe (of all that "auto" tries, where they apply); see
+        `visualwords.apps.recipes.change_recipe`.
+    keep_training : bool, default=True
+        Keep names and signatures (about 150 bytes an image) of the training images, for `similar`.
+    thumbnails : bool, default=False
+        Keep small JPEGs of them too, about 2 kB each.
     max_pixels : int
         Larger images are refused.
 
@@ -50,6 +71,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     encoders_ : list of ChannelEncoder
     classifier_ : ICDClassifier or LinearClassifier
     tried_ : dict of recipe name → cross-validated mean accuracy per class; empty unless "auto"
+    sigmoids_ : (n_problems, 2) array or None
+        What turns scores into probabilities; None where a class has a single image.
+    gallery_ : Gallery or None
+        What is kept of the training images.
     skipped_ : list of (path or position, reason)
         Training images that could not be read.
 
@@ -70,6 +95,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         cache_dir: str | os.PathLike[str] | None = None,
         *,
         representation: str | None = None,
+        n_words: int | None = None,
+        pyramid: int | None = None,
+        C: float | None = None,
+        max_side: int | None = None,
+        keep_training: bool = True,
+        thumbnails: bool = False,
         max_pixels: int = MAX_PIXELS,
     ):
         self.recipe = recipe
@@ -77,6 +108,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
         self.representation = representation
+        self.n_words = n_words
+        self.pyramid = pyramid
+        self.C = C
+        self.max_side = max_side
+        self.keep_training = keep_training
+        self.thumbnails = thumbnails
         self.max_pixels = max_pixels
 
     def fit(
@@ -96,15 +133,16 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
         progress = progress or Silent()
-        sources, labels = _training_images(X, y)
+        sources, labels = inputs.training_images(X, y)
         recipe, candidates = self._recipes()
         extraction = self.extract(sources, recipe, progress=progress)
-        self.skipped_ = [(_name_of(sources, i), reason) for i, reason in extraction.skipped]
+        self.skipped_ = [(name_of(sources, i), reason) for i, reason in extraction.skipped]
         if warn and self.skipped_:
             self._warn_of_skipped(len(sources))
         labels = labels[extraction.kept]
-        _check_classes(labels)
+        inputs.check_classes(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.class_counts_ = np.bincount(codes)
         encoders = make_encoders(recipe, self.random_state)
         rows = learn_rows(encoders, extraction.channels, codes, progress)
         self.recipe_ = recipe
@@ -131,18 +169,29 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classifier_ = self.recipe_.build_classifier(self.random_state, self.n_jobs)
         self.classifier_.fit(X, codes)
         progress.advance()
-        self.class_counts_ = np.bincount(codes)
+        self.sigmoids_ = self._calibrate(X, codes)
+        self.gallery_ = None
+        if self.keep_training:
+            kept = [sources[i] for i in extraction.kept]
+            self.gallery_ = self._remember(kept, labels, X)
         self.training_digests_ = np.frombuffer(b"".join(extraction.digests), np.uint64)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of images: (n, n_classes), or (n,) for two classes."""
         check_is_fitted(self)
-        sources = _images(X)
-        extraction = self.extract(sources)
-        for position, reason in extraction.skipped:
-            raise ImageError(f"{_name_of(sources, position)}: {reason}")
-        return self.decide(extraction)
+        return self.decide(self._extract_all(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of classes, (n, n_classes), calibrated on training folds."""
+        return self.probabilities(self.decision_function(X))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities that decision values stand for, (n, n_classes)."""
+        check_is_fitted(self)
+        if self.sigmoids_ is None:
+            raise ValueError("probabilities need two training images of every class")
+        return calibration.probabilities(scores, self.sigmoids_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the labels of images (a folder or table, paths, or arrays)."""
@@ -152,7 +201,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of right labels; of a folder with splits, on its test part."""
         if y is None:
-            X = _test_part(_as_folder(X))
+            X = inputs.test_part(inputs.as_folder(X))
             y = X.labels
         return super().score(X, y, sample_weight)
 
@@ -175,8 +224,65 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def decide(self, extraction: Extraction) -> np.ndarray:
         """Return the scores of images that `extract` has described."""
+        return self.classifier_.decision_function(self._encode(extraction))
+
+    def explain(self, image: Any) -> "Explanation":
+        """Take the scores of one image (a path or an array) apart: see `Explanation`."""
+        from visualwords.apps import evidence
+
+        check_is_fitted(self)
+        source = inputs.one_image(image)
+        extraction = self.extract([source])
+        for _, reason in extraction.skipped:
+            raise ImageError(f"{name_of([source], 0)}: {reason}")
         rows = [e.transform(c) for e, c in zip(self.encoders_, extraction.channels)]
-        return self.classifier_.decision_function(side_by_side(rows))
+        row = side_by_side(rows)
+        scores = self.classifier_.decision_function(row)
+        columns = self.classifier_.contributions(row)
+        known = self.sigmoids_ is not None
+        return evidence.explain(
+            self.encoders_,
+            [
+                seen_image(source, channel.build().color_mode, self.recipe_, self.max_pixels)
+                for channel in self.recipe_.channels
+            ],
+            [channel[0] for channel in extraction.channels],
+            np.split(_both_classes(columns), np.cumsum([r.shape[1] for r in rows])[:-1]),
+            _both_classes(scores.reshape(1, -1))[0],
+            self.classes_,
+            self.probabilities(scores)[0] if known else None,
+        )
+
+    def similar(self, X: Any, k: int = 5) -> Any:
+        """Return the training images most similar to an image.
+
+        Parameters
+        ----------
+        X : a path or an array, or several of them
+        k : int
+
+        Returns
+        -------
+        list of (name, label, similarity), best first; a list of such lists for several images
+            Names are ``label/file``; similarities are cosines, 1 for the same image.
+        """
+        check_is_fitted(self)
+        if self.gallery_ is None:
+            raise ValueError("the model keeps no training images; train with keep_training=True")
+        alone = inputs.is_one_image(X)
+        rows = self.rows([inputs.one_image(X)] if alone else X)
+        answers = [
+            [
+                (self.gallery_.names[i], str(self.gallery_.labels[i]), float(similarity))
+                for i, similarity in zip(*found)
+            ]
+            for found in zip(*self.gallery_.query(rows, k))
+        ]
+        return answers[0] if alone else answers
+
+    def rows(self, X: Any) -> Any:
+        """Return the rows of numbers that images are for the classifier, (n, d) array or CSR."""
+        return self._encode(self._extract_all(X))
 
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the labels that decision values name."""
@@ -200,11 +306,46 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         save_image_classifier(self, path)
 
+    def _extract_all(self, X: Any) -> Extraction:
+        """Describe images of which none may be unreadable."""
+        sources = many_images(X)
+        extraction = self.extract(sources)
+        for position, reason in extraction.skipped:
+            raise ImageError(f"{name_of(sources, position)}: {reason}")
+        return extraction
+
+    def _encode(self, extraction: Extraction) -> Any:
+        rows = [e.transform(c) for e, c in zip(self.encoders_, extraction.channels)]
+        return side_by_side(rows)
+
+    def _calibrate(self, X: Any, codes: np.ndarray) -> np.ndarray | None:
+        """Fit sigmoids on scores of training images that were held out."""
+        if self.class_counts_.min() < 2:
+            return None
+        scores = calibration.held_out_scores(
+            self.classifier_, X, codes, n_folds=CALIBRATION_FOLDS, random_state=self.random_state
+        )
+        return calibration.fit_sigmoids(scores, codes)
+
+    def _remember(self, sources: list[Source], labels: np.ndarray, X: Any) -> Gallery:
+        signer = Signer()
+        signatures = signer.fit_transform(X)
+        names = [inputs.short_name(sources, i, label) for i, label in enumerate(labels)]
+        small = None
+        if self.thumbnails:
+            small = [thumbnail(source, self.max_pixels) for source in sources]
+        return Gallery(signer, signatures, names, labels, small)
+
     def _recipes(self) -> tuple[Recipe, list[Recipe]]:
         """Return the recipe to extract and, where one is to be chosen, the candidates."""
+        names = ("n_words", "pyramid", "C", "max_side")
+        changes: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.recipe != "auto":
-            return find_recipe(self.recipe), []
-        candidates = recipes_to_try(self.representation)
+            return change_recipe(find_recipe(self.recipe), **changes), []
+        candidates = [
+            change_recipe(recipe, **changes, strict=False)
+            for recipe in recipes_to_try(self.representation)
+        ]
         if not candidates:
             known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))
             raise ValueError(
@@ -228,52 +369,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _as_folder(X: Any) -> ImageFolder:
-    if isinstance(X, ImageFolder):
-        return X
-    if isinstance(X, str | os.PathLike):
-        return ImageFolder(X)
-    raise TypeError(f"labels are needed for images given as {type(X).__name__}")
-
-
-def _training_images(X: Any, y: Any) -> tuple[list[Source], np.ndarray]:
-    if y is None:
-        folder = _as_folder(X)
-        if "train" in folder.splits:
-            folder = folder.part("train")
-        return list(folder.paths), np.array(folder.labels)
-    sources, labels = _images(X), np.asarray(y).astype(str)
-    if len(sources) != len(labels):
-        raise ValueError(f"{len(sources)} images but {len(labels)} labels")
-    return sources, labels
-
-
-def _test_part(folder: ImageFolder) -> ImageFolder:
-    return folder.part("test") if "test" in folder.splits else folder
-
-
-def _images(X: Any) -> list[Source]:
-    """Return the images of a folder, or a list of paths and arrays, as plain strings and arrays."""
-    if isinstance(X, ImageFolder):
-        return list(X.paths)
-    if isinstance(X, str | os.PathLike):
-        raise TypeError("give a list of paths; one path alone could be an image or a folder")
-    return [x if isinstance(x, np.ndarray) else os.fspath(x) for x in _each(X)]
-
-
-def _each(X: Any) -> Iterable[Any]:
-    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
-        return X.tolist()
-    return X
-
-
-def _name_of(sources: list[Source], position: int) -> str:
-    source = sources[position]
-    return source if isinstance(source, str) else f"image {position}"
-
-
-def _check_classes(labels: np.ndarray) -> None:
-    counts = Counter(labels.tolist())
-    if len(counts) < 2:
-        found = f"only class {next(iter(counts))!r}" if counts else "no readable image"
-        raise FolderError(f"found {found}; at least two classes are needed to tell apart")
+def _both_classes(values: np.ndarray) -> np.ndarray:
+    """Return (n, n_classes) of (n, n_outputs): the one output of two classes speaks for both."""
+    return np.hstack([-values, values]) if values.shape[1] == 1 else values

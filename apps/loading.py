@@ -2,6 +2,7 @@
 
 import os
 import platform
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -11,12 +12,15 @@ import visualwords
 from visualwords.apps.encoding import make_encoders
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.recipes import Recipe
+from visualwords.apps.similarity import Gallery
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
 
 IMAGE_CLASSIFIER = "image-classifier"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
+GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
 STATE = "classifier/"
+GALLERY = "gallery/"
 ENCODER = "channel"
 
 
@@ -62,7 +66,57 @@ def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) 
         "training/class_counts": model.class_counts_,
         "training/digests": model.training_digests_,
     }
+    if model.sigmoids_ is not None:
+        arrays["sigmoids"] = model.sigmoids_
+    if model.gallery_ is not None:
+        arrays |= _prefixed(GALLERY, model.gallery_.get_state())
+        arrays["training/codes"] = np.searchsorted(model.classes_, model.gallery_.labels)
     write_model(path, _manifest(model), arrays)
+
+
+@dataclass(frozen=True)
+class GoldenReplay:
+    """How a model's scores of the golden images compare with those kept in its file.
+
+    Attributes
+    ----------
+    kept, now : (n_images, n_classes) or (n_images,) arrays
+        Scores when the model was saved, and here.
+    largest_difference : float
+    agrees : bool
+        Whether they differ by no more than ``GOLDEN_TOLERANCE``, and name the same classes.
+    """
+
+    kept: np.ndarray
+    now: np.ndarray
+
+    @property
+    def largest_difference(self) -> float:
+        return float(np.abs(self.kept - self.now).max(initial=0.0))
+
+    @property
+    def agrees(self) -> bool:
+        return bool(np.allclose(self.kept, self.now, rtol=0, atol=GOLDEN_TOLERANCE))
+
+
+def replay_golden(path: str | os.PathLike[str]) -> GoldenReplay:
+    """Compute the scores of a model file's golden images again.
+
+    Parameters
+    ----------
+    path : path-like
+        A model file.
+    """
+    _, arrays = read_model(path)
+    model = load(path)
+    try:
+        images, kept = list(arrays["golden/images"]), arrays["golden/decisions"]
+    except KeyError as problem:
+        raise ModelFileError(f"{os.fspath(path)}: no array {problem}; train it again") from None
+    now = model.decision_function(images)
+    if now.shape != kept.shape:
+        raise ModelFileError(f"{os.fspath(path)}: the golden scores do not fit the classes")
+    return GoldenReplay(kept, now)
 
 
 def golden_images() -> list[np.ndarray]:
@@ -127,4 +181,17 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
     model.classifier_ = recipe.build_classifier().set_state(_part(STATE, arrays))
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")
+    model.sigmoids_ = _sigmoids(arrays, len(model.classes_))
+    model.gallery_ = None
+    if "training/codes" in arrays:
+        labels = model.classes_[arrays["training/codes"]]
+        model.gallery_ = Gallery.from_state(_part(GALLERY, arrays), labels)
     return model
+
+
+def _sigmoids(arrays: dict[str, np.ndarray], n_classes: int) -> np.ndarray | None:
+    if "sigmoids" not in arrays:
+        return None
+    if arrays["sigmoids"].shape != (1 if n_classes == 2 else n_classes, 2):
+        raise ModelFileError("the sigmoids do not fit the classes")
+    return arrays["sigmoids"]

@@ -143,6 +143,48 @@ def find_recipe(name: "str | Recipe") -> Recipe:
     return RECIPES[name]
 
 
+def change_recipe(
+    recipe: Recipe,
+    *,
+    n_words: int | None = None,
+    pyramid: int | None = None,
+    C: float | None = None,
+    max_side: int | None = None,
+    strict: bool = True,
+) -> Recipe:
+    """Return a recipe with some settings changed; None leaves a setting as it is.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    n_words, pyramid : int, optional
+        Of all its words.
+    C : float, optional
+        Cost of an error of the classifier.
+    max_side : int, optional
+        Longer side that images are shrunk to.
+    strict : bool
+        Whether it is an error to change words of a recipe that has none.
+
+    Examples
+    --------
+    >>> change_recipe(RECIPES["words"], n_words=50).channels[0].words.n_words
+    50
+    """
+    of_words = {k: v for k, v in (("n_words", n_words), ("pyramid", pyramid)) if v is not None}
+    if strict and of_words and not any(channel.words for channel in recipe.channels):
+        raise ValueError(f"recipe {recipe.name!r} has no words; {', '.join(of_words)} can't be set")
+    channels = tuple(
+        channel
+        if channel.words is None
+        else replace(channel, words=replace(channel.words, **of_words))
+        for channel in recipe.channels
+    )
+    params = recipe.classifier_params if C is None else {**recipe.classifier_params, "C": C}
+    side = recipe.max_side if max_side is None else max_side
+    return replace(recipe, channels=channels, classifier_params=params, max_side=side)
+
+
 def recipe_of_extractors(names: Sequence[str]) -> Recipe:
     """Return a recipe of extractors with their default parameters, their kernels added.
 

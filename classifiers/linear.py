@@ -76,6 +76,21 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """Return the label of every row of X."""
         return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
 
+    def contributions(self, X: Any) -> np.ndarray:
+        """Return what every column of one row adds to its scores; their sum is the score.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (1, n_features)
+
+        Returns
+        -------
+        (n_features, n_classes) float32, or (n_features, 1) for two classes
+        """
+        check_is_fitted(self)
+        row = X.toarray()[0] if sparse.issparse(X) else np.asarray(X)[0]
+        return row[:, None].astype(np.float32) * self.coef_.T
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_is_fitted(self)

@@ -53,6 +53,24 @@ class TablePrediction:
         """Return the label of every row of X."""
         return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
 
+    def contributions(self, X: Any) -> np.ndarray:
+        """Return what every column of one row adds to its scores; their sum is the score.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (1, n_features)
+
+        Returns
+        -------
+        (n_features, n_classes) float32, or (n_features, 1) for two classes
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
+        codes, offsets, values = self._tables_for(self.quantizer_._levels(X))
+        row = (codes.toarray() if sparse.issparse(codes) else codes)[0].astype(np.int64)
+        cells = offsets[:-1] + np.minimum(row, np.diff(offsets) - 1)
+        return np.where(row[:, None] > 0, values[cells, : self._n_outputs()], np.float32(0))
+
     def linearity(self, X: Any) -> float:
         """Return the share of rows that keep their label if every table becomes a straight line.
 
@@ -97,7 +115,15 @@ class TablePrediction:
             self.full_table_ = self.tables_[0]
 
     def _scores(self, levels: Any) -> np.ndarray:
-        """Sums of look-ups; a level that training never saw lies between two that it did."""
+        """Sums of look-ups."""
+        codes, offsets, values = self._tables_for(levels)
+        return tables.look_up(codes, offsets, values, n_jobs=self.n_jobs)
+
+    def _tables_for(self, levels: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Codes of levels, and the tables they index, with every level that occurs.
+
+        A level that training never saw lies between two that it did.
+        """
         codes, complete = LevelNumbers(self.table_levels_).numbers_of(levels)
         offsets, values = self.table_offsets_, self.table_values_
         if not complete:
@@ -105,7 +131,7 @@ class TablePrediction:
             of_cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
             every = np.arange(self.table_levels_[-1] + 1)
             offsets, values = tables.tables_at(offsets, self.table_levels_[of_cells], values, every)
-        return tables.look_up(codes, offsets, values, n_jobs=self.n_jobs)
+        return codes, offsets, values
 
     def _n_outputs(self) -> int:
         return 1 if self.classes_.size == 2 else int(self.classes_.size)

@@ -115,6 +115,20 @@ class ColorHistogram(Extractor):
         bounds = window_bounds(as_windows(self.windows), *image.shape[:2])
         return count_colors(image, np.array(self._bins(), np.uint32), bounds).ravel()
 
+    def codes(self, image: np.ndarray) -> np.ndarray:
+        """Return the column that each pixel is counted in, within its window: (h, w) uint32.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ColorHistogram(bins=2).codes(np.array([[[0, 0, 255], [255, 0, 0]]], np.uint8)).tolist()
+        [[1, 4]]
+        """
+        self.check_parameters()
+        bins = np.array(self._bins(), np.uint32)
+        first, second, third = np.moveaxis((self._convert(image) * bins) >> 8, 2, 0)
+        return (first * bins[1] + second) * bins[2] + third
+
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the counts of every patch of the grid: uint8 if they fit, else uint16 or more."""
         self.check_parameters()

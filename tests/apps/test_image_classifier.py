@@ -11,11 +11,13 @@ from sklearn.model_selection import GridSearchCV
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
 from visualwords.apps.extraction import extract
+from visualwords.apps.loading import replay_golden
 from visualwords.apps.recipes import RECIPES, Channel, Recipe, recipe_of_extractors
 from visualwords.errors import FolderError, ImageError
 from visualwords.features import ColorHistogram
 from visualwords.folders import ImageFolder
 from visualwords.images import read_image
+from visualwords.model_file import read_model, write_model
 
 
 def bytes_of(model, path):
@@ -172,3 +174,48 @@ def test_negative_numbers_are_refused_with_a_sentence(rng, monkeypatch):
     image = noisy(COLORS["sea"], rng)
     found = extract([image], RECIPES["color"])
     assert found.skipped == [(0, "the extractor gives negative numbers, which no histogram has")]
+
+
+def test_probabilities_add_up_and_agree_with_the_labels(photos, tmp_path):
+    model = ImageClassifier("words").fit(photos)
+    folder = ImageFolder(photos)
+    p = model.predict_proba(folder)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert (model.classes_[p.argmax(axis=1)] == np.array(folder.labels)).all()
+    np.testing.assert_array_equal(p, model.probabilities(model.decision_function(folder)))
+    model.save(tmp_path / "m.vw")
+    np.testing.assert_array_equal(load(tmp_path / "m.vw").predict_proba(folder), p)
+
+
+def test_probabilities_need_two_images_of_every_class(rng):
+    images = [noisy(color, rng) for color in COLORS.values()]
+    model = ImageClassifier("color").fit(images, list(COLORS))
+    with pytest.raises(ValueError, match="two training images of every class"):
+        model.predict_proba(images)
+
+
+def test_settings_of_a_recipe_can_be_overridden_and_searched(photos):
+    model = ImageClassifier("words", n_words=15, pyramid=21, C=0.5, max_side=40).fit(photos)
+    assert [c.words.n_words for c in model.recipe_.channels] == [15, 15]
+    assert model.rows([np.zeros((48, 64), np.uint8)]).shape == (1, 2 * 15 * 21)
+    assert model.classifier_.C == 0.5
+    assert clone(model).get_params()["n_words"] == 15
+    folder = ImageFolder(photos)
+    search = GridSearchCV(ImageClassifier("words"), {"n_words": [5, 10]}, cv=2)
+    search.fit(folder.paths, folder.labels)
+    assert search.best_estimator_.recipe_.channels[0].words.n_words in (5, 10)
+    with pytest.raises(ValueError, match="recipe 'color' has no words; n_words can't be set"):
+        ImageClassifier("color", n_words=5).fit(photos)
+
+
+def test_golden_pairs_are_replayed(photos, tmp_path):
+    path = tmp_path / "m.vw"
+    ImageClassifier("words").fit(photos).save(path)
+    replay = replay_golden(path)
+    assert replay.agrees
+    assert replay.largest_difference == 0
+    manifest, arrays = read_model(path)
+    arrays["golden/decisions"] = arrays["golden/decisions"] + 0.01
+    del manifest["arrays"]
+    write_model(path, manifest, arrays)
+    assert not replay_golden(path).agrees

@@ -27,6 +27,18 @@ def test_agrees_with_liblinear_on_the_unary_expansion(histograms, loss):
     np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(B), atol=2e-5)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contributions_of_columns_add_up_to_the_scores(histograms, n_classes):
+    X, y = histograms
+    chosen = y != "street" if n_classes == 2 else slice(None)
+    model = ICDClassifier(n_bins=7).fit(X[chosen], y[chosen])
+    for row in (X[:1], 1.3 * X[1:2], sparse.csr_matrix(X[2:3])):
+        added = model.contributions(row)
+        assert added.shape == (X.shape[1], 1 if n_classes == 2 else 3)
+        score = np.ravel(model.decision_function(row))
+        np.testing.assert_allclose(added.sum(axis=0), score, atol=1e-6)
+
+
 def test_state_restores_bit_identical_scores(histograms):
     X, y = histograms
     model = ICDClassifier().fit(X, y)

@@ -33,3 +33,10 @@ def test_sparse_rows_and_a_restored_state_give_the_same_scores(rng):
     np.testing.assert_allclose(
         model.decision_function(X), model.decision_function(sparse.csr_array(X)), rtol=1e-6
     )
+
+
+def test_contributions_of_columns_add_up_to_the_scores(rng):
+    X = rng.normal(size=(30, 6))
+    model = LinearClassifier().fit(X, ["a", "b", "c"] * 10)
+    added = model.contributions(sparse.csr_array(X[:1]))
+    np.testing.assert_allclose(added.sum(axis=0), model.decision_function(X[:1])[0], atol=1e-6)

@@ -1,0 +1,185 @@
+"""Sharing a score among the places of an image: one function for each kind of channel."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from visualwords.apps.encoding import ChannelEncoder
+from visualwords.apps.explanation import ChannelEvidence, Explanation
+from visualwords.codebook import BagOfWords
+from visualwords.features import HOG, Centrist, ColorHistogram
+from visualwords.features.grid import as_windows, pyramid_windows, window_bounds
+from visualwords.features.local_features import LocalFeatures
+
+BLOCK = 8  # pixels; the evidence of single pixels is summed in blocks of this side
+
+WORDS = "each word's table value is shared equally among the patches counted in its window"
+PIXELS = "each bin's table value is shared equally among the pixels counted in it"
+BLOCKS = "each number of HOG belongs to the block it was computed from"
+NOWHERE = "the recipe has columns that belong to no place; they are in the offsets"
+
+
+def explain(
+    encoders: Sequence[ChannelEncoder],
+    images: Sequence[np.ndarray],
+    features: Sequence[Any],
+    columns: Sequence[np.ndarray],
+    scores: np.ndarray,
+    classes: np.ndarray,
+    probabilities: np.ndarray | None,
+) -> Explanation:
+    """Take the scores of one image apart.
+
+    Parameters
+    ----------
+    encoders : one a channel
+    images : for each channel the image as its extractor saw it
+    features : for each channel the local features of the image, or its vector
+    columns : for each channel what its columns add to the scores, (d, n_classes)
+    scores : (n_classes,)
+    classes, probabilities : as in `Explanation`
+    """
+    channels, methods = [], []
+    names = _numbered([encoder.channel.extractor for encoder in encoders])
+    for name, encoder, image, found, values in zip(names, encoders, images, features, columns):
+        if isinstance(found, LocalFeatures):
+            channel, method = _of_patches(name, encoder, found, image.shape, values)
+        else:
+            channel, method = _of_vector(name, encoder.channel.build(), image, values)
+        channels.append(channel)
+        methods.append(method)
+    attributed = sum((c.evidence.sum(axis=0, dtype=np.float64) for c in channels), 0.0)
+    total = sum((values.sum(axis=0, dtype=np.float64) for values in columns), 0.0)
+    sentence = "; ".join(dict.fromkeys(methods))
+    return Explanation(
+        classes=classes,
+        scores=scores,
+        probabilities=probabilities,
+        offsets=scores - total + (total - attributed),
+        channels=channels,
+        shape=(int(images[0].shape[0]), int(images[0].shape[1])),
+        method=sentence[:1].upper() + sentence[1:] + ".",
+    )
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Return names with numbers behind those that occur more than once."""
+    return [
+        name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
+        for i, name in enumerate(names)
+    ]
+
+
+def _of_patches(
+    name: str, encoder: ChannelEncoder, found: LocalFeatures, shape: tuple, values: np.ndarray
+) -> tuple[ChannelEvidence, str]:
+    if not encoder.stages or not isinstance(encoder.stages[0], BagOfWords):
+        return _nowhere(name, values)
+    bag = encoder.stages[0]
+    n_words = bag.codebook_.n_words
+    of_words = values.reshape(-1, n_words, values.shape[1]).sum(axis=0, dtype=np.float64)
+    channel = ChannelEvidence(
+        name=name,
+        positions=found.positions,
+        sizes=found.sizes[:, None] / np.array(shape[1::-1], np.float32),
+        words=bag.words_of(found) if len(found) else np.zeros(0, np.int32),
+        evidence=bag.share(found, values).astype(np.float32)
+        if len(found)
+        else np.zeros((0, values.shape[1]), np.float32),
+        names=[f"word {k}" for k in range(n_words)],
+        values=of_words.astype(np.float32),
+        exact=True,
+    )
+    return channel, WORDS
+
+
+def _of_vector(
+    name: str, extractor: Any, image: np.ndarray, values: np.ndarray
+) -> tuple[ChannelEvidence, str]:
+    if isinstance(extractor, HOG):
+        return _of_hog(name, extractor, image, values)
+    if isinstance(extractor, ColorHistogram):
+        codes = extractor.codes(image)
+        bounds = window_bounds(as_windows(extractor.windows), *codes.shape)
+        return _of_pixels(name, extractor, codes, bounds, values)
+    if isinstance(extractor, Centrist) and _counts_whole_pixels(extractor):
+        height, width = image.shape[:2]
+        windows = np.array([[0.0, 0.0, 1.0, 1.0]])
+        if extractor.layout == "pyramid":
+            windows = np.vstack(pyramid_windows(31))
+        bounds = window_bounds(windows, height, width)
+        inner = np.hstack([bounds[:, :2] + 1, np.maximum(bounds[:, :2] + 1, bounds[:, 2:] - 1)])
+        codes = np.zeros((height, width), np.uint8)
+        codes[1:-1, 1:-1] = extractor.census(image)
+        return _of_pixels(name, extractor, codes, inner, values)
+    return _nowhere(name, values)
+
+
+def _counts_whole_pixels(extractor: Centrist) -> bool:
+    whole = extractor.layout == "whole"
+    return whole or (extractor.layout == "pyramid" and not extractor.resize_levels)
+
+
+def _of_pixels(
+    name: str, extractor: Any, codes: np.ndarray, bounds: np.ndarray, values: np.ndarray
+) -> tuple[ChannelEvidence, str]:
+    """Share the values of bins among their pixels, and sum those of blocks of pixels."""
+    n_classes = values.shape[1]
+    n_bins = len(values) // len(bounds)
+    by_window = values.reshape(len(bounds), n_bins, n_classes)
+    height, width = codes.shape
+    rows, columns = -(-height // BLOCK), -(-width // BLOCK)
+    block = (np.arange(height) // BLOCK)[:, None] * columns + np.arange(width) // BLOCK
+    evidence = np.zeros((rows * columns, n_classes))
+    for (x0, y0, x1, y1), of_bins in zip(bounds, by_window):
+        inside = codes[y0:y1, x0:x1].ravel()
+        pairs = block[y0:y1, x0:x1].ravel() * n_bins + inside
+        counts = np.bincount(inside, minlength=n_bins)
+        each = of_bins / np.maximum(counts, 1)[:, None]
+        found, times = np.unique(pairs, return_counts=True)
+        np.add.at(evidence, found // n_bins, times[:, None] * each[found % n_bins])
+    left, top = np.meshgrid(np.arange(columns) * BLOCK, np.arange(rows) * BLOCK)
+    low = np.stack([left.ravel(), top.ravel()], axis=1)
+    high = np.minimum(low + BLOCK, (width, height))
+    names = [n.rpartition("window0_")[2] for n in extractor.get_feature_names_out()[:n_bins]]
+    channel = ChannelEvidence(
+        name=name,
+        positions=((low + high) / (2.0 * width, 2.0 * height)).astype(np.float32),
+        sizes=((high - low) / (width, height)).astype(np.float32),
+        words=None,
+        evidence=evidence.astype(np.float32),
+        names=names,
+        values=by_window.sum(axis=0, dtype=np.float64).astype(np.float32),
+        exact=True,
+    )
+    return channel, PIXELS
+
+
+def _of_hog(
+    name: str, extractor: HOG, image: np.ndarray, values: np.ndarray
+) -> tuple[ChannelEvidence, str]:
+    blocks = extractor.extract(image)
+    n_columns, n_classes = blocks.descriptors.shape[1], values.shape[1]
+    of_blocks = values.reshape(len(blocks), n_columns, n_classes)
+    of_angles = of_blocks.reshape(-1, extractor.n_orientations, n_classes)
+    size_wh = np.array(extractor.resize_wh or image.shape[1::-1], np.float32)
+    step = 180 / extractor.n_orientations
+    channel = ChannelEvidence(
+        name=name,
+        positions=blocks.positions,
+        sizes=blocks.sizes[:, None] / size_wh,
+        words=None,
+        evidence=of_blocks.sum(axis=1, dtype=np.float64).astype(np.float32),
+        names=[f"angle {step * k:.4g}" for k in range(extractor.n_orientations)],
+        values=of_angles.sum(axis=0, dtype=np.float64).astype(np.float32),
+        exact=True,
+    )
+    return channel, BLOCKS
+
+
+def _nowhere(name: str, values: np.ndarray) -> tuple[ChannelEvidence, str]:
+    """Return a channel without places: all it says is in the offsets."""
+    nothing = np.zeros((0, values.shape[1]), np.float32)
+    empty = np.zeros((0, 2), np.float32)
+    return ChannelEvidence(name, empty, empty, None, nothing, [], nothing, False), NOWHERE

@@ -1,0 +1,149 @@
+"""Why an image got its scores: what every place of it said for and against every class."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["ChannelEvidence", "Explanation"]
+
+
+@dataclass(frozen=True)
+class ChannelEvidence:
+    """What one channel of a recipe contributed.
+
+    Attributes
+    ----------
+    name : str
+        The extractor, with a number where a recipe has it twice.
+    positions : (n, 2) float32
+        Centres (x, y) of the patches in the unit square of the image.
+    sizes : (n, 2) float32
+        Width and height of the patches in the unit square.
+    words : (n,) int32 or None
+        The visual word (or Gaussian) of each patch.
+    evidence : (n, n_classes) float32
+        What each patch adds to the score of each class.
+    names : list of str
+        Of the words, colours or other columns, of all windows together.
+    values : (len(names), n_classes) float32
+        What they add to the scores, wherever they are in the image.
+    exact : bool
+        Whether the evidence is a decomposition that the model itself makes.
+    """
+
+    name: str
+    positions: np.ndarray
+    sizes: np.ndarray
+    words: np.ndarray | None
+    evidence: np.ndarray
+    names: list[str]
+    values: np.ndarray
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The scores of an image, taken apart.
+
+    ``scores = offsets + Σ evidence`` over all patches of all channels.
+
+    Attributes
+    ----------
+    classes : (n_classes,) array of str
+    scores : (n_classes,) float64
+        Decision values; for two classes, those of the first are minus those of the second.
+    probabilities : (n_classes,) float64 or None
+        Calibrated; None where the training images were too few.
+    offsets : (n_classes,) float64
+        The part of the scores that no place of the image is responsible for.
+    channels : list of ChannelEvidence
+    shape : (height, width)
+        Of the image as the recipe saw it.
+    exact : bool
+        True: every number comes from the model as it is. False: see ``method``.
+    method : str
+        How the evidence was attributed, in a sentence.
+    """
+
+    classes: np.ndarray
+    scores: np.ndarray
+    probabilities: np.ndarray | None
+    offsets: np.ndarray
+    channels: list[ChannelEvidence]
+    shape: tuple[int, int]
+    method: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether all channels are exact."""
+        return all(channel.exact for channel in self.channels)
+
+    @property
+    def label(self) -> str:
+        """The class with the highest score."""
+        return str(self.classes[self.scores.argmax()])
+
+    def heat_map(
+        self, label: str | None = None, shape: tuple[int, int] | None = None
+    ) -> np.ndarray:
+        """Return the evidence for a class as a map; its sum plus the offset is the score.
+
+        The evidence of a patch is spread evenly over the pixels it covers.
+
+        Parameters
+        ----------
+        label : str, optional
+            The class; default: the one with the highest score.
+        shape : (height, width), optional
+            Of the map; default: that of the image as the recipe saw it.
+
+        Returns
+        -------
+        (height, width) float32
+        """
+        column = self.column_of(label)
+        height, width = shape or self.shape
+        steps = np.zeros((height + 1, width + 1))
+        for channel in self.channels:
+            x0, x1 = _edges(channel.positions[:, 0], channel.sizes[:, 0], width)
+            y0, y1 = _edges(channel.positions[:, 1], channel.sizes[:, 1], height)
+            each = channel.evidence[:, column] / ((x1 - x0) * (y1 - y0))
+            for rows, columns, sign in ((y0, x0, 1), (y0, x1, -1), (y1, x0, -1), (y1, x1, 1)):
+                np.add.at(steps, (rows, columns), sign * each)
+        return steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1].astype(np.float32)
+
+    def telling_words(self, label: str | None = None, k: int = 10) -> list[tuple[str, float]]:
+        """Return the words that speak loudest for a class, or against it, with what they add.
+
+        Parameters
+        ----------
+        label : str, optional
+            The class; default: the one with the highest score.
+        k : int
+            How many, largest absolute value first.
+        """
+        column = self.column_of(label)
+        pairs = [
+            (f"{channel.name} {name}", float(value))
+            for channel in self.channels
+            for name, value in zip(channel.names, channel.values[:, column])
+        ]
+        return sorted(pairs, key=lambda pair: -abs(pair[1]))[:k]
+
+    def column_of(self, label: str | None = None) -> int:
+        """Return the position of a class; of the one with the highest score by default."""
+        if label is None:
+            return int(self.scores.argmax())
+        found = np.flatnonzero(self.classes == label)
+        if not found.size:
+            known = ", ".join(map(str, self.classes))
+            raise ValueError(f"the model has no class {label!r}; it knows {known}")
+        return int(found[0])
+
+
+def _edges(centers: np.ndarray, sizes: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first pixel of patches and the one after the last; at least one is covered."""
+    first = np.floor((centers - sizes / 2) * length + 0.5).astype(np.intp)
+    last = np.floor((centers + sizes / 2) * length + 0.5).astype(np.intp)
+    first = np.clip(first, 0, length - 1)
+    return first, np.clip(np.maximum(last, first + 1), 1, length)

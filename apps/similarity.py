@@ -1,0 +1,173 @@
+"""Finding similar training images by short signatures of their rows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import cv2
+import numpy as np
+from scipy import sparse
+
+from visualwords.apps.inputs import Source
+from visualwords.features.extractor import as_rgb
+from visualwords.images import read_image, shrink
+
+__all__ = ["Gallery", "Signer", "thumbnail"]
+
+BUCKETS = 4096
+COMPONENTS = 128
+LEARN_FROM = 2000  # rows at most, evenly taken: their components are those of all
+SEED = 2010
+THUMBNAIL_SIDE = 96
+THUMBNAIL_QUALITY = 75
+
+
+class Signer:
+    """Rows of a model as 128 bytes each whose products tell how alike images are.
+
+    The columns are added up, with random signs, in 4,096 buckets (a count sketch [1]_, which keeps
+    products of rows to about 1 in 60), and these are projected to the principal components of the
+    training images. Signatures have length 127; the similarity of two is their cosine.
+
+    Attributes
+    ----------
+    mean_ : (BUCKETS,) float32
+    directions_ : (n_components, BUCKETS) float16
+
+    References
+    ----------
+    .. [1] M. Charikar, K. Chen, M. Farach-Colton: Finding frequent items in data streams, 2002.
+    """
+
+    def fit_transform(self, rows: Any) -> np.ndarray:
+        """Learn the components of training rows; return their signatures."""
+        sketch = sketch_rows(rows)
+        self.mean_ = sketch.mean(axis=0, dtype=np.float64).astype(np.float32)
+        some = sketch[:: -(-len(sketch) // LEARN_FROM)]
+        centered = (some - self.mean_).astype(np.float64)
+        values, vectors = np.linalg.eigh(centered @ centered.T)
+        n_components = min(COMPONENTS, max(1, len(some) - 1))
+        strongest = vectors[:, ::-1][:, :n_components]
+        directions = (centered.T @ strongest) / np.sqrt(
+            np.maximum(values[::-1][:n_components], 1e-12)
+        )
+        largest = np.abs(directions).argmax(axis=0)  # made positive: signs are reproducible
+        directions *= np.where(directions[largest, np.arange(n_components)] < 0, -1, 1)
+        self.directions_ = directions.T.astype(np.float16)
+        return self._project(sketch)
+
+    def transform(self, rows: Any) -> np.ndarray:
+        """Return the signatures of other rows, (n, n_components) int8."""
+        return self._project(sketch_rows(rows))
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return what was learned as plain arrays."""
+        return {"mean": self.mean_, "directions": self.directions_}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "Signer":
+        """Become the signer whose `get_state` this is."""
+        self.mean_, self.directions_ = state["mean"], state["directions"]
+        return self
+
+    def _project(self, sketch: np.ndarray) -> np.ndarray:
+        projected = (sketch - self.mean_) @ self.directions_.T.astype(np.float32)
+        lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+        return np.rint(127 * projected / np.maximum(lengths, 1e-12)).astype(np.int8)
+
+
+def sketch_rows(rows: Any) -> np.ndarray:
+    """Return rows with their columns added up in buckets, as (n, BUCKETS) float32.
+
+    Of rows without negative numbers square roots are taken, so that a few large counts do not
+    decide.
+    """
+    rows = sparse.csr_matrix(rows, dtype=np.float32)
+    random = np.random.default_rng(SEED)
+    d = rows.shape[1]
+    buckets = random.integers(0, BUCKETS, d, dtype=np.int32)
+    signs = random.integers(0, 2, d, dtype=np.int8).astype(np.float32) * 2 - 1
+    adder = sparse.csr_matrix((signs, (np.arange(d), buckets)), shape=(d, BUCKETS))
+    if rows.data.min(initial=0) >= 0:
+        rows.data = np.sqrt(rows.data)
+    return np.asarray((rows @ adder).todense())
+
+
+class Gallery:
+    """The training images of a model, as much of them as is needed to name similar ones.
+
+    Parameters
+    ----------
+    signer : Signer
+    signatures : (n, n_components) int8
+    names : list of str
+    labels : (n,) array of str
+    thumbnails : list of bytes, optional
+        JPEG files.
+    """
+
+    def __init__(
+        self,
+        signer: Signer,
+        signatures: np.ndarray,
+        names: list[str],
+        labels: np.ndarray,
+        thumbnails: list[bytes] | None = None,
+    ):
+        self.signer = signer
+        self.signatures = signatures
+        self.names = names
+        self.labels = labels
+        self.thumbnails = thumbnails
+
+    def query(self, rows: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions of the k most similar images and similarities −1 … 1, best first."""
+        wanted = self.signer.transform(rows).astype(np.float32)
+        known = self.signatures.astype(np.float32)
+        cosines = (wanted @ known.T) / np.maximum(
+            np.linalg.norm(wanted, axis=1)[:, None] * np.linalg.norm(known, axis=1), 1e-12
+        )
+        order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+        return order, np.take_along_axis(cosines, order, axis=1)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything as plain arrays."""
+        names = "\0".join(self.names).encode("utf-8", "surrogateescape")
+        state = {
+            "signatures": self.signatures,
+            "names": np.frombuffer(names, np.uint8),
+            **{f"signer_{key}": value for key, value in self.signer.get_state().items()},
+        }
+        if self.thumbnails is not None:
+            sizes = [len(thumbnail) for thumbnail in self.thumbnails]
+            state["thumbnails"] = np.frombuffer(b"".join(self.thumbnails), np.uint8)
+            state["thumbnail_ends"] = np.cumsum(sizes, dtype=np.int64)
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray], labels: np.ndarray) -> "Gallery":
+        """Restore a gallery from `get_state`; the labels are kept elsewhere in a model file."""
+        names = state["names"].tobytes().decode("utf-8", "surrogateescape").split("\0")
+        signer = Signer().set_state(
+            {k.removeprefix("signer_"): v for k, v in state.items() if k.startswith("signer_")}
+        )
+        thumbnails = list(_cut(state)) if "thumbnails" in state else None
+        n = len(state["signatures"])
+        if n != len(labels) or n != len(names) or (thumbnails and n != len(thumbnails)):
+            raise ValueError("the gallery's names, labels and signatures differ in number")
+        return cls(signer, state["signatures"], names, labels, thumbnails)
+
+
+def thumbnail(source: Source, max_pixels: int) -> bytes:
+    """Return a small JPEG of an image."""
+    if isinstance(source, np.ndarray):
+        pixels = shrink(as_rgb(source), THUMBNAIL_SIDE)
+    else:
+        pixels = read_image(source, "rgb", max_pixels, max_side=THUMBNAIL_SIDE)
+    options = [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY]
+    return cv2.imencode(".jpg", np.ascontiguousarray(pixels[:, :, ::-1]), options)[1].tobytes()
+
+
+def _cut(state: dict[str, np.ndarray]) -> Iterator[bytes]:
+    blob, start = state["thumbnails"].tobytes(), 0
+    for end in state["thumbnail_ends"].tolist():
+        yield blob[start:end]
+        start = end
