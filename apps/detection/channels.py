@@ -1,0 +1,59 @@
+"""The features that a window can be scored by, under one set of methods."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from visualwords.apps.detection.census_windows import CensusWindows
+from visualwords.apps.detection.hog_windows import HogWindows
+from visualwords.apps.detection.window import WindowShape
+from visualwords.apps.detection.window_tables import RaggedTables
+
+__all__ = ["FEATURES", "Channel", "make_channels"]
+
+FEATURES = {"hog": ("hog",), "census": ("census",), "both": ("hog", "census")}
+
+
+class Channel(Protocol):
+    """One feature of all windows at multiples of a stride.
+
+    ``prepare(image)`` does what windows share; all other methods take its result. Corners are
+    (y, x) in pixels; ``weights`` are one number a column; tables are what ``arrange`` makes.
+    """
+
+    name: str
+    n_columns: int
+
+    def prepare(self, image: np.ndarray) -> Any:
+        """Do the work that all windows of an image share."""
+
+    def vectors(self, prepared: Any, corners_yx: np.ndarray) -> np.ndarray:
+        """Return the levels of some windows, (n, n_columns) unsigned."""
+
+    def arrange(self, tables: RaggedTables) -> Any:
+        """Return tables in the form that the methods below take."""
+
+    def scores_at(self, prepared: Any, corners_yx: np.ndarray, tables: Any) -> np.ndarray:
+        """Return the sums of look-ups of some windows, (n,) float32."""
+
+    def linear_scores(self, prepared: Any, weights: np.ndarray) -> np.ndarray:
+        """Return weights · levels of all windows, (rows, columns) float32."""
+
+    def table_scores(self, prepared: Any, tables: Any) -> np.ndarray:
+        """Return the sums of look-ups of all windows, (rows, columns) float32."""
+
+
+def make_channels(features: str, shape: WindowShape, stride: int) -> list[Channel]:
+    """Return the channels of "hog", "census" or "both".
+
+    Examples
+    --------
+    >>> [channel.n_columns for channel in make_channels("both", WindowShape(64, 128), 8)]
+    [3780, 6144]
+    """
+    if features not in FEATURES:
+        raise ValueError(f"features={features!r}; there are {', '.join(FEATURES)}")
+    if stride != 4 and (stride < 8 or stride % 8):
+        raise ValueError(f"stride={stride}; it must be 4 or a multiple of 8")
+    kinds: dict[str, Any] = {"hog": HogWindows, "census": CensusWindows}
+    return [kinds[name](shape, stride) for name in FEATURES[features]]
