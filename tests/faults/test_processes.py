@@ -1,0 +1,213 @@
+"""A process that is killed, interrupted or out of disk loses nothing that was there before."""
+
+import os
+import resource
+import shutil
+import signal
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.faults.commands import Running, run, server, wait_until
+from tests.faults.conftest import IS_LONG
+from visualwords import ImageClassifier
+from visualwords.apps.classify_images.main import main
+from visualwords.cache import FeatureCache
+
+N_KILLS = 30 if IS_LONG else 5
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "out" / "m.vw"
+
+
+@pytest.fixture
+def training(photos, target, tmp_path):
+    """Give the arguments of a training that writes a model file and a cache."""
+    target.parent.mkdir()
+    arguments = ["train", photos, "-o", target, "--recipe", "texture", "--quiet", "--jobs", "2"]
+    return [*map(str, arguments), "--cache", str(tmp_path / "cache")]
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log"
+
+
+def litter(folder):
+    return [name for *_, names in os.walk(folder) for name in names if name.startswith(".writing")]
+
+
+def seconds_of(training, log):
+    """Return how long a training takes here and now."""
+    run(*training, log=log)  # the server starts
+    start = time.monotonic()
+    assert run(*training, log=log).code == 0
+    return time.monotonic() - start
+
+
+def test_a_training_killed_at_any_moment_leaves_nothing_wrong(
+    training, target, log, model_bytes, tmp_path
+):
+    seconds = seconds_of(training, log)
+    n_killed = 0
+    for moment in np.random.default_rng(14).uniform(0, seconds, N_KILLS):
+        shutil.rmtree(tmp_path / "cache")
+        target.unlink()
+        process = Running(training, log)
+        time.sleep(moment)
+        n_killed += process.kill().code == -signal.SIGKILL
+        assert not target.exists() or target.read_bytes() == model_bytes
+        assert main(training) == 0
+        assert target.read_bytes() == model_bytes
+        assert litter(tmp_path) == []
+    assert n_killed
+
+
+def put_for_ever(folder):
+    cache = FeatureCache(folder)
+    for turn in range(10**9):
+        cache.put(cache.key(b"%d" % (turn % 7), {}), np.full(300_000, turn % 7))
+
+
+def test_a_cache_write_killed_at_any_moment_leaves_no_wrong_entry(tmp_path):
+    for turn, moment in enumerate(np.random.default_rng(14).uniform(0, 0.1, N_KILLS)):
+        folder = tmp_path / str(turn)
+        process = server.Process(target=put_for_ever, args=(folder,))
+        process.start()
+        wait_until(folder.exists)
+        time.sleep(moment)
+        process.kill()
+        process.join()
+        cache = FeatureCache(folder)
+        for number in range(7):
+            found = cache.get(cache.key(b"%d" % number, {}))
+            assert found is None or (found == number).all()
+        cache.put(cache.key(b"another", {}), np.arange(3))
+        assert litter(folder) == []
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.7])
+def test_ctrl_c_is_answered_by_130_and_leaves_nothing_half_done(
+    share, training, target, log, model_bytes, tmp_path
+):
+    seconds = seconds_of(training, log)
+    target.unlink()
+    shutil.rmtree(tmp_path / "cache")
+    process = Running(training, log)
+    time.sleep(share * seconds)
+    done = process.interrupt()
+    assert done.code == 130 or (done.code == 0 and target.read_bytes() == model_bytes), done
+    assert "Traceback" not in done.output
+    assert main(training) == 0
+    assert target.read_bytes() == model_bytes
+    assert litter(tmp_path) == []
+
+
+def test_a_second_ctrl_c_changes_nothing(training, target, log):
+    process = Running(training, log)
+    os.kill(process.process.pid, signal.SIGINT)
+    done = process.interrupt()
+    assert done.code == 130, done
+    assert not target.exists()
+
+
+def test_a_full_disk_leaves_the_old_model_and_no_litter(training, small_disk, log, model_bytes):
+    disk = small_disk(256)
+    target = disk / "m.vw"
+    training[training.index("-o") + 1] = str(target)
+    target.write_bytes(b"the old model")
+    filler = disk / "filler"
+    filler.write_bytes(bytes((256 - 32) * 1024))
+    assert len(model_bytes) > 64 * 1024
+    done = run(*training, log=log)
+    assert done.code == 1
+    assert f"error: {target}: no space left on device" in done.output
+    assert "Traceback" not in done.output
+    assert target.read_bytes() == b"the old model"
+    assert sorted(os.listdir(disk)) == ["filler", "m.vw"]
+    filler.unlink()
+    assert main(training) == 0
+    assert target.read_bytes() == model_bytes
+
+
+def limit_files(n_bytes):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+
+def test_a_limit_on_the_size_of_files_is_met_like_a_full_disk(training, target, log, model_bytes):
+    assert len(model_bytes) > 50_000
+    target.write_bytes(b"the old model")
+    done = run(*training, log=log, setup=partial(limit_files, 50_000))
+    assert done.code == 1
+    assert f"error: {target}: file too large" in done.output
+    assert target.read_bytes() == b"the old model"
+    assert os.listdir(target.parent) == ["m.vw"]
+
+
+def test_a_cache_on_a_full_disk_costs_nothing_but_time(
+    training, small_disk, target, log, model_bytes
+):
+    disk = small_disk(64)
+    (disk / "filler").write_bytes(bytes(60 * 1024))
+    training[training.index("--cache") + 1] = str(disk / "cache")
+    done = run(*training, log=log)
+    assert done.code == 0, done.output
+    assert target.read_bytes() == model_bytes
+    assert litter(disk) == []
+
+
+def test_an_output_that_can_not_be_written_is_said_before_the_work(training, small_disk, log):
+    disk = small_disk(64)
+    os.system(f"mount -o remount,ro '{disk}'")
+    training[training.index("-o") + 1] = str(disk / "m.vw")
+    done = run(*training, log=log)
+    assert done.code == 1
+    assert f"the folder {disk} can't be written" in done.output
+    assert os.listdir(disk) == []
+
+
+def test_an_output_folder_that_vanishes_during_the_work_is_an_error_that_names_it(
+    training, target, monkeypatch, capsys, model_bytes
+):
+    fit = ImageClassifier.fit
+
+    def fit_and_lose_the_folder(self, *arguments, **options):
+        fit(self, *arguments, **options)
+        shutil.rmtree(target.parent)
+        return self
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ImageClassifier, "fit", fit_and_lose_the_folder)
+        assert main(training) == 1
+    assert f"error: {target}: no such file or directory" in capsys.readouterr().err
+    assert main(training) == 1
+    assert "make it first" in capsys.readouterr().err
+    target.parent.mkdir()
+    assert main(training) == 0
+    assert target.read_bytes() == model_bytes
+
+
+def test_images_that_vanish_or_change_after_they_were_listed_are_skipped_or_read_as_they_are(
+    photos, tmp_path, monkeypatch, capsys
+):
+    copy = tmp_path / "photos"
+    shutil.copytree(photos, copy)
+    fit = ImageClassifier.fit
+
+    def fit_a_changing_folder(self, *arguments, **options):
+        (copy / "sea" / "0.png").unlink()
+        shutil.copy(copy / "sea" / "1.png", copy / "sea" / "2.png")
+        (copy / "sand" / "0.png").write_bytes(b"")
+        return fit(self, *arguments, **options)
+
+    monkeypatch.setattr(ImageClassifier, "fit", fit_a_changing_folder)
+    arguments = ["train", copy, "-o", tmp_path / "m.vw", "--recipe", "texture", "--no-cache"]
+    assert main([str(argument) for argument in arguments]) == 3
+    errors = capsys.readouterr().err
+    assert "2 files skipped" in errors
+    assert "no such file" in errors
+    assert "the file is empty" in errors
