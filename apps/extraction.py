@@ -57,7 +57,7 @@ def extract(
 
     Parameters
     ----------
-    sources : sequence of paths or uint8 arrays
+    sources : sequence of paths, contents of files (bytes) or uint8 arrays
     recipe : Recipe
     n_jobs : int, optional
         Threads (or workers of the active joblib backend).
@@ -119,7 +119,7 @@ def _extract_chunk(
 
 
 def seen_image(
-    source: Source | bytes, mode: str, recipe: Recipe, max_pixels: int = MAX_PIXELS
+    source: Source, mode: str, recipe: Recipe, max_pixels: int = MAX_PIXELS
 ) -> np.ndarray:
     """Return an image as the extractors of a recipe see it: of a colour mode, not too large."""
     if isinstance(source, np.ndarray):
@@ -134,7 +134,10 @@ def _extract_one(
     cache: FeatureCache | None,
     max_pixels: int,
 ) -> _Row:
-    data = b"" if isinstance(source, np.ndarray) else read_bytes(source)
+    if isinstance(source, np.ndarray):
+        data = b""
+    else:
+        data = source if isinstance(source, bytes) else read_bytes(source)
     images: dict[str, np.ndarray] = {}
 
     def image(mode: str) -> np.ndarray:

@@ -194,7 +194,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return calibration.probabilities(scores, self.sigmoids_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the labels of images (a folder or table, paths, or arrays)."""
+        """Return the labels of images (a folder or table, paths, files as bytes, or arrays)."""
         check_is_fitted(self)
         return self.labels_of(self.decision_function(X))
 
@@ -227,7 +227,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return self.classifier_.decision_function(self._encode(extraction))
 
     def explain(self, image: Any) -> "Explanation":
-        """Take the scores of one image (a path or an array) apart: see `Explanation`."""
+        """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
         from visualwords.apps import evidence
 
         check_is_fitted(self)
@@ -258,7 +258,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : a path or an array, or several of them
+        X : a path, the bytes of a file or an array, or several of them
         k : int
 
         Returns

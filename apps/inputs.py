@@ -10,7 +10,7 @@ import numpy as np
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
-Source = str | np.ndarray
+Source = str | bytes | np.ndarray  # a path, the content of an image file, or pixels
 
 
 def as_folder(X: Any) -> ImageFolder:
@@ -41,30 +41,30 @@ def test_part(folder: ImageFolder) -> ImageFolder:
 
 
 def many_images(X: Any) -> list[Source]:
-    """Return the images of a folder, or a list of paths and arrays, as plain strings and arrays."""
+    """Return the images of a folder, or a list of them, as plain strings, bytes and arrays."""
     if isinstance(X, ImageFolder):
         return list(X.paths)
-    if isinstance(X, str | os.PathLike):
+    if isinstance(X, str | bytes | os.PathLike):
         raise TypeError("give a list of paths; one path alone could be an image or a folder")
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
-        X = X.tolist()
+        X = [os.fsdecode(path) for path in X.tolist()]
     return [one_image(x) for x in X]
 
 
 def one_image(image: Any) -> Source:
-    """Return a path as a string, an array as it is."""
-    return image if isinstance(image, np.ndarray) else os.fspath(image)
+    """Return a path as a string; an array or the content of a file as it is."""
+    return image if isinstance(image, np.ndarray | bytes) else os.fspath(image)
 
 
 def is_one_image(X: Any) -> bool:
-    """Tell a single path or array from many."""
+    """Tell a single path, file's content or array from many."""
     if isinstance(X, np.ndarray):
         return X.dtype.kind not in "US" and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3))
-    return isinstance(X, str | os.PathLike)
+    return isinstance(X, str | bytes | os.PathLike)
 
 
 def name_of(sources: Sequence[Source], position: int) -> str:
-    """Return the path of an image; an array is called by its position."""
+    """Return the path of an image; what has none is called by its position."""
     source = sources[position]
     return source if isinstance(source, str) else f"image {position}"
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 
+import cv2
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -41,6 +42,19 @@ def test_folder_paths_and_arrays_give_the_same_model(photos, tmp_path):
     from_arrays = ImageClassifier("color").fit(arrays, folder.labels)
     np.testing.assert_array_equal(from_folder, from_paths.decision_function(folder.paths))
     np.testing.assert_array_equal(from_folder, from_arrays.decision_function(arrays))
+
+
+def test_the_bytes_of_a_file_give_the_same_as_the_file(photos, tmp_path, rng):
+    jpeg = tmp_path / "sea.jpg"
+    pixels = noisy(COLORS["sea"], rng)
+    jpeg.write_bytes(cv2.imencode(".jpg", pixels[:, :, ::-1])[1].tobytes())
+    model = ImageClassifier("words").fit(photos)
+    of_file, of_bytes = (model.explain(source) for source in (jpeg, jpeg.read_bytes()))
+    np.testing.assert_array_equal(of_file.scores, of_bytes.scores)
+    assert model.similar(jpeg) == model.similar(jpeg.read_bytes())
+    np.testing.assert_array_equal(
+        model.decision_function([jpeg]), model.decision_function([jpeg.read_bytes()])
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
