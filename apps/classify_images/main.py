@@ -11,6 +11,7 @@ from visualwords.apps.classify_images.demo import demo
 from visualwords.apps.classify_images.evaluate import evaluate
 from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
+from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.command_line import end, run_command
 from visualwords.apps.interruption import answer_ctrl_c_in_time
@@ -25,13 +26,14 @@ def command() -> None:
     classify-images demo                        see it work
     classify-images train photos/ -o photos.vw  one folder a class
     classify-images predict photos.vw new/*.jpg
+    classify-images serve photos.vw             a page to drop images on
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some files were skipped, 4 not a
     usable model file, 130 interrupted.
     """
 
 
-for verb in (demo, train, evaluate, predict, info, cache):
+for verb in (demo, train, evaluate, predict, info, serve, cache):
     command.add_command(verb)
 
 

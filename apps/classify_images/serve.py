@@ -1,0 +1,116 @@
+"""classify-images serve"""
+
+import os
+
+import click
+
+from visualwords.apps.classify_images import options
+
+MOST_REPORT = 1 << 28  # bytes
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0 takes any free one.",
+)
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False),
+    metavar="HTML",
+    help="Report of the model to offer; the .html beside MODEL by default.",
+)
+@click.option(
+    "--allow-host",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A further name that this server is called by.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=1),
+    default=100,
+    show_default=True,
+    help="Requests a second that one address may send.",
+)
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
+@options.quiet
+def serve(
+    model: str,
+    host: str,
+    port: int,
+    report: str | None,
+    names: tuple[str, ...],
+    rate: float,
+    open_browser: bool,
+    quiet: bool,
+) -> int:
+    """Show on a local web page what MODEL says of an image, and why.
+
+    MODEL is a model file, or "pedestrian" for the detector that comes along. Nothing leaves this
+    machine. Stop the server with Ctrl-C.
+    """
+    from visualwords.apps.terminal import say
+
+    _check_extra()
+    from visualwords.apps.page.answering import answers_of
+    from visualwords.apps.page.limits import Limits
+    from visualwords.apps.page.server import create_app
+    from visualwords.apps.page.serving import address_of, is_loopback, listen, names_of
+    from visualwords.apps.page.serving import serve as run_server
+
+    limits = Limits(rate=rate, burst=int(2 * rate))
+    answers = answers_of(model, limits.max_pixels)
+    page = _read_report(report, model)
+    with listen(host, port) as listener:
+        address = address_of(listener)
+        if not is_loopback(listener):
+            say(
+                f"warning: {host} can be reached from other machines, and there is no password; "
+                "stop this unless you trust everyone on the network"
+            )
+        app = create_app(
+            answers,
+            limits=limits,
+            names=names_of(listener, host, names),
+            any_address=not is_loopback(listener),
+            report=page,
+        )
+        click.echo(address)
+        if not quiet:
+            say("Drop an image on that page; Ctrl-C stops the server.")
+        if open_browser:
+            click.launch(address)
+        run_server(app, listener, limits)
+    return 0
+
+
+def _check_extra() -> None:
+    try:
+        import starlette  # noqa: F401 - only looked for
+        import uvicorn  # noqa: F401 - only looked for
+    except ImportError as missing:
+        raise click.ClickException(
+            f"the page needs {missing.name}; install it with: pip install 'visualwords[serve]'"
+        ) from None
+
+
+def _read_report(report: str | None, model: str) -> bytes | None:
+    """Return the report that was named, or the one beside the model if there is one."""
+    from visualwords.errors import FolderError
+    from visualwords.files import open_regular
+
+    path = report or f"{os.path.splitext(model)[0]}.html"
+    if report is None and not os.path.isfile(path):
+        return None
+    with open_regular(path) as file:
+        content = file.read(MOST_REPORT + 1)
+    if len(content) > MOST_REPORT:
+        raise FolderError(f"{path}: larger than {MOST_REPORT >> 20} MB, which is no report")
+    return content

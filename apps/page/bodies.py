@@ -1,0 +1,83 @@
+"""Reading the image of a request: not too long, not too slowly, not too many at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.requests import ClientDisconnect, Request
+
+from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.refusals import RefusedError
+
+CLOSE = {"connection": "close"}
+DRAIN_SECONDS = 2.0
+
+
+class Bodies:
+    """Holds the bodies of all requests that are being answered.
+
+    Parameters
+    ----------
+    limits : Limits
+    """
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self.held = 0
+
+    @asynccontextmanager
+    async def hold(self, request: Request) -> AsyncIterator[bytes]:
+        """Read a body and count its bytes as held until the block ends."""
+        body = bytearray()
+        try:
+            try:
+                async with asyncio.timeout(self.limits.body_seconds):
+                    await self._read(request, body)
+            except TimeoutError:
+                sentence = f"the image did not arrive within {self.limits.body_seconds:g} seconds"
+                raise RefusedError(408, sentence, CLOSE) from None
+            except ClientDisconnect:
+                raise RefusedError(
+                    400, "the connection ended before the image did", CLOSE
+                ) from None
+            if not body:
+                raise RefusedError(400, "the request is empty; send the bytes of an image file")
+            yield bytes(body)
+        finally:
+            self.held -= len(body)
+
+    async def _read(self, request: Request, body: bytearray) -> None:
+        if _announced(request) > self.limits.max_bytes:
+            await self._refuse_length(request)
+        async for chunk in request.stream():
+            if len(body) + len(chunk) > self.limits.max_bytes:
+                await self._refuse_length(request)
+            if self.held + len(chunk) > self.limits.max_held:
+                sentence = "too many images at once; wait a moment and try again"
+                raise RefusedError(503, sentence, {"retry-after": "1", **CLOSE})
+            self.held += len(chunk)
+            body += chunk
+
+    async def _refuse_length(self, request: Request) -> None:
+        if "expect" not in request.headers:  # else the client asks before it sends
+            await self._drain(request)
+        most = self.limits.max_bytes / 2**20
+        raise RefusedError(413, f"the file is larger than {most:g} MB; send a smaller one", CLOSE)
+
+    async def _drain(self, request: Request) -> None:
+        """Throw some more of a body away: a client that is still sending can't hear the answer."""
+        left = 4 * self.limits.max_bytes
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for chunk in request.stream():
+                    left -= len(chunk)
+                    if left < 0:
+                        return
+        except (TimeoutError, ClientDisconnect):
+            return
+
+
+def _announced(request: Request) -> int:
+    """Return the length that the client says the body has."""
+    announced = request.headers.get("content-length", "0")
+    return int(announced) if announced.isdecimal() else 0

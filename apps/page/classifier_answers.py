@@ -1,0 +1,183 @@
+"""What a classifier says of an image, as plain values for JSON."""
+
+import base64
+import time
+from typing import Any
+
+import numpy as np
+
+import visualwords
+from visualwords.apps.explanation import Explanation
+from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.loading import golden_images
+from visualwords.apps.page.pictures import as_png, preview
+from visualwords.apps.page.refusals import RefusedError
+from visualwords.errors import ImageError
+
+MAP_SIDE = 64  # places along the longer side of an evidence map
+N_WORDS = 8
+N_PATCHES = 12
+N_SIMILAR = 6
+
+
+class ClassifierAnswers:
+    """Answers of an image classifier; see `visualwords.apps.page.server.Answers`.
+
+    Parameters
+    ----------
+    model : ImageClassifier
+    name : str
+    max_pixels : int
+    """
+
+    def __init__(self, model: ImageClassifier, name: str, max_pixels: int):
+        self.model = model.set_params(n_jobs=1, cache_dir=None, max_pixels=max_pixels)
+        self.name = name
+        self.explain(as_png(golden_images()[0]), 1, None)  # compiles and loads what there is
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known of the model."""
+        model = self.model
+        recipe = f"{model.recipe_.name}: {model.recipe_.summary}"
+        gallery = model.gallery_
+        kept = "none"
+        if gallery is not None:
+            kept = "signatures and thumbnails" if gallery.thumbnails else "signatures"
+        facts = {
+            "recipe": recipe,
+            "trained on": f"{int(model.class_counts_.sum()):,} images",
+            "probabilities": "not calibrated: too few images"
+            if model.sigmoids_ is None
+            else "calibrated on held-out training images",
+            "kept of the training images": kept,
+            "seed": str(model.random_state),
+            "visualwords": visualwords.__version__,
+        }
+        return {
+            "kind": "classifier",
+            "name": self.name,
+            "summary": f"Tells {len(model.classes_)} classes of images apart.",
+            "classes": [
+                {"label": str(label), "images": int(count)}
+                for label, count in zip(model.classes_, model.class_counts_)
+            ],
+            "facts": [{"name": name, "value": value} for name, value in facts.items()],
+            "explains": True,
+        }
+
+    def predict(self, data: bytes, top: int) -> dict[str, Any]:
+        """Return the best classes of an image."""
+        start = time.perf_counter()
+        extraction = self.model.extract([data])
+        for _, reason in extraction.skipped:
+            raise ImageError(reason)
+        scores = self.model.decide(extraction)
+        shares = None
+        if self.model.sigmoids_ is not None:
+            shares = self.model.probabilities(scores)[0]
+        scores = np.array([-scores[0], scores[0]]) if scores.ndim == 1 else scores[0]
+        classes = _ranked(self.model.classes_, scores, shares)[:top]
+        return {
+            "kind": "classifier",
+            "label": classes[0]["label"],
+            "classes": classes,
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
+        """Return the evidence for the best classes, or for one of them."""
+        start = time.perf_counter()
+        if label is not None and label not in self.model.classes_:
+            raise RefusedError(404, "the model has no such class; /api/model lists them")
+        try:
+            found = self.model.explain(data)
+        except ImageError as problem:
+            raise ImageError(str(problem).removeprefix("image 0: ")) from None
+        ranked = _ranked(found.classes, found.scores, found.probabilities)
+        wanted = [c for c in ranked if c["label"] == label] if label is not None else ranked[:top]
+        return {
+            "label": found.label,
+            "exact": found.exact,
+            "method": found.method,
+            "classes": [one | _evidence(found, one["label"]) for one in wanted],
+            "similar": self._similar(data),
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def preview(self, data: bytes) -> bytes:
+        """Return an image as a small JPEG."""
+        return preview(data, self.model.max_pixels)
+
+    def _similar(self, data: bytes) -> list[dict[str, Any]]:
+        gallery = self.model.gallery_
+        if gallery is None:
+            return []
+        positions, similarities = gallery.query(self.model.rows([data]), N_SIMILAR)
+        return [
+            {
+                "label": str(gallery.labels[i]),
+                "similarity": round(float(similarity), 4),
+                "thumbnail": _data_url(gallery.thumbnails[i]) if gallery.thumbnails else "",
+            }
+            for i, similarity in zip(positions[0], similarities[0])
+        ]
+
+
+def _ranked(
+    labels: np.ndarray, scores: np.ndarray, shares: np.ndarray | None
+) -> list[dict[str, Any]]:
+    """Return classes with scores and probabilities, highest score first."""
+    return [
+        {
+            "label": str(labels[i]),
+            "score": round(float(scores[i]), 6),
+            "probability": None if shares is None else round(float(shares[i]), 6),
+        }
+        for i in np.argsort(-scores, kind="stable")
+    ]
+
+
+def _evidence(found: Explanation, label: str) -> dict[str, Any]:
+    height, width = found.shape
+    scale = min(1.0, MAP_SIDE / max(height, width))
+    shape = max(1, round(height * scale)), max(1, round(width * scale))
+    column = found.column_of(label)
+    return {
+        "offset": float(found.offsets[column]),
+        "map": [[float(f"{v:.5g}") for v in row] for row in found.heat_map(label, shape)],
+        "words": _words(found, column),
+    }
+
+
+def _words(found: Explanation, column: int) -> list[dict[str, Any]]:
+    """Return the words that add most to a score or take most from it, with their patches."""
+    every = [
+        (abs(float(value)), channel, number)
+        for channel in found.channels
+        for number, value in enumerate(channel.values[:, column])
+        if value
+    ]
+    every.sort(key=lambda one: -one[0])
+    return [
+        {
+            "name": f"{channel.name} {channel.names[number]}",
+            "evidence": round(float(channel.values[number, column]), 6),
+            "patches": _patches(channel, number, column),
+        }
+        for _, channel, number in every[:N_WORDS]
+    ]
+
+
+def _patches(channel: Any, word: int, column: int) -> list[list[float]]:
+    """Return left, top, width, height of a word's strongest patches, as shares of the image."""
+    if channel.words is None:
+        return []
+    where = np.flatnonzero(channel.words == word)
+    strongest = where[np.argsort(-np.abs(channel.evidence[where, column]), kind="stable")]
+    strongest = strongest[:N_PATCHES]
+    corners = channel.positions[strongest] - channel.sizes[strongest] / 2
+    return np.round(np.hstack([corners, channel.sizes[strongest]]).astype(float), 4).tolist()
+
+
+def _data_url(jpeg: bytes) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()

@@ -1,0 +1,71 @@
+"""What a detector says of an image, as plain values for JSON."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+import visualwords
+from visualwords.apps.page.pictures import preview
+from visualwords.apps.page.refusals import RefusedError
+from visualwords.images import read_image, shrink
+
+MAX_SIDE = 1600  # people in larger images are found in smaller ones too, and in bounded time
+
+
+class DetectorAnswers:
+    """Answers of a detector; see `visualwords.apps.page.server.Answers`.
+
+    Parameters
+    ----------
+    model : PedestrianDetector
+    name : str
+    max_pixels : int
+    """
+
+    def __init__(self, model: Any, name: str, max_pixels: int):
+        self.model = model
+        self.name = name
+        self.max_pixels = max_pixels
+        model.detect(np.zeros((160, 120, 3), np.uint8))  # compiles and loads what there is
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known of the model."""
+        facts = {
+            "images": f"shrunk to {MAX_SIDE} pixels if larger",
+            "visualwords": visualwords.__version__,
+        }
+        return {
+            "kind": "detector",
+            "name": self.name,
+            "summary": "Finds people who stand or walk, and draws a box around each.",
+            "classes": [{"label": "person", "images": None}],
+            "facts": [{"name": name, "value": value} for name, value in facts.items()],
+            "explains": False,
+        }
+
+    def predict(self, data: bytes, top: int) -> dict[str, Any]:
+        """Return the boxes of an image, best first."""
+        start = time.perf_counter()
+        image = read_image(data, "rgb", self.max_pixels)
+        small = shrink(image, MAX_SIDE)
+        boxes, scores = self.model.detect(small)
+        zoom = image.shape[1] / small.shape[1]
+        return {
+            "kind": "detector",
+            "boxes": [
+                {"box": np.round(zoom * boxes[i], 1).tolist(), "score": round(float(scores[i]), 4)}
+                for i in np.argsort(-scores, kind="stable")
+            ],
+            "width": image.shape[1],
+            "height": image.shape[0],
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
+        """Refuse: boxes are all that a detector has to say."""
+        raise RefusedError(404, "a detector has no evidence map; ask /api/predict for its boxes")
+
+    def preview(self, data: bytes) -> bytes:
+        """Return an image as a small JPEG."""
+        return preview(data, self.max_pixels)

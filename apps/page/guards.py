@@ -1,0 +1,145 @@
+"""What stands before every request: who may ask and how often; and what every answer carries."""
+
+import ipaddress
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from visualwords.apps.page.refusals import RefusedError
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+MOST_ADDRESSES = 4096  # remembered by the rate limit
+
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+SAFE_HEADERS = {
+    "content-security-policy": PAGE_POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(self), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+class SafeHeaders:
+    """Adds to every answer the headers that forbid browsers what the page does not need."""
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self.app(scope, receive, send_safely)
+
+
+class CheckHost:
+    """Answers only requests that name this server and come from its own page.
+
+    A page of somebody else can make a browser send requests here. With a name of its own that it
+    points at this machine (DNS rebinding) its requests would count as our own page's; so ``Host``
+    must be a known name. ``Origin``, where given, must be the same as ``Host``.
+
+    Parameters
+    ----------
+    app : ASGI application
+    names : names and addresses that this server is called by
+    any_address : bool
+        Whether any IP address will do: an address can't be rebound.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: Iterable[str] = LOOPBACK_NAMES,
+        any_address: bool = False,
+    ):
+        self.app = app
+        self.names = frozenset(name.lower().rstrip(".") for name in names)
+        self.any_address = any_address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            hosts = headers.getlist("host")
+            if len(hosts) != 1 or not self.knows(hosts[0]):
+                raise RefusedError(
+                    403,
+                    "this server does not go by the name in the request; "
+                    "start it with --allow-host NAME if it should",
+                )
+            origin = headers.get("origin")
+            if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
+                raise RefusedError(403, "the request comes from the page of another site")
+        await self.app(scope, receive, send)
+
+    def knows(self, host: str) -> bool:
+        """Whether a ``Host`` header names this server."""
+        try:
+            parts = urlsplit(f"//{host}")
+            name = (parts.hostname or "").rstrip(".")
+            if parts.netloc != host or "@" in host or parts.port == 0:
+                return False
+        except ValueError:  # a port that is no number, a bracket that is not closed
+            return False
+        return name in self.names or (self.any_address and _is_address(name))
+
+
+class LimitRate:
+    """Lets every address send ``burst`` requests at once and ``rate`` a second after that."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        rate: float,
+        burst: int,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.app = app
+        self.rate = rate
+        self.burst = burst
+        self.clock = clock
+        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self.admit((scope.get("client") or ("",))[0]):
+            raise RefusedError(
+                429,
+                f"more than {self.rate:g} requests a second; wait a moment and try again",
+                {"retry-after": "1"},
+            )
+        await self.app(scope, receive, send)
+
+    def admit(self, address: str) -> bool:
+        """Whether this address may send one more request now."""
+        now = self.clock()
+        tokens, then = self.buckets.pop(address, (float(self.burst), now))
+        tokens = min(float(self.burst), tokens + (now - then) * self.rate)
+        admitted = tokens >= 1
+        self.buckets[address] = (tokens - admitted, now)
+        if len(self.buckets) > MOST_ADDRESSES:
+            self.buckets.popitem(last=False)  # the one that has been quiet for longest
+        return admitted
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

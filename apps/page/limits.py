@@ -1,0 +1,32 @@
+"""How much one may ask of the server, in one place."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that keep the server alive and its memory small, whoever asks.
+
+    Attributes
+    ----------
+    max_bytes : of an image file
+    max_pixels : of an image; told from its header, before anything is decoded
+    max_held : bytes of all files that are in memory at the same time
+    max_waiting : images that wait for a worker
+    max_connections : open at the same time
+    rate, burst : requests that one address may send in a second, and at once
+    header_seconds : until the head of a request must have arrived
+    body_seconds : until its image must have arrived
+    write_seconds : that a client may leave an answer unread
+    """
+
+    max_bytes: int = 32 << 20
+    max_pixels: int = 64_000_000
+    max_held: int = 256 << 20
+    max_waiting: int = 128
+    max_connections: int = 256
+    rate: float = 100.0
+    burst: int = 200
+    header_seconds: float = 10.0
+    body_seconds: float = 30.0
+    write_seconds: float = 20.0

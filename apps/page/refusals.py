@@ -1,0 +1,70 @@
+"""What is answered instead of a result: a status and one sentence, always as JSON."""
+
+import logging
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+logger = logging.getLogger("visualwords.page")
+
+
+class RefusedError(Exception):
+    """A request that gets a sentence instead of a result.
+
+    Parameters
+    ----------
+    status : HTTP status
+    sentence : what is wrong and what to do about it
+    headers : of the answer
+    """
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None):
+        super().__init__(sentence)
+        self.status = status
+        self.headers = dict(headers or {})
+
+    def response(self) -> JSONResponse:
+        """Return the answer."""
+        return JSONResponse({"error": str(self)}, self.status, self.headers)
+
+
+class AnswerRefusals:
+    """Turns whatever a request ends in into an answer; a crash is logged and the server lives on.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        started = False
+
+        async def note_start(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note_start)
+        except RefusedError as refused:
+            await refused.response()(scope, receive, send)
+        except Exception:
+            logger.exception("%s %s failed", scope["method"], scope["path"])
+            if not started:
+                sentence = "something went wrong here with this request; the server's log says what"
+                await RefusedError(500, sentence).response()(scope, receive, send)
+        return None
+
+
+async def refuse_http(request: object, problem: Exception) -> JSONResponse:
+    """Answer what the router refuses (no such page, wrong method) in the same form."""
+    assert isinstance(problem, HTTPException)
+    sentence = f"{problem.detail.lower()}; /openapi.json lists what can be asked"
+    return RefusedError(problem.status_code, sentence, problem.headers).response()

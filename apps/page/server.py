@@ -1,0 +1,162 @@
+"""The application: which addresses there are, and what each of them does."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any, Protocol
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from visualwords.apps.page.bodies import Bodies
+from visualwords.apps.page.guards import LOOPBACK_NAMES, CheckHost, LimitRate, SafeHeaders
+from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.openapi import describe_api
+from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, refuse_http
+from visualwords.apps.page.workers import Workers
+from visualwords.errors import ImageError
+
+STATIC = {  # address → file and media type; a request can name nothing else
+    "/": ("index.html", "text/html"),
+    "/api": ("api.html", "text/html"),
+    "/style.css": ("style.css", "text/css"),
+    "/api.js": ("api.js", "text/javascript"),
+    "/asking.js": ("asking.js", "text/javascript"),
+    "/drawing.js": ("drawing.js", "text/javascript"),
+    "/intake.js": ("intake.js", "text/javascript"),
+    "/panels.js": ("panels.js", "text/javascript"),
+    "/script.js": ("script.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+REPORT_POLICY = (  # a report brings its style and scripts along; the sandbox keeps it from the API
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "sandbox allow-scripts; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Answers(Protocol):
+    """What a kind of model can say of an image; called in worker threads."""
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known of the model."""
+
+    def predict(self, data: bytes, top: int) -> dict[str, Any]:
+        """Return what the image of a file shows."""
+
+    def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
+        """Return why."""
+
+    def preview(self, data: bytes) -> bytes:
+        """Return the image as a small JPEG."""
+
+
+def create_app(
+    answers: Answers,
+    *,
+    limits: Limits | None = None,
+    names: Iterable[str] = LOOPBACK_NAMES,
+    any_address: bool = False,
+    report: bytes | None = None,
+) -> Starlette:
+    """Make the server's ASGI application.
+
+    Parameters
+    ----------
+    answers : Answers
+    limits : Limits, optional
+    names, any_address : what the server may be called by (`guards.CheckHost`)
+    report : bytes, optional
+        The HTML report of the model, offered at ``/report``.
+    """
+    limits = limits or Limits()
+    api = _Api(answers, limits, has_report=report is not None)
+    pages = {path: _constant(_static(name), kind) for path, (name, kind) in STATIC.items()}
+    if report is not None:
+        pages["/report"] = _constant(report, "text/html", REPORT_POLICY)
+    return Starlette(
+        routes=[
+            *(Route(path, page, methods=["GET"]) for path, page in pages.items()),
+            Route("/openapi.json", api.document, methods=["GET"]),
+            Route("/api/model", api.model, methods=["GET"]),
+            Route("/api/predict", api.predict, methods=["POST"]),
+            Route("/api/explain", api.explain, methods=["POST"]),
+            Route("/api/preview", api.preview, methods=["POST"]),
+        ],
+        middleware=[
+            Middleware(SafeHeaders),
+            Middleware(AnswerRefusals),
+            Middleware(CheckHost, names=names, any_address=any_address),
+            Middleware(LimitRate, rate=limits.rate, burst=limits.burst),
+        ],
+        exception_handlers={HTTPException: refuse_http},
+        lifespan=api.lifespan,
+    )
+
+
+class _Api:
+    """The addresses that work with images."""
+
+    def __init__(self, answers: Answers, limits: Limits, has_report: bool):
+        self.answers = answers
+        self.limits = limits
+        self.has_report = has_report
+        self.bodies = Bodies(limits)
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        self.workers = Workers(self.limits.max_waiting)
+        yield
+        self.workers.close()
+
+    async def document(self, request: Request) -> Response:
+        return JSONResponse(describe_api(self.limits))
+
+    async def model(self, request: Request) -> Response:
+        limits = {"max_bytes": self.limits.max_bytes, "max_pixels": self.limits.max_pixels}
+        return JSONResponse(self.answers.about() | {"report": self.has_report, "limits": limits})
+
+    async def predict(self, request: Request) -> Response:
+        return JSONResponse(await self._work(request, self.answers.predict, _top(request)))
+
+    async def explain(self, request: Request) -> Response:
+        label = request.query_params.get("label")
+        return JSONResponse(await self._work(request, self.answers.explain, _top(request), label))
+
+    async def preview(self, request: Request) -> Response:
+        return Response(await self._work(request, self.answers.preview), media_type="image/jpeg")
+
+    async def _work(self, request: Request, work: Any, *arguments: Any) -> Any:
+        async with self.bodies.hold(request) as data:
+            try:
+                return await self.workers.run(request, work, data, *arguments)
+            except ImageError as problem:
+                raise RefusedError(422, f"this image can't be used: {problem}") from None
+
+
+def _top(request: Request) -> int:
+    """Return how many classes are asked for."""
+    top = request.query_params.get("top", "5")
+    if not (top.isascii() and top.isdecimal() and len(top) < 6 and int(top)):
+        raise RefusedError(
+            400, "top is the number of classes wanted; give a number from 1 to 99999"
+        )
+    return int(top)
+
+
+def _static(name: str) -> bytes:
+    return files("visualwords.apps.page").joinpath("static", name).read_bytes()
+
+
+def _constant(content: bytes, media_type: str, policy: str | None = None) -> Any:
+    headers = {"cache-control": "no-cache"}
+    if policy is not None:
+        headers["content-security-policy"] = policy
+
+    async def answer(request: Request) -> Response:
+        return Response(content, headers=headers, media_type=media_type)
+
+    return answer

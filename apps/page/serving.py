@@ -1,0 +1,106 @@
+"""From a model to a running server: the socket, its names, and the server's settings."""
+
+import contextlib
+import functools
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import cv2
+import uvicorn
+from starlette.applications import Starlette
+from threadpoolctl import threadpool_limits
+
+from visualwords.apps.page.connections import WatchedConnection
+from visualwords.apps.page.guards import LOOPBACK_NAMES
+from visualwords.apps.page.limits import Limits
+from visualwords.errors import VisualWordsError
+
+GRACE_SECONDS = 1  # that running requests get when the server is stopped
+
+
+class AddressError(VisualWordsError):
+    """An address that can't be listened on."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; port 0 takes any free one."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as problem:
+        reason = (problem.strerror or str(problem)).lower()
+        raise AddressError(
+            f"{host} port {port}: {reason}; choose another with --host or --port (0: any free one)"
+        ) from None
+    return listener
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Whether only programs of this machine can reach a socket."""
+    return ipaddress.ip_address(listener.getsockname()[0].split("%")[0]).is_loopback
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address to type into a browser on this machine."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host.split("%")[0]).is_unspecified:
+        host = "127.0.0.1" if listener.family == socket.AF_INET else "::1"
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def names_of(listener: socket.socket, host: str, more: Iterable[str] = ()) -> set[str]:
+    """Return the names that requests to a socket may call this server by."""
+    names = {*LOOPBACK_NAMES, host, *more}
+    if not is_loopback(listener):
+        names |= {socket.gethostname(), f"{socket.gethostname()}.local"}
+    return names
+
+
+def serve(
+    app: Starlette,
+    listener: socket.socket,
+    limits: Limits,
+    started: Callable[[uvicorn.Server], Any] | None = None,
+) -> None:
+    """Answer requests until interrupted.
+
+    Parameters
+    ----------
+    app : from `visualwords.apps.page.server.create_app`
+    listener : from `listen`
+    limits : Limits
+    started : called with the server before it runs; may keep it to set ``should_exit``
+    """
+    config = uvicorn.Config(
+        app,
+        http=functools.partial(WatchedConnection, limits=limits),
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    if started is not None:
+        started(server)
+    with one_thread_each():
+        server.run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Keep libraries from starting threads: requests are the parallel part here."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        cv2.setNumThreads(before)

@@ -1,0 +1,50 @@
+// Questions to the server. Every failure becomes an Error whose message is a sentence to show.
+
+const TRIES = 6;
+
+export async function model() {
+  return (await checked(await reach("/api/model"))).json();
+}
+
+export async function predict(file, signal) {
+  return (await post("/api/predict?top=6", file, signal)).json();
+}
+
+export async function explain(file, label, signal) {
+  const which = label === null ? "top=6" : `label=${encodeURIComponent(label)}`;
+  return (await post(`/api/explain?${which}`, file, signal)).json();
+}
+
+// For images that the browser can't show by itself (TIFF, HEIC).
+export async function preview(file, signal) {
+  return (await post("/api/preview", file, signal)).blob();
+}
+
+async function post(address, file, signal) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  for (let tries = 1; ; tries++) {
+    const answer = await reach(address, { method: "POST", body: file, headers, signal });
+    const busy = answer.status === 429 || answer.status === 503;
+    if (!busy || tries === TRIES) return checked(answer);
+    const seconds = Number(answer.headers.get("Retry-After")) || 1;
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds * (0.5 + Math.random())));
+  }
+}
+
+async function reach(address, options) {
+  try {
+    return await fetch(address, options);
+  } catch (problem) {
+    if (problem.name === "AbortError") throw problem;
+    throw new Error("The server does not answer. Is it still running?");
+  }
+}
+
+async function checked(answer) {
+  if (answer.ok) return answer;
+  let sentence = `the server answered ${answer.status}`;
+  try {
+    sentence = (await answer.json()).error;
+  } catch { /* not JSON: the status has to do */ }
+  throw new Error(`${sentence[0].toUpperCase()}${sentence.slice(1)}.`);
+}

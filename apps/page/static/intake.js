@@ -1,0 +1,67 @@
+// Ways for images to come in: chosen, dropped, pasted, or from the camera.
+
+const $ = (id) => document.getElementById(id);
+
+export function onImages(take) {
+  for (const id of ["files", "snapshot"]) {
+    $(id).addEventListener("change", (event) => {
+      take([...event.target.files]);
+      event.target.value = ""; // the same file can be chosen again
+    });
+  }
+  addEventListener("paste", (event) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (files.length) {
+      event.preventDefault();
+      take(files);
+    }
+  });
+  listenForDrops(take);
+  listenForCamera(take);
+}
+
+function listenForDrops(take) {
+  let depth = 0; // enter and leave come for every element that the pointer crosses
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  const show = () => document.body.classList.toggle("over", depth > 0);
+  addEventListener("dragenter", (event) => { if (hasFiles(event)) { depth++; show(); } });
+  addEventListener("dragleave", (event) => { if (hasFiles(event)) { depth--; show(); } });
+  addEventListener("dragover", (event) => { if (hasFiles(event)) event.preventDefault(); });
+  addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    depth = 0;
+    show();
+    take([...event.dataTransfer.files]);
+  });
+}
+
+function listenForCamera(take) {
+  const [dialog, video] = [$("camera"), $("viewfinder")];
+  $("camera-open").addEventListener("click", async () => {
+    // Browsers give pages the camera only on this machine or over https; a phone's file
+    // chooser opens its camera without asking.
+    if (!navigator.mediaDevices?.getUserMedia) return $("snapshot").click();
+    try {
+      const wanted = { video: { facingMode: "environment", width: { ideal: 1280 } } };
+      video.srcObject = await navigator.mediaDevices.getUserMedia(wanted);
+      dialog.showModal();
+      await video.play();
+    } catch {
+      $("snapshot").click();
+    }
+  });
+  $("camera-close").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => {
+    for (const track of video.srcObject?.getTracks() ?? []) track.stop();
+    video.srcObject = null;
+  });
+  $("shutter").addEventListener("click", async () => {
+    if (!video.videoWidth) return;
+    const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight);
+    canvas.getContext("2d").drawImage(video, 0, 0);
+    const blob = await canvas.convertToBlob({ type: "image/jpeg", quality: 0.92 });
+    dialog.close();
+    take([new File([blob], "camera.jpg", { type: "image/jpeg" })]);
+  });
+}

@@ -1,0 +1,98 @@
+// What stands beside the image. Names come from files: they are only ever set as text.
+
+import { clear, drawPatch, markPatches } from "/drawing.js";
+
+const $ = (id) => document.getElementById(id);
+
+export function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+export function percent(share) {
+  if (share > 0.995) return "> 99 %";
+  return share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`;
+}
+
+export function certaintyOf({ probability, score }) {
+  return probability === null ? `score ${score.toFixed(2)}` : percent(probability);
+}
+
+export function showModel(about) {
+  document.title = `${about.name} · visualwords`;
+  $("model-name").textContent = about.name;
+  $("report-link").hidden = !about.report;
+  $("about-summary").textContent = about.summary;
+  const names = about.classes.map((c) => c.label);
+  const more = names.length > 12 ? ` and ${names.length - 12} more` : "";
+  $("knows").textContent = about.kind === "detector"
+    ? "This model finds people who stand or walk."
+    : `This model tells ${names.length} classes apart: ${names.slice(0, 12).join(", ")}${more}.`;
+  $("about-facts").replaceChildren(...about.facts.flatMap(({ name, value }) => [
+    element("dt", { textContent: name }), element("dd", { textContent: value }),
+  ]));
+  $("about-classes").replaceChildren(...about.classes.map(({ label, images }) =>
+    element("li", { textContent: images === null ? label : `${label} · ${images}` })));
+}
+
+export function showClasses(classes, chosen, choose) {
+  const highest = Math.max(...classes.map((c) => c.score));
+  const lowest = Math.min(...classes.map((c) => c.score), 0);
+  $("class-list").replaceChildren(...classes.map((one) => {
+    const { label, score, probability } = one;
+    const share = probability ?? (score - lowest) / (highest - lowest || 1);
+    const input = element("input", {
+      type: "radio", name: "class", value: label, checked: label === chosen,
+      onchange: () => choose(label),
+    });
+    const bar = element("i");
+    bar.style.setProperty("--share", `${100 * share}%`);
+    return element("label", { className: "class" }, input,
+      element("span", { className: "name", textContent: label }),
+      element("span", { className: "share", textContent: certaintyOf(one) }),
+      element("span", { className: "bar", ariaHidden: "true" }, bar));
+  }));
+  $("classes").hidden = false;
+}
+
+export function showWords(words, image, marks) {
+  $("word-list").replaceChildren(...words.map((word) => {
+    const speaks = word.evidence >= 0 ? "for" : "against";
+    const amount = `${word.evidence >= 0 ? "+" : "−"}${Math.abs(word.evidence).toFixed(2)}`;
+    const button = element("button", {
+      type: "button", className: "word",
+      onmouseenter: () => markPatches(marks, image, word.patches), onmouseleave: () => clear(marks),
+      onfocus: () => markPatches(marks, image, word.patches), onblur: () => clear(marks),
+      onclick: () => markPatches(marks, image, word.patches),
+    });
+    if (word.patches.length && image.naturalWidth) {
+      const canvas = element("canvas", { ariaHidden: "true" });
+      drawPatch(canvas, image, word.patches[0]);
+      button.append(canvas);
+    }
+    button.append(
+      element("span", { className: `amount ${speaks}`, textContent: amount }),
+      element("span", { className: "title", textContent: word.name }),
+      element("span", { className: "unseen", textContent: `, speaks ${speaks} the class` }));
+    return element("li", {}, button);
+  }));
+  $("words").hidden = !words.length;
+}
+
+export function showSimilar(similar) {
+  $("similar-list").replaceChildren(...similar.map(({ label, similarity, thumbnail }) => {
+    const item = element("li");
+    if (thumbnail) item.append(element("img", { src: thumbnail, alt: "" }));
+    item.append(element("span", { textContent: `${label} · ${similarity.toFixed(2)}` }));
+    return item;
+  }));
+  $("similar").hidden = !similar.length;
+}
+
+export function showBoxes(boxes) {
+  $("box-list").replaceChildren(...boxes.map(({ score }, i) => element("li", {},
+    element("span", { textContent: `person ${i + 1}` }),
+    element("span", { className: "soft", textContent: `score ${score.toFixed(2)}` }))));
+  $("boxes").hidden = !boxes.length;
+}

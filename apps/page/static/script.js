@@ -1,0 +1,247 @@
+// The page: keeps the images, asks the server about them, and shows one of them at a time.
+
+import * as ask from "/asking.js";
+import { clear, drawEvidence, markBoxes, scaleOf } from "/drawing.js";
+import { onImages } from "/intake.js";
+import {
+  certaintyOf, element, showBoxes, showClasses, showModel, showSimilar, showWords,
+} from "/panels.js";
+
+const AT_ONCE = 2; // the server has two workers
+const MOST_IMAGES = 500;
+const $ = (id) => document.getElementById(id);
+const [photo, overlay, marks] = [$("photo"), $("overlay"), $("marks")];
+
+let about = null;
+let shown = null; // the image on the stage
+let running = 0;
+const images = [];
+const waiting = [];
+
+start();
+
+async function start() {
+  onImages(add);
+  $("clear").addEventListener("click", clearAll);
+  $("opacity").addEventListener("input", setOpacity);
+  $("threshold").addEventListener("input", () => shown && showFound(shown));
+  $("about-open").addEventListener("click", () => $("about").showModal());
+  setOpacity();
+  try {
+    about = await ask.model();
+    showModel(about);
+  } catch (problem) {
+    $("knows").textContent = problem.message;
+  }
+}
+
+function add(files) {
+  for (const file of files.slice(0, MOST_IMAGES - images.length)) {
+    const image = {
+      file, url: URL.createObjectURL(file), answer: null, evidence: new Map(), similar: [],
+      label: null, trouble: "", method: "", stop: new AbortController(),
+    };
+    image.tile = tileOf(image);
+    images.push(image);
+    waiting.push(image);
+    $("strip").append(element("li", {}, image.tile));
+  }
+  const dropped = files.length - waiting.length;
+  if (images.length === MOST_IMAGES && dropped > 0) tell(`At most ${MOST_IMAGES} images are kept.`);
+  layOut();
+  if (waiting.length) show(waiting[0]);
+  work();
+}
+
+function work() {
+  while (running < AT_ONCE && waiting.length) {
+    running++;
+    predict(waiting.shift()).finally(() => {
+      running--;
+      work();
+    });
+  }
+}
+
+async function predict(image) {
+  if (image === shown) tell(`Looking at ${image.file.name}…`);
+  try {
+    if (about && image.file.size > about.limits.max_bytes) {
+      const most = Math.floor(about.limits.max_bytes / 2 ** 20);
+      throw new Error(`The file is larger than ${most} MB; choose a smaller one.`);
+    }
+    image.answer = await ask.predict(image.file, image.stop.signal);
+    image.label = image.answer.label ?? null;
+  } catch (problem) {
+    if (problem.name === "AbortError") return;
+    image.trouble = problem.message;
+  }
+  nameTile(image);
+  if (image === shown) await show(image);
+}
+
+async function show(image) {
+  const isNew = shown !== image;
+  shown = image;
+  for (const other of images) other.tile.setAttribute("aria-current", String(other === image));
+  if (isNew) {
+    clear(marks);
+    clear(overlay);
+    image.tile.scrollIntoView({ block: "nearest", inline: "nearest" });
+    await showPhoto(image);
+    if (image !== shown) return;
+  }
+  showAnswer(image);
+  if (image.answer?.boxes) showFound(image);
+  else if (image.answer && about?.explains) await explain(image);
+}
+
+async function showPhoto(image) {
+  $("caption").textContent = image.file.name;
+  photo.alt = `Your image ${image.file.name}`;
+  photo.src = image.url;
+  try {
+    await photo.decode();
+  } catch {
+    if (image !== shown || image.trouble) return fitFrame();
+    try { // not a format of this browser, perhaps one of the server
+      const blob = await ask.preview(image.file, image.stop.signal);
+      URL.revokeObjectURL(image.url);
+      image.url = URL.createObjectURL(blob);
+      image.tile.querySelector("img").src = image.url;
+      if (image === shown) {
+        photo.src = image.url;
+        await photo.decode();
+      }
+    } catch { /* the answer tells what is wrong with it */ }
+  }
+  fitFrame();
+}
+
+function fitFrame() {
+  const ratio = photo.naturalWidth ? photo.naturalWidth / photo.naturalHeight : 4 / 3;
+  $("frame").style.setProperty("--ratio", Math.min(4, Math.max(0.25, ratio)));
+}
+
+function showAnswer(image) {
+  const { answer, trouble } = image;
+  $("workspace").classList.toggle("no-photo", Boolean(trouble) && !photo.naturalWidth);
+  $("trouble").textContent = trouble;
+  $("trouble").hidden = !trouble;
+  $("certainty").textContent = "";
+  for (const id of ["classes", "words", "similar", "boxes", "overlay-controls", "box-controls"]) {
+    $(id).hidden = true;
+  }
+  $("method").textContent = "";
+  if (trouble) $("answer").textContent = image.file.name;
+  else if (!answer) $("answer").textContent = "Looking…";
+  else if (answer.classes) {
+    const best = answer.classes[0];
+    $("answer").textContent = best.label;
+    $("certainty").textContent = best.probability === null
+      ? `${certaintyOf(best)}, in ${milliseconds(answer)}`
+      : `${certaintyOf(best)} likely, in ${milliseconds(answer)}`;
+    showClasses(answer.classes, image.label, chooseClass);
+    tell(`${image.file.name}: ${best.label}, ${certaintyOf(best)}`);
+  }
+}
+
+async function explain(image) {
+  const { label } = image;
+  if (!image.evidence.has(label)) {
+    try {
+      const first = image.evidence.size === 0;
+      const found = await ask.explain(image.file, first ? null : label, image.stop.signal);
+      for (const one of found.classes) image.evidence.set(one.label, one);
+      if (first) image.scale = scaleOf(found.classes.map((one) => one.map));
+      Object.assign(image, { similar: found.similar, method: found.method });
+    } catch (problem) {
+      if (problem.name === "AbortError" || image !== shown) return;
+      $("method").textContent = problem.message;
+      return;
+    }
+  }
+  if (image === shown && label === image.label) showEvidence(image, image.evidence.get(label));
+}
+
+function showEvidence(image, evidence) {
+  drawEvidence(overlay, evidence.map, image.scale);
+  overlay.setAttribute("aria-label", `Where the image speaks for and against ${evidence.label}`);
+  $("legend-label").textContent = evidence.label;
+  $("overlay-controls").hidden = false;
+  showWords(evidence.words, photo, marks);
+  showSimilar(image.similar);
+  $("method").textContent = image.method;
+}
+
+function chooseClass(label) {
+  shown.label = label;
+  clear(marks);
+  tell(`Evidence for ${label}`);
+  explain(shown);
+}
+
+function showFound(image) {
+  const { boxes, width } = image.answer;
+  const [low, high] = [Math.min(0, ...boxes.map((b) => b.score)), Math.max(1, ...boxes.map((b) => b.score))];
+  const least = low + (Number($("threshold").value) / 100) * (high - low);
+  const kept = boxes.filter((b) => b.score >= least);
+  const count = kept.length === 1 ? "1 person" : `${kept.length || "no"} people`;
+  $("answer").textContent = count[0].toUpperCase() + count.slice(1);
+  $("certainty").textContent = `in ${milliseconds(image.answer)}`;
+  $("threshold-shown").textContent = least.toFixed(2);
+  $("box-controls").hidden = !boxes.length;
+  markBoxes(marks, photo, kept, width);
+  showBoxes(kept);
+  tell(`${image.file.name}: ${count}`);
+}
+
+function tileOf(image) {
+  const picture = element("img", {
+    src: image.url, alt: "", loading: "lazy",
+    onerror: () => picture.classList.add("missing"), onload: () => picture.classList.remove("missing"),
+  });
+  const text = element("span", { textContent: "…" });
+  const tile = element("button", { type: "button", className: "tile", title: image.file.name },
+    picture, text);
+  tile.addEventListener("click", () => show(image));
+  return tile;
+}
+
+function nameTile(image) {
+  const text = image.tile.querySelector("span");
+  text.textContent = image.trouble ? "can't be used" : image.label ?? `${image.answer.boxes.length} found`;
+  text.classList.toggle("bad", Boolean(image.trouble));
+}
+
+function clearAll() {
+  for (const image of images) {
+    image.stop.abort();
+    URL.revokeObjectURL(image.url);
+  }
+  images.length = waiting.length = 0;
+  shown = null;
+  $("strip").replaceChildren();
+  layOut();
+  tell("All images removed");
+  $("files").focus();
+}
+
+function layOut() {
+  document.body.classList.toggle("busy-with-images", images.length > 0);
+  $("strip").hidden = images.length < 2;
+  $("workspace").hidden = $("clear").hidden = images.length === 0;
+}
+
+function setOpacity() {
+  overlay.style.opacity = $("opacity").value / 100;
+  $("opacity-shown").textContent = `${$("opacity").value} %`;
+}
+
+function milliseconds({ seconds }) {
+  return seconds < 1 ? `${Math.max(1, Math.round(1000 * seconds))} ms` : `${seconds.toFixed(1)} s`;
+}
+
+function tell(sentence) {
+  $("status").textContent = sentence;
+}

@@ -1,0 +1,164 @@
+"""What the server says of real models: the same as the library, in plain values."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier
+from visualwords.apps.page.answering import answers_of
+from visualwords.apps.page.classifier_answers import MAP_SIDE
+from visualwords.apps.page.detector_answers import MAX_SIDE, DetectorAnswers
+from visualwords.apps.page.openapi import SCHEMAS
+from visualwords.apps.page.pictures import as_png
+from visualwords.apps.page.refusals import RefusedError
+from visualwords.errors import ImageError, ModelFileError
+from visualwords.images import read_image
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Give a model of visual words with thumbnails, and its file."""
+    rng = np.random.default_rng(2)
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(6)]
+    labels = [name for name in COLORS for _ in range(6)]
+    path = tmp_path_factory.mktemp("model") / "beach.vw"
+    ImageClassifier("words", n_words=20, thumbnails=True).fit(images, labels).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def answers(model):
+    return answers_of(model, max_pixels=100_000)
+
+
+@pytest.fixture
+def image(rng):
+    return as_png(noisy(COLORS["wood"], rng, (90, 140)))
+
+
+def matches(schema, value):
+    """Check a value against the part of JSON Schema that the API's description uses."""
+    if "$ref" in schema:
+        return matches(SCHEMAS[schema["$ref"].split("/")[-1]], value)
+    if "enum" in schema:
+        return value in schema["enum"]
+    kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    kinds |= {"null": type(None), "object": dict, "array": list}
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, kinds[name]) for name in types):
+        return False
+    if isinstance(value, list):
+        return all(matches(schema["items"], item) for item in value)
+    if isinstance(value, dict):
+        known = schema["properties"]
+        return all(key in known and matches(known[key], item) for key, item in value.items())
+    return True
+
+
+def test_a_prediction_is_the_models_own(answers, model, image):
+    answer = answers.predict(image, 2)
+    library = ImageClassifier.explain(answers.model, image)
+    assert matches(SCHEMAS["Prediction"], answer)
+    assert answer["label"] == library.label == "wood"
+    assert answer["classes"][0]["label"] == "wood"
+    assert len(answer["classes"]) == 2
+    assert answer["classes"][0]["score"] == pytest.approx(library.scores.max(), abs=1e-5)
+    assert answer["classes"][0]["probability"] == pytest.approx(
+        library.probabilities.max(), abs=1e-5
+    )
+
+
+def test_map_and_offset_sum_to_the_score_of_every_class(answers, image):
+    answer = answers.explain(image, 3, None)
+    assert matches(SCHEMAS["Explanation"], answer)
+    assert answer["exact"]
+    assert len(answer["classes"]) == 3
+    for one in answer["classes"]:
+        evidence = np.array(one["map"])
+        assert max(evidence.shape) == MAP_SIDE
+        assert evidence.sum() + one["offset"] == pytest.approx(one["score"], abs=1e-4)
+        sizes = [abs(word["evidence"]) for word in one["words"]]
+        assert sizes == sorted(sizes, reverse=True)
+        assert all(
+            0 <= x <= 1 and 0 <= y <= 1 for word in one["words"] for x, y, *_ in word["patches"]
+        )
+
+
+def test_one_class_can_be_asked_for(answers, image):
+    assert [c["label"] for c in answers.explain(image, 3, "sea")["classes"]] == ["sea"]
+    with pytest.raises(RefusedError, match="no such class"):
+        answers.explain(image, 3, "<script>")
+
+
+def test_similar_training_images_come_with_pictures(answers, image):
+    similar = answers.explain(image, 1, None)["similar"]
+    assert similar[0]["label"] == "wood"
+    assert similar[0]["thumbnail"].startswith("data:image/jpeg;base64,/9j/")
+
+
+def test_a_model_without_training_images_or_calibration_still_answers(tmp_path, rng):
+    images = [noisy(color, rng) for color in COLORS.values()]
+    path = tmp_path / "few.vw"
+    ImageClassifier("color", keep_training=False).fit(images, list(COLORS)).save(path)
+    few = answers_of(path, max_pixels=100_000)
+    answer = few.explain(as_png(images[0]), 3, None)
+    assert matches(SCHEMAS["Explanation"], answer)
+    assert answer["similar"] == []
+    assert answer["classes"][0]["probability"] is None
+    assert matches(SCHEMAS["Model"], few.about())
+
+
+def test_two_classes_have_two_scores(tmp_path, rng):
+    images = [noisy(COLORS[name], rng) for name in ("sea", "sand") for _ in range(4)]
+    path = tmp_path / "two.vw"
+    ImageClassifier("color").fit(images, ["sea"] * 4 + ["sand"] * 4).save(path)
+    answer = answers_of(path, max_pixels=100_000).predict(as_png(images[0]), 5)
+    assert [c["label"] for c in answer["classes"]] == ["sea", "sand"]
+    assert sum(c["probability"] for c in answer["classes"]) == pytest.approx(1)
+
+
+def test_what_is_no_usable_image_says_why(answers):
+    for ask in (lambda d: answers.predict(d, 1), lambda d: answers.explain(d, 1, None)):
+        with pytest.raises(ImageError, match=r"^not an image"):
+            ask(b"garbage")
+        with pytest.raises(ImageError, match=r"^[^i].*400"):
+            ask(as_png(np.zeros((400, 400, 3), np.uint8)))
+
+
+def test_a_preview_is_a_jpeg(answers, image):
+    assert read_image(answers.preview(image)).shape == (90, 140, 3)
+
+
+def test_about_tells_what_the_model_is(answers):
+    about = answers.about()
+    assert matches(SCHEMAS["Model"], about)
+    assert about["name"] == "beach"
+    assert {c["label"]: c["images"] for c in about["classes"]} == dict.fromkeys(COLORS, 6)
+    json.dumps(about)
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path):
+    (tmp_path / "no.vw").write_text("no model")
+    with pytest.raises(ModelFileError):
+        answers_of(tmp_path / "no.vw", 1000)
+
+
+class TwoPeople:
+    """Finds two people in every image, in the upper left of what it is shown."""
+
+    def detect(self, image):
+        assert image.shape[1] <= MAX_SIDE
+        return np.array([[1.0, 2, 11, 32], [20, 5, 30, 35]]), np.array([0.5, 2.0])
+
+
+def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
+    detector = DetectorAnswers(TwoPeople(), "people", 10_000_000)
+    assert matches(SCHEMAS["Model"], detector.about())
+    answer = detector.predict(as_png(np.zeros((100, 2 * MAX_SIDE, 3), np.uint8)), 5)
+    assert matches(SCHEMAS["Prediction"], answer)
+    assert answer["boxes"][0] == {"box": [40.0, 10.0, 60.0, 70.0], "score": 2.0}
+    assert (answer["width"], answer["height"]) == (2 * MAX_SIDE, 100)
+    with pytest.raises(RefusedError, match="no evidence map"):
+        detector.explain(b"", 1, None)
