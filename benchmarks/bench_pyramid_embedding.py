@@ -1,6 +1,6 @@
 """The pyramid match without a Gram matrix: the same answers, and sets by the ten thousands.
 
-    python benchmarks/experiment_pyramid_embedding.py
+    python benchmarks/bench_pyramid_embedding.py
 
 1) ETH-80, five folds of sixteen objects: a kernel SVM on the Gram matrix and a linear SVM on the
    embedding of the same sets, both with the hinge loss; then the intersection SVM on the counts
@@ -9,16 +9,18 @@
 """
 
 # isort: off
-from timing import Table
+from timing import DATA, Table
 # isort: on
 
 import resource
 import time
 
 import numpy as np
-from eth80_views import five_views, places_in_class
 from sklearn.svm import LinearSVC
 
+from visualwords.apps.reproduce_papers.datasets import five_views
+from visualwords.apps.reproduce_papers.lab import Lab
+from visualwords.apps.reproduce_papers.pmk_eth80 import places_in_class
 from visualwords.classifiers import ICDClassifier, KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSetEncoder, FeatureSets, PyramidMatchEmbedding
@@ -30,7 +32,7 @@ SHIFTS, FINEST, C = 2, 5, 1.0
 
 def eth80_folds():
     """Sets and classes in five folds; the encoder is learned from the training objects."""
-    images, classes, objects = five_views()
+    images, classes, objects = five_views(Lab(DATA))
     features = DenseSIFT(bin_size=8, step=6).transform(images)
     place = places_in_class(classes, objects)
     for k in range(5):

@@ -1,0 +1,1 @@
+"""The reproduce-papers command: one file an experiment, named like it."""

@@ -1,0 +1,97 @@
+"""What can be repeated. The experiment NAME is the function ``run`` of the module of that name."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+ICD = "J. Wu: A Fast Dual Method for HIK SVM Learning, 2010"
+PMK = "K. Grauman, T. Darrell: Pyramid Match Kernels, 2006"
+PMSVM = "H. Yang, J. Wu: Practical Large Scale Classification with Additive Kernels, 2012"
+GINT = "P. Li: Generalized Intersection Kernel, 2016"
+GCS = "S. Boughorbel et al.: GCS Kernel for SVM-Based Image Recognition, 2006"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+    paper, place : str
+        Whose figures these are, and where they stand there.
+    what : str
+        One line.
+    data : tuple of str
+        Folders that a full run needs; none: the data are generated.
+    minutes : float
+        Of a full run on two idle cores, roughly.
+    """
+
+    name: str
+    paper: str
+    place: str
+    what: str
+    data: tuple[str, ...]
+    minutes: float
+
+    @property
+    def run(self) -> Callable[[Any], Any]:
+        """The experiment itself: takes a `Lab`, returns `Results`."""
+        return self._module.run
+
+    @property
+    def description(self) -> str:
+        """What is done and what to expect, in Markdown: the text at the top of its file."""
+        return (self._module.__doc__ or "").strip()
+
+    @property
+    def _module(self) -> Any:
+        own = self.name.replace("-", "_")
+        return importlib.import_module(f"visualwords.apps.reproduce_papers.{own}")
+
+
+_ALL = (
+    Experiment(
+        *("pmk-fig3", PMK, "Figure 3", "pyramid match against the optimal partial matching"),
+        *((), 0.5),
+    ),
+    Experiment(
+        *("pmk-eth80", PMK, "Section 4.2", "objects from five views, one object left out"),
+        *(("eth80",), 5),
+    ),
+    Experiment(
+        *("pmk-caltech", PMK, "Figure 5", "accuracy over the number of training images"),
+        *(("caltech101",), 6),
+    ),
+    Experiment(
+        *("pmsvm-approximation", PMSVM, "Tables 1–2, Figure 2", "errors of the approximations"),
+        *((), 2),
+    ),
+    Experiment(
+        *("pmsvm-binary", PMSVM, "Tables 3–7, Figures 3–4", "long sparse data, two classes"),
+        *(("tabular",), 3),
+    ),
+    Experiment(
+        *("gint-table1", GINT, "Table 1", "linear, RBF, GMM, NGMM and GInt kernels"),
+        *(("tabular",), 15),
+    ),
+    Experiment(
+        *("gint-fig2", GINT, "Figure 2", "0-bit GCWS hashing with a linear classifier"),
+        *(("tabular",), 5),
+    ),
+    Experiment(
+        *("gcs-table2", GCS, "Table 2", "errors of compactly supported and other kernels"),
+        *(("corel1000",), 5),
+    ),
+    Experiment(
+        *("gcs-table3", GCS, "Table 3", "confusion of classes with the CS kernel"),
+        *(("corel1000",), 2),
+    ),
+    Experiment(
+        *("gcs-fig2", GCS, "Figure 2", "sparsity, Cuthill–McKee reordering, complexity"),
+        *(("corel1000",), 0.5),
+    ),
+)
+EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

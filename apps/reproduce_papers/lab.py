@@ -1,0 +1,65 @@
+"""Where an experiment runs: its data folder, its size, its progress and its clock."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from pathlib import Path
+from typing import Any, TypeVar
+
+from visualwords.errors import FolderError
+from visualwords.progress import Progress, Silent
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+class Lab:
+    """What an experiment is given.
+
+    Parameters
+    ----------
+    data : path-like
+        The folder that holds the data sets.
+    quick : bool
+        Small generated data instead, the same on every machine: does it run?
+    progress : Progress, optional
+    """
+
+    def __init__(
+        self, data: str | os.PathLike[str], quick: bool = False, progress: Progress | None = None
+    ):
+        self.data = Path(data)
+        self.quick = quick
+        self.progress = progress or Silent()
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of a data set, or say what is missing."""
+        found = self.data / name
+        if not found.is_dir():
+            raise FolderError(
+                f"{found}: the data set {name} is not there; name the folder that holds {name} "
+                "with --data or VISUALWORDS_DATA, or try --quick on generated data"
+            )
+        return found
+
+    def steps(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
+        """Go through items and show how far it is."""
+        known = items if isinstance(items, Sized) else list(items)
+        self.progress.start(stage, len(known))
+        for item in known:  # type: ignore[attr-defined]
+            yield item
+            self.progress.advance()
+
+
+def timed(work: Callable[..., Found], *arguments: Any) -> tuple[Found, float]:
+    """Return what some work gives and the CPU seconds it took.
+
+    Examples
+    --------
+    >>> answer, seconds = timed(max, 6, 7)
+    >>> answer, seconds < 1
+    (7, True)
+    """
+    start = time.process_time()
+    found = work(*arguments)
+    return found, time.process_time() - start

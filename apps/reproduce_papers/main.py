@@ -1,0 +1,39 @@
+"""The command and its verbs; everything heavy is imported by the verb that needs it."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+import visualwords
+from visualwords.apps.command_line import end, run_command
+from visualwords.apps.reproduce_papers.listing import list_experiments
+from visualwords.apps.reproduce_papers.run import run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(visualwords.__version__, prog_name="reproduce-papers")
+def command() -> None:
+    """Repeat the experiments of the papers and put our figures beside theirs.
+
+    \b
+    reproduce-papers list                    what there is, and which data it needs
+    reproduce-papers run pmk-fig3            needs no data
+    reproduce-papers run gcs-table2 --data DIR
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+    """
+
+
+for verb in (list_experiments, run):
+    command.add_command(verb)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    return run_command(command, "reproduce-papers", argv)
+
+
+def console() -> NoReturn:
+    """Run as the installed command."""
+    end(main())

@@ -1,0 +1,104 @@
+"""What an experiment gives: rows with the paper's figure and ours, tables, a drawing."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure.
+
+    Parameters
+    ----------
+    what : str
+    ours : float
+    paper : float, optional
+        Absent where the paper has none.
+    spread : float, optional
+        Standard deviation of ours over repetitions.
+    seconds : float, optional
+        CPU time of the training (or whatever ``what`` names) in one thread.
+    unit : str, default "%"
+        Of both figures; appended to them.
+
+    Examples
+    --------
+    >>> row = Row("HIK", 81.25, paper=81.9, spread=0.5)
+    >>> row.cells()
+    ['HIK', '81.9 %', '81.25 ± 0.50 %', '-0.65', '']
+    """
+
+    what: str
+    ours: float
+    paper: float | None = None
+    spread: float | None = None
+    seconds: float | None = None
+    unit: str = "%"
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the paper's."""
+        return None if self.paper is None else self.ours - self.paper
+
+    def cells(self) -> list[str]:
+        """Return the row as text: what, paper, ours, difference, seconds."""
+        paper = "" if self.paper is None else self._with_unit(f"{self.paper:g}")
+        ours = _number(self.ours)
+        if self.spread is not None:
+            ours += f" ± {_number(self.spread)}"
+        difference = "" if self.difference is None else f"{self.difference:+.2f}"
+        seconds = "" if self.seconds is None else _number(self.seconds)
+        return [self.what, paper, self._with_unit(ours), difference, seconds]
+
+    def _with_unit(self, number: str) -> str:
+        return f"{number} {self.unit}".rstrip()
+
+
+HEADER = ("what", "paper", "ours", "difference", "seconds")
+
+
+@dataclass(frozen=True)
+class Table:
+    """More figures than a paper has: any header and cells."""
+
+    title: str
+    header: Sequence[str]
+    cells: Sequence[Sequence[object]]
+
+    def texts(self) -> list[list[str]]:
+        """Return the cells as text."""
+        return [
+            [_number(cell) if isinstance(cell, float) else str(cell) for cell in row]
+            for row in self.cells
+        ]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything an experiment found.
+
+    Parameters
+    ----------
+    data : str
+        What was trained and tested on, in one sentence.
+    rows : list of Row
+    notes : list of str
+        What was chosen, one sentence each.
+    tables : list of Table
+    draw : function of a matplotlib figure, optional
+        Draws the figure; by default bars of the paper's and our figures are drawn.
+    """
+
+    data: str
+    rows: list[Row]
+    notes: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    draw: Callable[[Any], None] | None = None
+
+
+def _number(value: float) -> str:
+    """Three significant digits, and two decimals of what is above one."""
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"

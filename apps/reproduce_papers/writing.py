@@ -1,0 +1,127 @@
+"""Results as Markdown and PNG."""
+
+import importlib.metadata
+import io
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from visualwords.apps.reproduce_papers.experiments import Experiment
+from visualwords.apps.reproduce_papers.results import HEADER, Results, Row
+from visualwords.errors import VisualWordsError
+from visualwords.files import write_atomically
+
+LIBRARIES = ("visualwords", "numpy", "scipy", "scikit-learn", "numba", "opencv-python-headless")
+PAPER, OURS = "#9aa5b1", "#2166ac"
+
+
+class MissingExtraError(VisualWordsError):
+    """A library that is installed with an extra is not there."""
+
+
+def check_matplotlib() -> None:
+    """Say how to get matplotlib where it is missing, before an hour of work."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError(
+            "matplotlib draws the figures and is not installed; pip install 'visualwords[plots]'"
+        ) from None
+    matplotlib.use("Agg")
+
+
+def write_results(
+    folder: str, experiment: Experiment, results: Results, seconds: float, remark: str = ""
+) -> str:
+    """Write NAME.md and NAME.png; return the path of the text."""
+    write_atomically(os.path.join(folder, f"{experiment.name}.png"), picture(results))
+    path = os.path.join(folder, f"{experiment.name}.md")
+    text = markdown(experiment, results, seconds, remark)
+    write_atomically(path, text.encode())
+    return path
+
+
+def markdown(experiment: Experiment, results: Results, seconds: float, remark: str = "") -> str:
+    """Return the page of an experiment."""
+    parts = [
+        f"# {experiment.name}",
+        f"{experiment.paper}, {experiment.place}." + (f" **{remark}.**" if remark else ""),
+        experiment.description,
+        f"**Data.** {results.data}",
+        markdown_table(HEADER, [row.cells() for row in results.rows]),
+        "\n".join(f"- {note}" for note in results.notes),
+        f"![{experiment.name}]({experiment.name}.png)",
+    ]
+    for table in results.tables:
+        parts += [f"## {table.title}", markdown_table(table.header, table.texts())]
+    quick = " --quick" if remark else ""
+    parts.append(
+        f"`reproduce-papers run {experiment.name}{quick}` · {seconds:.0f} CPU seconds in one "
+        f"thread · {versions()}"
+    )
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; the first column is text, the others are figures.
+
+    Examples
+    --------
+    >>> print(markdown_table(["a", "b"], [["x", "1"]]))
+    | a | b |
+    |---|--:|
+    | x | 1 |
+    """
+    lines = [header, *rows]
+    texts = ["| " + " | ".join(line) + " |" for line in lines]
+    texts.insert(1, "|---" + "|--:" * (len(header) - 1) + "|")
+    return "\n".join(texts)
+
+
+def versions() -> str:
+    """Return the versions of what the figures depend on."""
+    found = [f"Python {platform.python_version()}"]
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:  # another distribution of the same library
+            continue
+    return ", ".join(found)
+
+
+def picture(results: Results) -> bytes:
+    """Return the figure as PNG."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    if results.draw is None:
+        draw_bars(figure, results.rows)
+    else:
+        results.draw(figure)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=80, metadata={"Software": None})
+    return content.getvalue()
+
+
+def draw_bars(figure: Any, rows: Sequence[Row]) -> None:
+    """Draw the paper's and our figures as bars, one panel a unit."""
+    units = list(dict.fromkeys(row.unit for row in rows))
+    figure.set_size_inches(4.5 + 2 * len(units), 1.2 + 0.3 * len(rows))
+    for panel, unit in zip(np.atleast_1d(figure.subplots(1, len(units))), units):
+        shown = [row for row in rows if row.unit == unit]
+        places = np.arange(len(shown))
+        panel.barh(places - 0.2, [row.paper or 0 for row in shown], 0.4, color=PAPER, label="paper")
+        spread = [row.spread or 0 for row in shown]
+        panel.barh(
+            *(places + 0.2, [row.ours for row in shown], 0.4),
+            xerr=spread,
+            color=OURS,
+            label="ours",
+        )
+        panel.set_yticks(places, [row.what for row in shown])
+        panel.set_xlabel(unit)
+        panel.invert_yaxis()
+    panel.legend()

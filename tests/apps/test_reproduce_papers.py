@@ -1,0 +1,135 @@
+"""reproduce-papers: every experiment runs on small data, and what it writes can be read."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from visualwords.apps.reproduce_papers.additive_methods import FeatureMap
+from visualwords.apps.reproduce_papers.cost_choice import over_costs, summarize
+from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
+from visualwords.apps.reproduce_papers.generated_counts import word_counts
+from visualwords.apps.reproduce_papers.main import main
+from visualwords.apps.reproduce_papers.pmk_fig3 import approximate_costs
+from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
+from visualwords.apps.reproduce_papers.results import Results, Row, Table
+from visualwords.apps.reproduce_papers.writing import markdown
+from visualwords.classifiers import PmSVMClassifier, kernels
+
+COMMAND = [sys.executable, "-m", "visualwords.apps.reproduce_papers"]
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_quick_run_writes_a_table_and_a_picture(name, tmp_path, capsys):
+    assert main(["run", name, "--quick", "--data", "nowhere", "-o", str(tmp_path), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert all(np.isfinite(row["ours"]) and row["paper"] is None for row in printed["rows"])
+    text = (tmp_path / f"{name}.md").read_text()
+    assert text.count("\n| ") > len(printed["rows"])
+    assert "quick run on small generated data" in text
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_list_names_every_experiment_with_its_paper(capsys):
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in EXPERIMENTS)
+    assert main(["list", "--json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(EXPERIMENTS)
+
+
+def test_missing_data_is_one_sentence_and_exit_code_1(tmp_path):
+    done = run("run", "gcs-table2", "-o", str(tmp_path / "out"), VISUALWORDS_DATA=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert f"{tmp_path / 'corel1000'}: the data set corel1000 is not there" in done.stderr
+    assert "--data" in done.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_unknown_experiment_is_wrong_usage_and_the_names_are_told():
+    done = run("run", "icd-table9")
+    assert done.returncode == 2
+    assert "gcs-table2" in done.stderr
+
+
+def test_a_missing_matplotlib_says_how_to_get_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["run", "pmk-fig3", "--quick", "-o", str(tmp_path)]) == 1
+    assert "pip install 'visualwords[plots]'" in capsys.readouterr().err
+
+
+def test_the_page_has_paper_ours_and_difference():
+    results = Results(
+        "Ten rows.",
+        [Row("HIK", 81.25, paper=82.0, spread=0.5, seconds=1.5), Row("other", 3.0, unit="×")],
+        tables=[Table("More", ("a", "b"), [["x", 0.5]])],
+    )
+    text = markdown(EXPERIMENTS["pmk-fig3"], results, seconds=12.0)
+    assert "| HIK | 82 % | 81.25 ± 0.50 % | -0.75 | 1.50 |" in text
+    assert "| other |  | 3.00 × |  |  |" in text
+    assert "| x | 0.50 |" in text
+    assert "reproduce-papers run pmk-fig3" in text
+    assert "scikit-learn" in text
+
+
+def test_c_is_chosen_on_training_rows_only():
+    seen = []
+
+    def score(C, train, test):
+        seen.append((C, set(train), set(test)))
+        return {1.0: 90.0, 10.0: 80.0}[C] - 50 * (test.min() >= 30) * (C == 1.0)
+
+    y = np.arange(30) % 3
+    found = summarize(over_costs(score, (1.0, 10.0), y, n_test=10))
+    assert found == (80.0, 40.0)  # best on the test rows; chosen by the held-out third
+    held_out = [(a, b) for _, a, b in seen if max(b) < 30]
+    assert len(held_out) == 2
+    assert all(not (a & b) and max(a) < 30 for a, b in held_out)
+
+
+def test_the_algorithms_as_printed_learn_what_the_library_learns():
+    data = word_counts(300, n_words=200, n_classes=3)
+    ours = PmSVMClassifier(C=1.0, approximation="polynomial").fit(data.X, data.y)
+    for tables in (True, False):
+        printed = PmSVMAsPrinted(C=1.0, tables=tables).fit(data.X, data.y)
+        same = np.mean(printed.predict(data.X_test) == ours.predict(data.X_test))
+        assert same > 0.95, tables
+        assert printed.memory == (8 if tables else 20) * np.count_nonzero(data.X)
+
+
+@pytest.mark.parametrize(("name", "error"), [("chi2", 0.03), ("intersection", 0.08)])
+def test_the_feature_map_approximates_its_kernel(name, error, rng):
+    X = rng.random((20, 30))
+    mapped = FeatureMap(name).map(X)
+    exact = getattr(kernels, name)(X)
+    assert np.abs((mapped @ mapped.T).toarray() - exact).mean() < error * exact.mean()
+
+
+def test_the_pyramid_match_cost_of_points_in_one_bin_is_small(rng):
+    near = np.array([[8, 8], [900, 900]])
+    match, embedding = approximate_costs([near, near + 1, near[:1] + 500])
+    assert match[0, 1] < match[0, 2]
+    assert embedding[0, 0] == 0
+
+
+def test_every_result_in_the_documents_belongs_to_an_experiment():
+    folder = Path(__file__).resolve().parents[2] / "docs" / "results"
+    pages = {page.stem for page in folder.glob("*.md")} - {"README"}
+    assert pages <= set(EXPERIMENTS)
+    assert {picture.stem for picture in folder.glob("*.png")} == pages
