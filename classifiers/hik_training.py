@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from scipy import sparse
 
 from visualwords.classifiers import tables
@@ -124,7 +124,7 @@ def train_tables(
     if solver in ("auto", "gram"):
         shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, y.shape[0])
         if solver == "gram" or gram_is_faster(*shape, gram_limit=gram_limit):
-            solved = _solve_on_gram(levels, y, taking_part, settings, start, gram_limit)
+            solved = _solve_on_gram(levels, numbers, y, taking_part, settings, start, gram_limit)
             codes, _ = numbers.numbers_of(levels)
             layout = full_layout(codes, aligned=False)
             data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
@@ -180,7 +180,7 @@ def train_crammer_singer(
     data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
     if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):
         solver = "gram"
-        gram = _gram_of(levels, rows, gram_limit, settings.n_jobs)
+        gram = _gram_of(levels, numbers.heights, rows, gram_limit, settings.n_jobs)
         solved = solve_crammer_singer_gram(gram, labels[rows], taking_part.cost, **how)
         alpha = solved[0]
     else:
@@ -220,6 +220,7 @@ def _build(
 
 def _solve_on_gram(
     levels: Any,
+    numbers: LevelNumbers,
     y: np.ndarray,
     taking_part: CanonicalRows,
     settings: Settings,
@@ -228,28 +229,26 @@ def _solve_on_gram(
 ) -> tuple[np.ndarray, int, float]:
     """Solve all problems on the exact Gram matrix of the rows taking part."""
     rows = taking_part.rows
-    gram = _gram_of(levels, rows, gram_limit, settings.n_jobs)
+    gram = _gram_of(levels, numbers.heights, rows, gram_limit, settings.n_jobs)
     everyone = np.arange(rows.size)
     norms = gram.diagonal().astype(np.float64)
     problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
-    threads = min(effective_n_jobs(settings.n_jobs), y.shape[0])
-    solved = Parallel(n_jobs=threads, prefer="threads")(
-        delayed(solve_dual_gram)(
-            gram,
-            y[np.ix_(part, rows)],
-            problem,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            seed=settings.seed,
-            start=None if start is None else start[part],
-        )
-        for part in np.array_split(np.arange(y.shape[0]), threads)
+    alpha, n_iter, violation = solve_dual_gram(
+        gram,
+        y[:, rows],
+        problem,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        seed=settings.seed,
+        start=start,
+        n_jobs=settings.n_jobs,
     )
-    alpha, n_iter, violation = (np.concatenate(column) for column in zip(*solved))
     return alpha, int(n_iter.max()), float(violation.max())
 
 
-def _gram_of(levels: Any, rows: np.ndarray, gram_limit: int, n_jobs: int | None) -> np.ndarray:
+def _gram_of(
+    levels: Any, heights: np.ndarray, rows: np.ndarray, gram_limit: int, n_jobs: int | None
+) -> np.ndarray:
     """The exact Gram matrix of some rows, if it may be made."""
     if 4 * rows.size**2 > gram_limit:
         raise ValueError(
@@ -257,7 +256,8 @@ def _gram_of(levels: Any, rows: np.ndarray, gram_limit: int, n_jobs: int | None)
             f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
         )
     part = levels[rows]
-    return level_gram(part.toarray() if sparse.issparse(part) else part, n_jobs=n_jobs)
+    dense = part.toarray() if sparse.issparse(part) else part
+    return level_gram(dense, levels=heights, n_jobs=n_jobs)
 
 
 def _solve_on_tables(

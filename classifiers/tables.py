@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 
 from visualwords.classifiers import _tables
+from visualwords.threads import in_threads
 
 _FEATURES_AT_A_TIME = 128  # their tables stay in the second-level cache while all rows pass
 _ROWS_AT_A_TIME = 2048
@@ -100,7 +100,7 @@ def build_tables(
 
     d = codes.shape[1]
     step = d if sparse.issparse(codes) else _FEATURES_AT_A_TIME
-    _in_threads(do, d, step, n_jobs)
+    in_threads(do, d, step, n_jobs)
     return tables
 
 
@@ -168,7 +168,7 @@ def look_up(
             last = min(first + _FEATURES_AT_A_TIME, base.size)
             _tables.look_up(levels, here, base, top, values, first, last, result)
 
-    _in_threads(do, rows.size, _ROWS_AT_A_TIME, n_jobs)
+    in_threads(do, rows.size, _ROWS_AT_A_TIME, n_jobs)
     return out
 
 
@@ -201,7 +201,7 @@ def look_up_full(
             last = min(first + _FEATURES_OF_ONE_OUTPUT, table.shape[0])
             _tables.look_up_full(levels, table, first, last, out[start:end])
 
-    _in_threads(do, n, _ROWS_IN_CACHE, n_jobs)
+    in_threads(do, n, _ROWS_IN_CACHE, n_jobs)
     return out
 
 
@@ -223,13 +223,3 @@ def _cells_of(offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if offsets[-1] > np.iinfo(np.int32).max:
         raise ValueError(f"tables of {offsets[-1]} cells; at most 2**31 can be addressed")
     return offsets[:-1].astype(np.int32), (np.diff(offsets) - 1).astype(np.int32)
-
-
-def _in_threads(do: Callable[[int, int], None], n: int, step: int, n_jobs: int | None) -> None:
-    """Call do(start, end) for all steps of 0 … n."""
-    parts = [(start, min(start + step, n)) for start in range(0, n, step)]
-    if n_jobs in (None, 1) or len(parts) == 1:
-        for part in parts:
-            do(*part)
-    else:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(do)(*part) for part in parts)

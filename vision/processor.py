@@ -20,3 +20,14 @@ def vector_bytes() -> int:
     if features.get("avx512bw"):
         return 64
     return 32 if features.get("avx2") else 16
+
+
+def counts_bits_in_vectors() -> bool:
+    """Return whether the processor has an instruction that counts the bits of a vector's words.
+
+    Examples
+    --------
+    >>> counts_bits_in_vectors() in (True, False)
+    True
+    """
+    return vector_bytes() == 64 and bool(llvm.get_host_cpu_features().get("avx512vpopcntdq"))

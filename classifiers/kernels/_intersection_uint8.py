@@ -15,6 +15,7 @@ from visualwords.processor import vector_bytes
 
 _ROWS, _COLUMNS = 2, 4  # of the block whose sums stay in registers
 WIDTH = vector_bytes()
+TILE = 16  # numbers in a cache line
 _SUM_OF_BYTES = {
     16: "llvm.x86.sse2.psad.bw",
     32: "llvm.x86.avx2.psad.bw",
@@ -137,11 +138,12 @@ def gram_rows_plain(x, y, first, last, out):
 
 
 @njit()
-def mirror(out):
-    """Copy the lower triangle to the upper one."""
-    for i in range(out.shape[0]):
-        for j in range(i):
-            out[j, i] = out[i, j]
+def mirror(out, first, last):
+    """Copy the lower triangle to rows first … last - 1 of the upper one, tile by tile."""
+    for start in range(first, out.shape[0], TILE):
+        for i in range(first, last):
+            for j in range(max(start, i + 1), min(start + TILE, out.shape[0])):
+                out[i, j] = out[j, i]
 
 
 def tail_mask(d: int) -> np.ndarray:

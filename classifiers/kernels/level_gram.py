@@ -1,15 +1,23 @@
 """Histogram intersection Gram matrix of small integers (quantised or counted histograms)."""
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
+from visualwords.classifiers.kernels import unary_gram
+from visualwords.processor import counts_bits_in_vectors
+from visualwords.threads import in_threads
 
 _ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
+_BITS_PER_BYTES = 0.8  # vectors of bits that take as long as one of bytes, less the preparation
+_SMALLEST = 256  # rows from which on the preparation pays
 
 
 def level_gram(
-    x: np.ndarray, y: np.ndarray | None = None, *, n_jobs: int | None = None
+    x: np.ndarray,
+    y: np.ndarray | None = None,
+    *,
+    levels: np.ndarray | None = None,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Return G[i, j] = Σ_k min(x[i, k], y[j, k]) of unsigned integers, exactly.
 
@@ -18,6 +26,8 @@ def level_gram(
     x : (n, d) uint8 or uint16
     y : (m, d) of the same type, optional
         Default: x, of which half the matrix is computed.
+    levels : (g,) int, optional
+        Ascending from 0, all that occur among them; found if not given.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
@@ -28,7 +38,9 @@ def level_gram(
 
     Notes
     -----
-    Values above 255 are cut into slices, min(x, y) = min(x ∧ 255, y ∧ 255) +
+    Where few levels are reached often, as in bags of words, rows become bits that are counted
+    (:mod:`~visualwords.classifiers.kernels.unary_gram`). Otherwise minima of bytes are added up:
+    values above 255 are cut into slices, min(x, y) = min(x ∧ 255, y ∧ 255) +
     min((x − 255)⁺, (y − 255)⁺), and a slice has only the features that reach it.
 
     Examples
@@ -37,6 +49,32 @@ def level_gram(
     array([[301., 300.],
            [300., 301.]], dtype=float32)
     """
+    x, y = np.ascontiguousarray(x), None if y is None else np.ascontiguousarray(y)
+    gram = _bit_gram(x, y, levels, n_jobs)
+    if gram is None:
+        gram = _sliced_byte_gram(x, y, n_jobs)
+    if y is None:
+        in_threads(
+            lambda first, last: loops.mirror(gram, first, last), len(gram), _ROWS_AT_A_TIME, n_jobs
+        )
+    return gram
+
+
+def _bit_gram(
+    x: np.ndarray, y: np.ndarray | None, levels: np.ndarray | None, n_jobs: int | None
+) -> np.ndarray | None:
+    """The matrix, or its lower half without y, from counted bits if that is faster, or None."""
+    n_rows = x.shape[0] if y is None else min(x.shape[0], y.shape[0])
+    if not counts_bits_in_vectors() or n_rows < _SMALLEST:
+        return None
+    plan = unary_gram.plan_bits(x, unary_gram.present_levels(x, y) if levels is None else levels)
+    if plan.vectors > _BITS_PER_BYTES * x.shape[1] / loops.WIDTH:
+        return None
+    return unary_gram.unary_gram(x, y, plan, n_jobs)
+
+
+def _sliced_byte_gram(x: np.ndarray, y: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+    """The same from minima of bytes, values above 255 in slices."""
     gram = _byte_gram(_slice(x, 0), None if y is None else _slice(y, 0), n_jobs)
     highest = x.max(axis=0, initial=0)
     if y is not None:
@@ -56,9 +94,10 @@ def _slice(x: np.ndarray, start: int) -> np.ndarray:
 
 
 def _byte_gram(x: np.ndarray, y: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
+    """Sums of minima of bytes; without y at least for the lower half of the matrix."""
     symmetric = y is None
     other = x if y is None else y
-    out = np.empty((x.shape[0], other.shape[0]), np.float32)
+    out = np.zeros((x.shape[0], other.shape[0]), np.float32)  # slices are added in full
     if not loops.WIDTH or x.shape[0] < 2 or other.shape[0] < 4:
         loops.gram_rows_plain(x, other, 0, x.shape[0], out)
         return out
@@ -66,14 +105,13 @@ def _byte_gram(x: np.ndarray, y: np.ndarray | None, n_jobs: int | None) -> np.nd
         x = _widen(x)
         other = x if symmetric else _widen(other)
     mask = loops.tail_mask(x.shape[1])
-    starts = range(0, x.shape[0], _ROWS_AT_A_TIME)
-    ends = [min(start + _ROWS_AT_A_TIME, x.shape[0]) for start in starts]
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(loops.gram_rows)(x, other, start, end, symmetric, mask, out)
-        for start, end in zip(reversed(starts), reversed(ends))  # the longest rows first
+    in_threads(
+        lambda first, last: loops.gram_rows(x, other, first, last, symmetric, mask, out),
+        x.shape[0],
+        _ROWS_AT_A_TIME,
+        n_jobs,
+        last_first=symmetric,
     )
-    if symmetric:
-        loops.mirror(out)
     return out
 
 

@@ -1,39 +1,202 @@
-"""Loops of dual coordinate descent on a Gram matrix, many one-vs-rest problems at a time."""
+"""Loops of dual coordinate descent on a Gram matrix, for one problem or eight at a time.
 
+Samples are visited in blocks: inside a block only the block's own scores are kept up to date, and
+its steps are added to all scores at its end, so that these are read once a block and not once a
+step. The steps are those of visiting one by one. Eight one-vs-rest problems are the lanes of a
+vector; what adds a block's steps to their scores is written in LLVM's language.
+"""
+
+import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from visualwords.compiled import njit
 
+LANES = 8
+BLOCK = 16  # samples
+_TOGETHER = 8  # rows that are added in one pass over the scores
+_INDEX = ir.IntType(64)
+
+
+@intrinsic
+def add_block(typing, gram, rows, steps, scores):
+    """scores[v] += sum_k gram[rows[k], v] steps[k] for all v, k < BLOCK, in all lanes.
+
+    gram : (n, n), C order   rows : (BLOCK,) int64   steps : (BLOCK, LANES)   scores : (n, LANES)
+    """
+    return types.void(gram, rows, steps, scores), _emit_add_block
+
+
+def _emit_add_block(context, builder, signature, arguments):
+    gram, rows, steps, scores = (
+        context.make_array(kind)(context, builder, value)
+        for kind, value in zip(signature.args, arguments)
+    )
+    number = context.get_data_type(signature.args[3].dtype)
+    vector = ir.VectorType(number, LANES)
+    kind = ir.FunctionType(vector, [vector] * 3)
+    name = f"llvm.fma.v{LANES}f{32 if number == ir.FloatType() else 64}"
+    fused = cgutils.get_or_insert_function(builder.module, kind, name)
+    n = cgutils.unpack_tuple(builder, gram.shape)[1]
+    pointers, factors = [], []
+    for k in range(BLOCK):
+        row = builder.load(builder.gep(rows.data, [ir.Constant(_INDEX, k)]))
+        pointers.append(builder.gep(gram.data, [builder.mul(row, n)]))
+        lanes = _lanes_at(builder, steps, ir.Constant(_INDEX, k), vector)
+        factors.append(builder.load(lanes, align=4))
+    with cgutils.for_range(builder, n) as loop:
+        where = _lanes_at(builder, scores, loop.index, vector)
+        sums = [builder.load(where, align=4), ir.Constant(vector, [0.0] * LANES)]
+        for k, (pointer, factor) in enumerate(zip(pointers, factors)):
+            value = builder.load(builder.gep(pointer, [loop.index]))
+            if value.type != number:
+                value = builder.fpext(value, number)
+            value = _everywhere(builder, value, vector)
+            sums[k % 2] = builder.call(fused, [value, factor, sums[k % 2]])
+        builder.store(builder.fadd(*sums), where, align=4)
+    return context.get_dummy_value()
+
+
+def _lanes_at(builder, array, row, vector):
+    """Address of array[row, 0] of a C-ordered array (n, LANES), as that of a vector."""
+    pointer = builder.gep(array.data, [builder.mul(row, ir.Constant(_INDEX, LANES))])
+    return builder.bitcast(pointer, vector.as_pointer())
+
+
+def _everywhere(builder, value, vector):
+    """A vector of one value."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, nothing, zeros)
+
+
+def _plain_add_block(gram, rows, steps, scores):
+    scores += gram[rows].T @ steps
+
+
+if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
+    add_block = _plain_add_block
+
 
 @njit()
-def epoch(gram, order, y, diagonal, curvature, upper, alpha, scores, running, extremes):
-    """Visit the samples of ``order`` once in all problems that are still running.
+def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, live, extremes):
+    """Visit the samples of ``order`` once in the problems that are live.
 
-    gram : (n, n) float32                y, alpha, scores : (problems, n)
-    scores[p] = gram @ (alpha[p] * y[p]) is kept up to date: a gradient costs one look-up, and a
-    row of the matrix is read once for all problems.
-    extremes[p] becomes the largest and the smallest projected gradient met.
+    gram : (n, n) float32      y, alpha : (groups, n, LANES) float64    live : (groups, LANES) 0, 1
+    scores : (groups, n, LANES) float32 or float64; gram @ (alpha * y) is kept up to date
+    extremes : (groups, 2, LANES) become the largest and the smallest projected gradient met
     """
     extremes[:, 0], extremes[:, 1] = -np.inf, np.inf
-    for i in order:
-        for p in running:
-            old = alpha[p, i]
-            gradient = y[p, i] * scores[p, i] - 1.0 + diagonal[i] * old
+    near, here = np.empty((BLOCK, BLOCK)), np.empty((BLOCK, LANES))
+    steps, rows = np.empty((BLOCK, LANES), scores.dtype), np.zeros(BLOCK, np.int64)
+    for start in range(0, order.size, BLOCK):
+        count = min(BLOCK, order.size - start)
+        rows[:count] = order[start : start + count]
+        for k in range(count):
+            for other in range(k):
+                near[other, k] = gram[rows[k], rows[other]]
+        for g in range(scores.shape[0]):
+            if live[g].any():
+                visit_block(
+                    near, rows[:count], y[g], diagonal, curvature, upper, live[g], alpha[g],
+                    scores[g], here, extremes[g], steps,
+                )  # fmt: skip
+                add_block(gram, rows, steps, scores[g])
+
+
+@njit()
+def visit_block(
+    near, rows, y, diagonal, curvature, upper, live, alpha, scores, here, extremes, steps
+):  # fmt: skip
+    """Visit some samples in all lanes; ``steps`` become the changes of alpha times y."""
+    step = np.empty(LANES)
+    steps[rows.size :] = 0
+    for k in range(rows.size):
+        for c in range(LANES):
+            here[k, c] = scores[rows[k], c]
+    for k in range(rows.size):
+        i = rows[k]
+        step_lanes(
+            here[k], y[i], diagonal[i], curvature[i], upper[i], live, alpha[i], extremes, step
+        )
+        for c in range(LANES):
+            steps[k, c] = step[c]
+        for other in range(k + 1, rows.size):
+            for c in range(LANES):
+                here[other, c] += step[c] * near[k, other]
+
+
+@njit()
+def step_lanes(score, y, diagonal, curvature, upper, live, alpha, extremes, step):
+    """Visit one sample in all lanes; no branches, so that lanes become vectors."""
+    for c in range(LANES):
+        old = alpha[c]
+        gradient = y[c] * score[c] - 1.0 + diagonal * old
+        down = gradient if gradient < 0.0 else 0.0
+        up = gradient if gradient > 0.0 else 0.0
+        projected = down if old <= 0.0 else (up if old >= upper else gradient)
+        extremes[0, c] = projected if projected > extremes[0, c] else extremes[0, c]
+        extremes[1, c] = projected if projected < extremes[1, c] else extremes[1, c]
+        new = old - gradient / curvature
+        new = new if new > 0.0 else 0.0
+        new = new if new < upper else upper
+        new = new if live[c] > 0.0 else old
+        alpha[c] = new
+        step[c] = (new - old) * y[c]
+
+
+@njit()
+def epoch(gram, order, y, diagonal, curvature, upper, alpha, scores):
+    """Visit the samples of ``order`` once; return the extremes of the projected gradient.
+
+    gram : (n, n) float32                y, alpha : (n,) float64
+    scores : (n,) float32 or float64; gram @ (alpha * y) is kept up to date
+    """
+    largest, smallest = -np.inf, np.inf
+    near, here = np.empty((BLOCK, BLOCK)), np.empty(BLOCK)
+    moved, steps = np.zeros(BLOCK, np.int64), np.zeros(BLOCK, scores.dtype)
+    for start in range(0, order.size, BLOCK):
+        rows = order[start : start + BLOCK]
+        count = 0
+        for k in range(rows.size):
+            here[k] = scores[rows[k]]
+            for other in range(k):
+                near[other, k] = gram[rows[k], rows[other]]
+        for k in range(rows.size):
+            i = rows[k]
+            old = alpha[i]
+            gradient = y[i] * here[k] - 1.0 + diagonal[i] * old
             projected = gradient
             if old <= 0.0:
                 projected = min(gradient, 0.0)
             elif old >= upper[i]:
                 projected = max(gradient, 0.0)
-            extremes[p, 0] = max(extremes[p, 0], projected)
-            extremes[p, 1] = min(extremes[p, 1], projected)
+            largest, smallest = max(largest, projected), min(smallest, projected)
             if projected != 0.0:
-                new = min(max(old - gradient / curvature[i], 0.0), upper[i])
-                alpha[p, i] = new
-                add_row(gram[i], (new - old) * y[p, i], scores[p])
+                alpha[i] = min(max(old - gradient / curvature[i], 0.0), upper[i])
+                step = (alpha[i] - old) * y[i]
+                for other in range(k + 1, rows.size):
+                    here[other] += step * near[k, other]
+                moved[count], steps[count] = i, step
+                count += 1
+        steps[count:] = 0
+        for k in range(0, count, _TOGETHER):
+            add_rows(gram, moved[k:], steps[k:], scores)
+    return largest, smallest
 
 
-@njit()
-def add_row(row, factor, target):
-    """target += factor * row."""
-    for k in range(row.size):
-        target[k] += factor * np.float64(row[k])
+@njit(fastmath={"contract", "reassoc"})
+def add_rows(gram, rows, steps, scores):
+    """scores += sum_k steps[k] gram[rows[k]] of eight rows."""
+    a, b, c, d = steps[0], steps[1], steps[2], steps[3]
+    e, f, g, h = steps[4], steps[5], steps[6], steps[7]
+    x0, x1, x2, x3 = gram[rows[0]], gram[rows[1]], gram[rows[2]], gram[rows[3]]
+    x4, x5, x6, x7 = gram[rows[4]], gram[rows[5]], gram[rows[6]], gram[rows[7]]
+    for v in range(np.uint64(scores.size)):
+        scores[v] += (
+            (a * x0[v] + b * x1[v]) + (c * x2[v] + d * x3[v])
+            + (e * x4[v] + f * x5[v]) + (g * x6[v] + h * x7[v])
+        )  # fmt: skip

@@ -1,9 +1,15 @@
 """Dual coordinate descent on the kernel matrix: the way when samples are few."""
 
+from typing import Any
+
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 
 from visualwords.classifiers.solvers import _dual_gram
 from visualwords.classifiers.solvers.problem import DualProblem
+
+_FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
+_FEWEST_LANES = 4  # problems from which on several are advanced together
 
 
 def solve_dual_gram(
@@ -15,6 +21,7 @@ def solve_dual_gram(
     max_iter: int,
     seed: int | None,
     start: np.ndarray | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Solve several SVMs without bias that share samples, costs and Gram matrix.
 
@@ -33,6 +40,8 @@ def solve_dual_gram(
         Of the visiting order; None is the cyclic order.
     start : (n_problems, n), optional
         First α, inside the box.
+    n_jobs : int or None
+        Threads, over groups of problems; the result does not depend on it.
 
     Returns
     -------
@@ -42,18 +51,85 @@ def solve_dual_gram(
         Difference of the projected gradients in the last pass.
     """
     y = np.ascontiguousarray(y, np.float64)
-    alpha = np.zeros(y.shape) if start is None else np.array(start, np.float64)
-    scores = (alpha * y) @ gram if alpha.any() else np.zeros(y.shape)
-    n_iter = np.zeros(y.shape[0], np.int64)
-    violation = np.full(y.shape[0], np.inf)
-    extremes = np.empty((y.shape[0], 2))
-    fixed = (problem.diagonal, problem.curvature, problem.upper)
-    rng = np.random.default_rng(seed)
-    running = np.arange(y.shape[0])
-    while running.size:
-        order = problem.rows if seed is None else rng.permutation(problem.rows)
-        _dual_gram.epoch(gram, order, y, *fixed, alpha, scores, running, extremes)
-        n_iter[running] += 1
-        violation[running] = extremes[running, 0] - extremes[running, 1]
-        running = np.flatnonzero((violation > tol) & (n_iter < max_iter))
+    first = np.zeros(y.shape) if start is None else np.array(start, np.float64)
+    n, threads = y.shape[0], effective_n_jobs(n_jobs)
+    if n < _FEWEST_LANES:
+        solve: Any = _solve_one_by_one
+        n_parts = min(n, threads)
+    else:
+        solve = _solve_together
+        n_parts = min(threads, n // _FEWEST_LANES)
+    solved = Parallel(n_jobs=threads, prefer="threads")(
+        delayed(solve)(gram, y[part], problem, first[part], tol, max_iter, seed)
+        for part in np.array_split(np.arange(n), n_parts)
+    )
+    alpha, n_iter, violation = (np.concatenate(column) for column in zip(*solved))
     return alpha, n_iter, violation
+
+
+def _first_scores(gram: np.ndarray, coefficients: np.ndarray, tol: float) -> np.ndarray:
+    """gram @ coefficients, (n_problems, n), in the precision that the tolerance needs."""
+    scores = np.zeros(coefficients.shape, np.float32 if tol >= _FINEST_SINGLE else np.float64)
+    if coefficients.any():
+        scores[:] = coefficients @ gram
+    return scores
+
+
+def _solve_one_by_one(
+    gram: np.ndarray,
+    y: np.ndarray,
+    problem: DualProblem,
+    alpha: np.ndarray,
+    tol: float,
+    max_iter: int,
+    seed: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Solve each problem alone."""
+    scores = _first_scores(gram, alpha * y, tol)
+    n_iter, violation = np.zeros(len(y), np.int64), np.full(len(y), np.inf)
+    fixed = problem.diagonal, problem.curvature, problem.upper
+    for p in range(len(y)):
+        rng = np.random.default_rng(seed)
+        while violation[p] > tol and n_iter[p] < max_iter:
+            order = problem.rows if seed is None else rng.permutation(problem.rows)
+            found = _dual_gram.epoch(gram, order, y[p], *fixed, alpha[p], scores[p])
+            n_iter[p] += 1
+            violation[p] = found[0] - found[1]
+    return alpha, n_iter, violation
+
+
+def _solve_together(
+    gram: np.ndarray,
+    y: np.ndarray,
+    problem: DualProblem,
+    alpha: np.ndarray,
+    tol: float,
+    max_iter: int,
+    seed: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Solve problems as the lanes of vectors."""
+    size, lanes = len(y), _dual_gram.LANES
+    n_groups = -(-size // lanes)
+
+    def by_sample(array: np.ndarray) -> np.ndarray:
+        padded = np.zeros((n_groups * lanes, array.shape[1]), array.dtype)
+        padded[:size] = array
+        groups = padded.reshape(n_groups, lanes, -1)
+        return np.ascontiguousarray(np.swapaxes(groups, 1, 2))
+
+    scores = by_sample(_first_scores(gram, alpha * y, tol))
+    signs, alpha = by_sample(y), by_sample(alpha)
+    n_iter, violation = np.zeros(n_groups * lanes, np.int64), np.full(n_groups * lanes, np.inf)
+    running = np.arange(n_groups * lanes) < size
+    extremes = np.empty((n_groups, 2, lanes))
+    fixed = problem.diagonal, problem.curvature, problem.upper
+    rng = np.random.default_rng(seed)
+    while running.any():
+        order = problem.rows if seed is None else rng.permutation(problem.rows)
+        live = running.reshape(n_groups, lanes).astype(np.float64)
+        _dual_gram.epoch_of_lanes(gram, order, signs, *fixed, alpha, scores, live, extremes)
+        n_iter[running] += 1
+        violation[running] = (extremes[:, 0] - extremes[:, 1]).ravel()[running]
+        running &= (violation > tol) & (n_iter < max_iter)
+    by_problem = np.swapaxes(alpha, 1, 2).reshape(n_groups * lanes, -1)
+    return np.ascontiguousarray(by_problem[:size]), n_iter[:size], violation[:size]

@@ -4,6 +4,7 @@ import pytest
 
 from tests.reference import hik
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
+from visualwords.classifiers.kernels import unary_gram
 from visualwords.classifiers.kernels.level_gram import level_gram
 
 
@@ -50,3 +51,28 @@ def test_rows_are_written_in_this_process_whatever_the_backend(rng):
     x = rng.integers(0, 101, (150, 40)).astype(np.uint8)
     with joblib.parallel_config("loky", n_jobs=2):
         np.testing.assert_array_equal(level_gram(x), hik.intersection_gram(x, x))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+@pytest.mark.parametrize("d", [1, 63, 64, 65, 300])
+def test_counted_bits_give_the_same(rng, kind, d):
+    steps = np.array([0, 1, 2, 3, 5, 8, 30, 255 if kind == np.uint8 else 4000])  # unequal rises
+    frequent = rng.random(d) ** 2
+    x = steps[rng.binomial(7, frequent, (70, d))].astype(kind)
+    y = steps[rng.binomial(7, 0.2, (9, d))].astype(kind)
+    plan = unary_gram.plan_bits(x, steps)
+    lower = np.tril(unary_gram.unary_gram(x, None, plan, None))
+    np.testing.assert_array_equal(lower, np.tril(hik.intersection_gram(x, x)))
+    other = unary_gram.unary_gram(x, y, plan, 2)
+    np.testing.assert_array_equal(other, hik.intersection_gram(x, y))
+
+
+def test_levels_without_bits_are_counted_value_by_value(rng):
+    x = (rng.random((300, 100)) < 0.01).astype(np.uint8) * 7  # rare in every column
+    x[:, 0] = rng.integers(0, 200, 300)  # more levels than there may be planes
+    plan = unary_gram.plan_bits(x, unary_gram.present_levels(x, None))
+    rows = unary_gram.unary_rows(x, plan, None)
+    assert rows.values.size > 0
+    np.testing.assert_array_equal(level_gram(x), hik.intersection_gram(x, x))
+    lower = np.tril(unary_gram.unary_gram(x, None, plan, None))
+    np.testing.assert_array_equal(lower, np.tril(hik.intersection_gram(x, x)))

@@ -1,0 +1,159 @@
+"""Histogram intersection Gram matrix of small integers, by counting bits that rows share."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visualwords.classifiers.kernels import _unary_gram as loops
+from visualwords.threads import in_threads
+
+_SAMPLE = 256  # rows that tell how often levels are reached
+_FREQUENT = 0.04  # share of the rows that must reach a level of a column for it to get a bit
+_MOST_PLANES = 64
+_ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
+
+
+@dataclass(frozen=True)
+class UnaryPlan:
+    """Which levels of which columns become bits.
+
+    Attributes
+    ----------
+    columns : (k,) uint32
+        Columns that have bits, those with the most planes first.
+    heights : (planes,) of the values' type
+        Level that a value must reach for its bit in a plane.
+    words : (planes, 2) int64
+        First word of every plane, and how many: it has the first ``64 × words`` columns.
+    bounds, weights : (groups + 1,), (groups,) int64
+        Words of planes whose levels rise by the same weight, in eights.
+    tops : (d,) of the values' type
+        Highest level of each column that has a bit; what exceeds it is the rest.
+    """
+
+    columns: np.ndarray
+    heights: np.ndarray
+    words: np.ndarray
+    bounds: np.ndarray
+    weights: np.ndarray
+    tops: np.ndarray
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of 512 bits a row."""
+        return int(self.bounds[-1]) // loops.LANES
+
+
+def present_levels(x: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+    """Return the levels that occur, and 0."""
+    present = np.zeros(np.iinfo(x.dtype).max + 1, np.uint8)
+    present[0] = 1
+    for part in (x,) if y is None else (x, y):
+        loops.mark_present(part.reshape(-1), present)
+    return np.flatnonzero(present)
+
+
+def plan_bits(x: np.ndarray, present: np.ndarray) -> UnaryPlan:
+    """Give bits to the levels that many rows reach.
+
+    Parameters
+    ----------
+    x : (n, d) uint8 or uint16
+    present : (g,) int
+        Ascending levels from 0; all that occur must be among them.
+    """
+    present = present[: _MOST_PLANES + 1]
+    plane_of = np.searchsorted(present, np.arange(np.iinfo(x.dtype).max + 1), side="right") - 1
+    step = max(1, x.shape[0] // _SAMPLE)
+    counts = np.zeros((x.shape[1], present.size), np.int32)
+    loops.count_reached(x, step, plane_of.astype(np.uint8), counts)
+    needed = _FREQUENT * -(-x.shape[0] // step)
+    depth = (counts[:, 1:] > needed).sum(axis=1)
+    columns = np.argsort(-depth, kind="stable").astype(np.uint32)
+    widths = -(-(depth[:, None] > np.arange(depth.max(initial=0))).sum(axis=0) // 64)
+    return _arrange(columns, widths, present, x.shape[1], x.dtype)
+
+
+def _arrange(columns, widths, present, d, dtype) -> UnaryPlan:
+    """Lay the planes, which have the first ``64 × widths`` columns, out by weight."""
+    rises = np.diff(present)[: widths.size]
+    weights = np.unique(rises)
+    words = np.zeros((widths.size, 2), np.int64)
+    words[:, 1] = widths
+    bounds = [0]
+    for weight in weights:
+        planes = np.flatnonzero(rises == weight)
+        words[planes, 0] = bounds[-1] + np.cumsum(widths[planes]) - widths[planes]
+        end = bounds[-1] + int(widths[planes].sum())
+        bounds.append(-(-end // loops.LANES) * loops.LANES)
+    tops = np.empty(d, dtype)
+    depth = (np.arange(d)[:, None] < 64 * widths).sum(axis=1)
+    tops[columns] = present[depth]
+    used = columns[: 64 * int(widths.max(initial=0))]
+    heights = present[1 : widths.size + 1].astype(dtype)
+    return UnaryPlan(used, heights, words, np.array(bounds), weights, tops)
+
+
+@dataclass(frozen=True)
+class UnaryRows:
+    """Rows as bits, (n, words) uint64, and the rest of their values as a sparse matrix."""
+
+    bits: np.ndarray
+    bounds: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+    def rest_by_column(self, d: int) -> tuple[np.ndarray, ...]:
+        """Return the rest's first entry of every column, rows, values, and places of entries."""
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.columns, minlength=d))])
+        rows, values = np.empty(self.columns.size, np.uint32), np.empty_like(self.values)
+        places = np.empty(self.columns.size, np.int64)
+        mine = self.bounds, self.columns, self.values
+        loops.by_column(*mine, starts[:-1].copy(), places, rows, values)
+        return starts, rows, values, places
+
+
+def unary_rows(x: np.ndarray, plan: UnaryPlan, n_jobs: int | None) -> UnaryRows:
+    """Return the bits and the rest of all rows."""
+    bits = np.zeros((x.shape[0], plan.bounds[-1]), np.uint64)
+    sizes = np.zeros(x.shape[0] + 1, np.int64)
+
+    def pack(first: int, last: int) -> None:
+        loops.pack(x, first, last, plan.columns, plan.heights, plan.words, bits)
+        loops.count_rest(x, first, last, plan.tops, sizes[1:])
+
+    in_threads(pack, x.shape[0], _ROWS_AT_A_TIME, n_jobs)
+    bounds = np.cumsum(sizes)
+    columns, values = np.empty(bounds[-1], np.uint32), np.empty(bounds[-1], np.float32)
+    in_threads(
+        lambda first, last: loops.collect_rest(x, first, last, plan.tops, bounds, columns, values),
+        x.shape[0],
+        _ROWS_AT_A_TIME,
+        n_jobs,
+    )
+    return UnaryRows(bits, bounds, columns, values)
+
+
+def unary_gram(
+    x: np.ndarray, y: np.ndarray | None, plan: UnaryPlan, n_jobs: int | None
+) -> np.ndarray:
+    """Return G[i, j] = Σ_k min(x[i, k], y[j, k]), exactly; half of it without y.
+
+    x and y have at least four rows, in C order.
+    """
+    symmetric = y is None
+    left = unary_rows(x, plan, n_jobs)
+    right = left if y is None else unary_rows(y, plan, n_jobs)
+    starts, *rest, places = right.rest_by_column(x.shape[1])
+    stops = places if symmetric else starts[1:][left.columns]
+    out = np.empty((x.shape[0], right.bits.shape[0]), np.float32)
+
+    def rows(first: int, last: int) -> None:
+        loops.gram_rows(
+            left.bits, right.bits, first, last, symmetric, plan.bounds, plan.weights, out
+        )
+        mine = left.bounds, left.columns, left.values, stops
+        loops.add_rest(*mine, starts, *rest, first, last, out)
+
+    in_threads(rows, x.shape[0], _ROWS_AT_A_TIME, n_jobs, last_first=symmetric)
+    return out
