@@ -129,6 +129,15 @@ def golden_images() -> list[np.ndarray]:
     return [noise, ramp, blocks]
 
 
+def library_versions() -> dict[str, str]:
+    """Return the versions of all that has a part in the numbers."""
+    return {
+        "visualwords": visualwords.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in LIBRARIES},
+    }
+
+
 def _prefixed(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {prefix + name: value for name, value in state.items()}
 
@@ -154,11 +163,7 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
             "iterations": int(model.classifier_.n_iter_),
             "recipes_tried": model.tried_,
         },
-        "versions": {
-            "visualwords": visualwords.__version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-        },
+        "versions": library_versions(),
     }
 
 
