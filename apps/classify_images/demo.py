@@ -28,25 +28,28 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.demo_images import DEMOS, write_demo
+    from visualwords.apps.image_classifier import ImageClassifier
     from visualwords.apps.terminal import say
     from visualwords.folders import ImageFolder
 
-    run = Run(
-        jobs=jobs,
-        cache_dir=None,
-        no_cache=True,
-        max_pixels=1_000_000,
-        quiet=quiet,
-        strict=True,
-        as_json=False,
-    )
     for name, summary in DEMOS.items():
+        run = Run(
+            jobs=jobs,
+            cache_dir=None,
+            no_cache=True,
+            max_pixels=1_000_000,
+            quiet=quiet,
+            strict=True,
+            as_json=False,
+        )
         images = write_demo(name, os.path.join(output, name))
         training, testing = ImageFolder(images).part("train"), ImageFolder(images).part("test")
         say(f"{name}: {summary}; learning {len(training.classes)} classes from {len(training)}")
-        model = run.train(training, "auto", seed=0)
+        model = ImageClassifier("auto")
+        run.train(model, training)
         model.save(os.path.join(output, f"{name}.vw"))
-        run.test(model, testing, os.path.join(output, f"{name}.html"), {})
+        trial = run.test(model, testing)
+        run.tell(model, trial, f"{name}: {summary}", os.path.join(output, f"{name}.html"), {})
         say("")
     tiles = os.path.join(output, "tiles")
     for line in (

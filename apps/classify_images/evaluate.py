@@ -15,14 +15,17 @@ from visualwords.apps.classify_images.verb import Verb
 @options.reading
 def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int:
     """Compare what MODEL says with the labels of FOLDER (its test part, if it has one)."""
-    from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.classify_images.running import Run, check_output
+    from visualwords.apps.inputs import test_part
     from visualwords.apps.loading import load
     from visualwords.folders import ImageFolder
 
+    if report is not None:
+        check_output(report)
     run = Run(**reading)
     classifier = run.prepare(load(model))
     images = ImageFolder(folder)
-    testing = images.part("test") if "test" in images.splits else images
     run.skip(images.skipped)
-    run.test(classifier, testing, report, {"model": model})
+    trial = run.test(classifier, test_part(images))
+    run.tell(classifier, trial, folder, report, {"model": model})
     return run.exit_code()

@@ -1,20 +1,21 @@
-"""What train, evaluate and predict do in common: read, skip, tell, and end with the right code."""
+"""What the verbs do in common: read, skip, tell, and end with the right code."""
 
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from visualwords.apps.classify_images import options
-from visualwords.apps.evaluation import compare
+from visualwords.apps.classify_images.verb import equal_command
 from visualwords.apps.extraction import Extraction
 from visualwords.apps.image_classifier import ImageClassifier
-from visualwords.apps.recipes import Recipe
 from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
+from visualwords.apps.trial import Trial, cross_validate, run_trial
 from visualwords.errors import FolderError, VisualWordsError
 from visualwords.folders import ImageFolder
+from visualwords.progress import Progress, StageTimes
 
 
 class Run:
@@ -41,6 +42,15 @@ class Run:
         self.strict = strict
         self.as_json = as_json
         self.skipped: list[tuple[str, str]] = []
+        self.times = StageTimes()
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show progress, and take the time of every stage, while the block runs."""
+        with progress_bars(self.quiet) as bars:
+            self.times.listener = bars
+            yield self.times
+            self.times.stop()
 
     def prepare(self, model: ImageClassifier) -> ImageClassifier:
         """Give a model the settings of this run."""
@@ -48,10 +58,10 @@ class Run:
             n_jobs=self.n_jobs, cache_dir=self.cache_dir, max_pixels=self.max_pixels
         )
 
-    def train(self, images: ImageFolder, recipe: str | Recipe, seed: int) -> ImageClassifier:
+    def train(self, model: ImageClassifier, images: ImageFolder) -> None:
         """Fit a model, showing progress."""
-        model = self.prepare(ImageClassifier(recipe, random_state=seed))
-        with progress_bars(self.quiet) as progress:
+        self.prepare(model)
+        with self.progress() as progress:
             try:
                 model.fit(images.paths, images.labels, progress=progress, warn=False)
             except VisualWordsError:
@@ -59,47 +69,58 @@ class Run:
                 raise
         self.skip(model.skipped_)
         for name, accuracy in model.tried_.items():
-            say(f"recipe {name}: {accuracy:.1%} mean per class by cross-validation")
-        return model
+            chosen = " (chosen)" if name == model.recipe_.name else ""
+            say(f"recipe {name}: {accuracy:.1%} mean per class by cross-validation{chosen}")
 
     def read(self, model: ImageClassifier, paths: list[str]) -> Extraction:
         """Describe images, showing progress and noting what can't be read."""
-        with progress_bars(self.quiet) as progress:
+        with self.progress() as progress:
             extraction = model.extract(paths, progress=progress)
         self.skip([(paths[i], reason) for i, reason in extraction.skipped])
         self.check_strict()
         return extraction
 
-    def test(
+    def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
+        """Compare a model's labels with the true ones."""
+        with self.progress() as progress:
+            trial = run_trial(model, images, progress=progress)
+        self.skip(trial.skipped)
+        self.check_strict()
+        return trial
+
+    def cross_validate(self, model: ImageClassifier, images: ImageFolder, n_folds: int) -> Trial:
+        """Try a model fold by fold; what can't be read is noted when all images are learned."""
+        say(f"{n_folds} folds, each tested by a model of the others:")
+        with self.progress() as progress:
+            return cross_validate(self.prepare(model), images, n_folds, progress=progress)
+
+    def tell(
         self,
         model: ImageClassifier,
-        images: ImageFolder,
+        trial: Trial,
+        title: str,
         report: str | None,
         summary: dict[str, Any],
     ) -> None:
-        """Compare a model's labels with the true ones, and tell the result."""
-        extraction = self.read(model, images.paths)
-        if not len(extraction.kept):
-            raise FolderError(f"{images.path}: none of the {len(images)} images can be read")
-        self._warn_of_leaks(model, images, extraction)
-        scores = model.decide(extraction)
-        truth = [images.labels[i] for i in extraction.kept]
-        guesses = model.labels_of(scores).tolist()
-        evaluation = compare(truth, guesses, model.classes_.tolist())
-        unknown = sorted(set(truth) - set(model.classes_.tolist()))
-        if unknown:
-            say(
-                f"warning: the model does not know {', '.join(unknown)}; all their images are wrong"
-            )
+        """Show the figures of a trial: a table or JSON, and the report if one is wanted."""
+        _warn(trial, title)
         if report is not None:
             from visualwords.apps.report import write_report
 
-            paths = [images.paths[i] for i in extraction.kept]
-            write_report(report, model, evaluation, paths, truth, guesses, scores)
+            with self.progress() as progress:
+                write_report(
+                    report,
+                    model,
+                    trial,
+                    title=title,
+                    command=equal_command(),
+                    seconds=self.times.seconds.copy(),
+                    progress=progress,
+                )
             say(f"{report}: report written")
         if not self.as_json:
-            print_results(evaluation)
-        self.print_summary(summary | {"test": evaluation.to_json(), "report": report})
+            print_results(trial.evaluation)
+        self.print_summary(summary | {"test": trial.evaluation.to_json(), "report": report})
 
     def print_summary(self, summary: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
@@ -123,16 +144,16 @@ class Run:
         say_skipped(self.skipped)
         return 3 if self.skipped else 0
 
-    def _warn_of_leaks(
-        self, model: ImageClassifier, images: ImageFolder, extraction: Extraction
-    ) -> None:
-        digests = np.frombuffer(b"".join(extraction.digests), np.uint64)
-        n_known = int(np.isin(digests, model.training_digests_).sum())
-        if n_known:
-            say(
-                f"warning: {images.path}: {n_known} of {len(digests)} test images were in the "
-                "training set too; the figures flatter the model"
-            )
+
+def _warn(trial: Trial, title: str) -> None:
+    if trial.n_known:
+        say(
+            f"warning: {title}: {trial.n_known} of {len(trial.paths)} test images were in the "
+            "training set too; the figures flatter the model"
+        )
+    unknown = sorted(set(trial.truth) - set(trial.classes))
+    if unknown:
+        say(f"warning: the model does not know {', '.join(unknown)}; all their images are wrong")
 
 
 def check_output(path: str) -> None:

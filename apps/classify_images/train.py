@@ -9,14 +9,17 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.verb import Verb
 
 if TYPE_CHECKING:
+    from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.image_classifier import ImageClassifier
     from visualwords.apps.recipes import Recipe
+    from visualwords.apps.trial import Trial
     from visualwords.folders import ImageFolder
 
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="M.vw")
-@click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try all.")
+@click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try several.")
 @click.option(
     "--feature",
     "features",
@@ -31,6 +34,12 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Hold this share of every class back and test on it.",
 )
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Test every image on a model of the other folds; the model file learns from all.",
+)
 @options.report
 @options.seed
 @options.reading
@@ -41,6 +50,7 @@ def train(
     features: tuple[str, ...],
     test: str | None,
     test_size: float | None,
+    folds: int | None,
     report: str | None,
     seed: int,
     **reading: Any,
@@ -48,28 +58,45 @@ def train(
     """Learn from FOLDER and write a model file.
 
     FOLDER has one sub-folder a class, or train, val and test folders of such, or is a CSV or
-    JSONL table with the columns path and label (and split, group).
+    JSONL table with the columns path and label (and split, group). Features of images are kept:
+    a second run, or one that was interrupted, starts from them.
     """
     from visualwords.apps.classify_images.running import Run, check_output
-    from visualwords.apps.recipes import RECIPES
+    from visualwords.apps.image_classifier import ImageClassifier
     from visualwords.apps.terminal import say
     from visualwords.duplicates import describe_duplicates
     from visualwords.folders import ImageFolder
 
-    if recipe != "auto" and recipe not in RECIPES:
-        raise click.BadParameter(f"{recipe!r}; choose from auto, {', '.join(RECIPES)}")
-    if features and recipe != "auto":
-        raise click.UsageError("--recipe and --feature exclude each other")
-    if test is not None and test_size is not None:
-        raise click.UsageError("--test and --test-size exclude each other")
-    check_output(output)
+    if sum(value is not None for value in (test, test_size, folds)) > 1:
+        raise click.UsageError("--test, --test-size and --folds exclude each other")
+    model = ImageClassifier(chosen_recipe(recipe, features), random_state=seed)
+    for path in (output, report):
+        if path is not None:
+            check_output(path)
     images = ImageFolder(folder)
     for sentence in [*images.warnings, *describe_duplicates(images)]:
         say(f"warning: {sentence}")
     training, testing = _divide(images, test, test_size, seed)
     run = Run(**reading)
-    model = run.train(training, _chosen(recipe, features), seed)
-    run.skip(images.skipped)
+    trial = run.cross_validate(model, training, folds) if folds else None
+    _learn(run, model, training, images.skipped, output)
+    if testing is not None and trial is None:
+        trial = run.test(model, testing)
+    _tell(run, model, trial, testing.path if testing else folder, report, output)
+    return run.exit_code()
+
+
+def _learn(
+    run: "Run",
+    model: "ImageClassifier",
+    images: "ImageFolder",
+    skipped: list[tuple[str, str]],
+    output: str,
+) -> None:
+    from visualwords.apps.terminal import say
+
+    run.train(model, images)
+    run.skip(skipped)
     run.check_strict()
     model.save(output)
     size = os.path.getsize(output)
@@ -77,18 +104,35 @@ def train(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
         f"recipe {model.recipe_.name}, {size / 1000:,.0f} kB"
     )
+
+
+def _tell(
+    run: "Run",
+    model: "ImageClassifier",
+    trial: "Trial | None",
+    title: str,
+    report: str | None,
+    output: str,
+) -> None:
+    from visualwords.apps.terminal import say
+
     summary = {"model": output, "recipe": model.recipe_.name, "recipes_tried": model.tried_}
-    if testing is None:
-        run.print_summary(summary)
-    else:
-        run.test(model, testing, report, summary)
-    return run.exit_code()
+    if trial is not None:
+        run.tell(model, trial, title, report, summary)
+        return
+    if report is not None:
+        say("warning: no report without a test; add --test, --test-size or --folds")
+    run.print_summary(summary)
 
 
-def _chosen(recipe: str, features: tuple[str, ...]) -> "str | Recipe":
+def chosen_recipe(recipe: str, features: tuple[str, ...] = ()) -> "str | Recipe":
     """Return the name of a recipe, or a recipe of the extractors that were asked for."""
-    from visualwords.apps.recipes import recipe_of_extractors
+    from visualwords.apps.recipes import RECIPES, recipe_of_extractors
 
+    if recipe != "auto" and recipe not in RECIPES:
+        raise click.BadParameter(f"{recipe!r}; choose from auto, {', '.join(RECIPES)}")
+    if features and recipe != "auto":
+        raise click.UsageError("--recipe and --feature exclude each other")
     if not features:
         return recipe
     try:

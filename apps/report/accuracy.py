@@ -1,0 +1,84 @@
+"""The headline, and the figures of every class."""
+
+import numpy as np
+
+from visualwords.apps.evaluation import Evaluation
+from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.report.markup import bar, percent, section, table, text
+from visualwords.apps.trial import Trial
+
+
+def headline(model: ImageClassifier, trial: Trial, title: str) -> str:
+    """Return the top of the page: how good, how sure of that, and what to be wary of."""
+    evaluation = trial.evaluation
+    low, high = evaluation.interval
+    facts = [
+        (f"{evaluation.n_right:,} of {evaluation.n_images:,}", "images right"),
+        (percent(evaluation.mean_per_class), "mean per class"),
+        (f"{len(trial.classes)}", "classes"),
+        (f"{int(model.class_counts_.sum()):,}", "training images"),
+        (text(model.recipe_.name), "recipe"),
+    ]
+    items = "".join(f"<div><dt>{name}<dd>{value}</div>" for value, name in facts)
+    span = f"left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%"
+    return (
+        f"<header><p class=name>{text(title)}</p>"
+        f"<h1><b>{percent(evaluation.accuracy)}</b> right</h1>"
+        f'<div class=interval><i style="{span}"></i>'
+        f'<b style="left:{100 * evaluation.accuracy:.2f}%"></b></div>'
+        f"<p class=lead>95 % confidence interval {percent(low)} to {percent(high)}</p>"
+        f"<dl class=facts>{items}</dl>{_warnings(trial)}</header>"
+    )
+
+
+def _warnings(trial: Trial) -> str:
+    sentences = []
+    if trial.n_known:
+        sentences.append(
+            f"{trial.n_known:,} of these images were in the training set too: "
+            "the figures flatter the model."
+        )
+    unknown = sorted(set(trial.truth) - set(trial.classes))
+    if unknown:
+        names = ", ".join(map(text, unknown[:10])) + ("…" if len(unknown) > 10 else "")
+        sentences.append(f"The model does not know {names}; all images of them count as wrong.")
+    if trial.skipped:
+        sentences.append(f"{len(trial.skipped):,} images could not be read and do not count.")
+    return "".join(f"<p class=warning>{sentence}</p>" for sentence in sentences)
+
+
+def classes(evaluation: Evaluation) -> str:
+    """Return the table of every class: how many of it were found, and how pure what was found."""
+    rows = [_row(evaluation, i) for i in range(len(evaluation.classes))]
+    lead = (
+        "Recall: how many of a class were recognised. Precision: how many of those that were given "
+        "the class's name deserve it."
+    )
+    head = ["class", ">images", ">recall", "", ">precision", "", "mostly taken for"]
+    return section("classes", "Classes", lead, table(head, rows, "classes"))
+
+
+def _row(evaluation: Evaluation, i: int) -> str:
+    name = f"<tr><th scope=row>{text(evaluation.classes[i])}<td class=n>{evaluation.support[i]:,}"
+    given = evaluation.confusion[:, i].sum()
+    if not evaluation.support[i]:
+        return f"{name}<td colspan=5 class=soft>not tested"
+    recall, precision = evaluation.recall[i], evaluation.precision[i]
+    purity = (
+        f"<td class=n>{percent(precision)}<td>{bar(precision, 'second')}"
+        if given
+        else "<td class='n soft'>never said<td>"
+    )
+    return (
+        f"{name}<td class=n>{percent(recall)}<td>{bar(recall)}{purity}"
+        f"<td>{_mostly_taken_for(evaluation, i)}"
+    )
+
+
+def _mostly_taken_for(evaluation: Evaluation, i: int) -> str:
+    counts = evaluation.confusion[i].copy()
+    counts[i] = 0
+    if not counts.any():
+        return ""
+    j = int(np.argmax(counts))
+    return f'<a href="#c{i}-{j}">{text(evaluation.classes[j])}</a> {counts[j]}×'

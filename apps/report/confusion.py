@@ -1,0 +1,124 @@
+"""Who was taken for whom: a matrix whose cells open the images in them.
+
+A cell is a link to a panel below the matrix, which style sheets show while it is the target: no
+script is needed, and where style sheets are not read the panels simply follow each other.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from visualwords.apps.report.markup import percent, picture, section, text
+from visualwords.apps.report.thumbnails import Thumbnails
+from visualwords.apps.trial import Trial
+
+MOST_WRONG, MOST_RIGHT = 12, 6  # pictures of a cell
+MOST_NAMES = 60  # of files that are listed for a cell
+COMPACT = 24  # classes from which cells show shades only
+
+Cell = tuple[int, int]
+
+
+def confusion(trial: Trial, thumbnails: Thumbnails) -> str:
+    """Return the matrix and the panels of its cells."""
+    names = trial.evaluation.classes
+    members = images_of_cells(trial)
+    urls = _pictures(trial, members, thumbnails)
+    panels = "".join(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
+    lead = "A row is what images show, a column what the model said. Choose a cell to see them."
+    return section("confusion", "Confusion", lead, _matrix(trial, names) + panels)
+
+
+def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
+    """Return the images of each cell: of mistakes the surest first, else the least sure first."""
+    position = {name: i for i, name in enumerate(trial.evaluation.classes)}
+    confidence = trial.confidence
+    members: dict[Cell, list[int]] = defaultdict(list)
+    for k in np.argsort(confidence, kind="stable"):
+        members[position[trial.truth[k]], position[trial.guesses[k]]].append(int(k))
+    return {(i, j): found if i == j else found[::-1] for (i, j), found in members.items()}
+
+
+def _matrix(trial: Trial, names: Sequence[str]) -> str:
+    compact = len(names) >= COMPACT
+    head = "".join(f"<th scope=col><span>{text(name)}</span>" for name in names)
+    rows = []
+    for i, name in enumerate(names):
+        cells = "".join(
+            _cell(trial, i, j, compact) if count else "<td>"
+            for j, count in enumerate(trial.evaluation.confusion[i])
+        )
+        rows.append(f"<tr><th scope=row><span>{text(name)}</span>{cells}")
+    kind = "confusion compact" if compact else "confusion"
+    return (
+        f'<div class=scroll><table class="{kind}"><thead><tr><td>{head}</thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
+    evaluation = trial.evaluation
+    count, of_class = evaluation.confusion[i, j], evaluation.support[i]
+    shade = 0.14 + 0.66 * (count / of_class) ** 0.7
+    kind = "right" if i == j else "wrong"
+    shown = "" if compact else f"{count:,}"
+    title = f"{count:,} of {of_class:,} {_heading(trial, (i, j))}"
+    return (
+        f'<td class={kind} style="--s:{shade:.2f}"><a href="#c{i}-{j}" title="{title}">{shown}</a>'
+    )
+
+
+def _heading(trial: Trial, cell: Cell) -> str:
+    shown, said = (text(trial.evaluation.classes[k]) for k in cell)
+    return f"{shown}, recognised" if cell[0] == cell[1] else f"{shown}, taken for {said}"
+
+
+def _pictures(
+    trial: Trial, members: dict[Cell, list[int]], thumbnails: Thumbnails
+) -> dict[int, str]:
+    """Return pictures of images, dealt out in turn so that no cell takes those of another."""
+    wanted = [
+        found[: MOST_RIGHT if i == j else MOST_WRONG]
+        for (i, j), found in sorted(members.items(), key=lambda item: -len(item[1]))
+    ]
+    urls = {}
+    for turn in zip_longest(*wanted):
+        for k in turn:
+            url = None if k is None else thumbnails.of_file(trial.paths[k])
+            if url is not None:
+                urls[k] = url
+    return urls
+
+
+def _panel(trial: Trial, cell: Cell, found: list[int], urls: dict[int, str]) -> str:
+    seen = [k for k in found if k in urls]
+    figures = "".join(
+        f"<figure>{picture(urls[k], trial.paths[k])}"
+        f"<figcaption>{_sure(trial, k)}</figcaption></figure>"
+        for k in seen
+    )
+    rest = [trial.paths[k] for k in found if k not in urls]
+    return (
+        f"<div class=panel id=c{cell[0]}-{cell[1]}>"
+        f"<h3>{_heading(trial, cell)} <small>{len(found):,}</small>"
+        '<a class=close href="#confusion" title="close">×</a></h3>'
+        f"<div class=gallery>{figures}</div>{_others(rest, bool(seen))}</div>"
+    )
+
+
+def _sure(trial: Trial, k: int) -> str:
+    if trial.probabilities is None:
+        return f"score {trial.confidence[k]:+.2f}"
+    return f"{percent(trial.confidence[k])} sure"
+
+
+def _others(paths: list[str], some_shown: bool) -> str:
+    if not paths:
+        return ""
+    listed = "".join(f"<li>{text(path)}" for path in paths[:MOST_NAMES])
+    if len(paths) > MOST_NAMES:
+        listed += f"<li class=soft>and {len(paths) - MOST_NAMES:,} more"
+    summary = f"{len(paths):,} more by name" if some_shown else f"{len(paths):,} by name"
+    return f"<details><summary>{summary}</summary><ul class=names>{listed}</ul></details>"

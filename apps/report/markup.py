@@ -1,0 +1,45 @@
+"""Small pieces of HTML; whatever comes from outside is escaped here."""
+
+from html import escape
+
+from visualwords.apps.terminal import printable
+
+
+def text(value: str) -> str:
+    """Return any name as harmless text on one line."""
+    return escape(printable(value))
+
+
+def section(identity: str, title: str, lead: str, body: str) -> str:
+    """Return a part of the page; ``lead`` and ``body`` are HTML."""
+    lead = f"<p class=lead>{lead}</p>" if lead else ""
+    return f"<section id={identity}><h2>{title}</h2>{lead}{body}</section>"
+
+
+def table(head: list[str], rows: list[str], kind: str = "") -> str:
+    """Return a table that scrolls by itself where it is too wide; ``>`` starts a right column."""
+    cells = "".join(
+        f"<th scope=col class=n>{name[1:]}" if name.startswith(">") else f"<th scope=col>{name}"
+        for name in head
+    )
+    return (
+        f'<div class=scroll><table class="{kind}"><thead><tr>{cells}</thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def bar(share: float, kind: str = "") -> str:
+    """Return a bar of a share of its cell; the figure beside it says the same."""
+    return f'<span class="bar {kind}"><i style="width:{100 * share:.1f}%"></i></span>'
+
+
+def picture(url: str, name: str) -> str:
+    """Return an image; ``name`` is what is read aloud in its place."""
+    return f'<img loading=lazy src="{url}" alt="{text(name)}" title="{text(name)}">'
+
+
+def percent(share: float) -> str:
+    """Return a share as people write it, never rounded up to everything or down to nothing."""
+    if 0 < share < 0.001:
+        return "&lt;0.1 %"
+    return f"{min(share, 0.999) if share < 1 else 1:.1%}".replace("%", " %")

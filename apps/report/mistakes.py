@@ -1,0 +1,73 @@
+"""The worst mistakes, with what misled the model."""
+
+import os
+
+import numpy as np
+
+from visualwords.apps.evidence_pictures import overlays
+from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.report.markup import percent, picture, section, text
+from visualwords.apps.report.thumbnails import Thumbnails
+from visualwords.apps.trial import Trial
+from visualwords.errors import ImageError
+from visualwords.images import read_image
+from visualwords.progress import Progress
+
+MOST_MISTAKES = 12
+SIDE = 176  # pixels of the longer side
+
+
+def mistakes(
+    model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress
+) -> str:
+    """Return the mistakes that the model was surest of."""
+    wrong = [k for k in range(len(trial.paths)) if trial.truth[k] != trial.guesses[k]]
+    if not wrong:
+        return section("mistakes", "Mistakes", "None.", "")
+    order = np.argsort(-trial.confidence[wrong], kind="stable")[:MOST_MISTAKES]
+    worst = [wrong[i] for i in order]
+    progress.start("explaining mistakes", len(worst))
+    found = []
+    for k in worst:
+        found.append(_mistake(model, trial, k, thumbnails))
+        progress.advance()
+    shown = f", the {len(worst)} surest shown" if len(worst) < len(wrong) else ", the surest first"
+    lead = (
+        f"{len(wrong):,} in all{shown}. Where the image is <b class=for>orange</b> it speaks for "
+        "the class, where it is <b class=against>blue</b> against it; both pictures of a mistake "
+        "have one scale."
+    )
+    return section("mistakes", "Mistakes", lead, f"<div class=mistakes>{''.join(found)}</div>")
+
+
+def _mistake(model: ImageClassifier, trial: Trial, k: int, thumbnails: Thumbnails) -> str:
+    path, truth, guess = trial.paths[k], trial.truth[k], trial.guesses[k]
+    labels = [guess, truth] if truth in trial.classes else [guess]
+    captions = [
+        text(os.path.basename(path)),
+        *(f"for {text(label)}: {_score(trial, k, label)}" for label in labels),
+    ]
+    try:
+        image = read_image(path, max_side=SIDE)
+        explained = overlays(image, model.explain(path), labels)[0]
+    except ImageError:  # gone or changed since the trial
+        pictures = ["<p class=soft>The file can't be read any more.</p>"]
+    else:
+        names = [path, *(f"evidence for {label}" for label in labels)]
+        pictures = [
+            f"<figure>{picture(url, name)}<figcaption>{caption}</figcaption></figure>"
+            for pixels, name, caption in zip([image, *explained], names, captions)
+            if (url := thumbnails.of_pixels(pixels, quality=82))
+        ]
+    return (
+        f"<article><h3>{text(truth)} <small>taken for</small> "
+        f"<span class=bad>{text(guess)}</span></h3>"
+        f"<div class=triple>{''.join(pictures)}</div></article>"
+    )
+
+
+def _score(trial: Trial, k: int, label: str) -> str:
+    column = trial.classes.index(label)
+    if trial.probabilities is None:
+        return f"{trial.scores[k, column]:+.2f}"
+    return percent(float(trial.probabilities[k, column]))

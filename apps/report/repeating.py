@@ -1,0 +1,49 @@
+"""How the model came about, how long it took, and how to do it again."""
+
+from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.loading import library_versions
+from visualwords.apps.report.markup import bar, percent, section, table, text
+
+
+def timing(seconds: dict[str, float]) -> str:
+    """Return how long every stage took."""
+    if not seconds:
+        return ""
+    longest = max(seconds.values()) or 1.0
+    rows = [
+        f"<tr><th scope=row>{text(stage)}<td class=n>{spent:.1f} s<td>{bar(spent / longest)}"
+        for stage, spent in seconds.items()
+    ]
+    total = f"{sum(seconds.values()):.1f} seconds of the clock in all."
+    return section("time", "Time", total, table(["stage", ">time", ""], rows, "classes"))
+
+
+def repeating(model: ImageClassifier, command: str | None) -> str:
+    """Return what is needed to come to the same figures."""
+    done = f"<pre>{text(command)}</pre>" if command else ""
+    lead = (
+        f"Recipe <b>{text(model.recipe_.name)}</b>: {text(model.recipe_.summary)}. "
+        f"Trained on {int(model.class_counts_.sum()):,} images, seed {model.random_state}. "
+        "The same images, command and versions give the same figures."
+    )
+    versions = "".join(
+        f"<div><dt>{text(name)}<dd>{text(version)}</div>"
+        for name, version in library_versions().items()
+    )
+    body = f"{done}{_tried(model)}<dl class='facts small'>{versions}</dl>"
+    return section("repeat", "How to repeat it", lead, body)
+
+
+def _tried(model: ImageClassifier) -> str:
+    if not model.tried_:
+        return ""
+    rows = [
+        f"<tr{' class=chosen' * (name == model.recipe_.name)}><th scope=row>{text(name)}"
+        f"<td class=n>{percent(accuracy)}<td>{bar(accuracy)}"
+        for name, accuracy in model.tried_.items()
+    ]
+    head = ["recipe tried", ">mean per class", ""]
+    return (
+        "<p>Chosen by cross-validation on the training images; the images of this report had no "
+        f"say in it:</p>{table(head, rows, 'classes')}"
+    )

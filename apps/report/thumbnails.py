@@ -1,0 +1,48 @@
+"""Small pictures inside the page, bounded in number and in bytes."""
+
+import base64
+
+import cv2
+import numpy as np
+
+from visualwords.errors import ImageError
+from visualwords.images import read_image
+
+SIDE = 112  # pixels of the longer side
+MOST = 700
+MOST_BYTES = 4_000_000  # of JPEG; a third more in the page
+
+
+class Thumbnails:
+    """Makes the pictures of a page until it has enough of them.
+
+    Parameters
+    ----------
+    most, most_bytes : int
+        Of all pictures together. When they are used up, `of_file` and `of_pixels` return None.
+    """
+
+    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES):
+        self.n_left = most
+        self.bytes_left = most_bytes
+
+    def of_file(self, path: str, side: int = SIDE) -> str | None:
+        """Return the picture of a file as a data URL; None if there is none to be had."""
+        if not self.n_left:
+            return None
+        try:
+            return self.of_pixels(read_image(path, max_side=side))
+        except ImageError:  # gone or changed since the trial
+            return None
+
+    def of_pixels(self, image: np.ndarray, quality: int = 78) -> str | None:
+        """Return an RGB image as a data URL, or None."""
+        if not self.n_left:
+            return None
+        _, jpeg = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
+        if jpeg.size > self.bytes_left:
+            self.n_left = 0  # an end, so that which pictures are there does not look random
+            return None
+        self.n_left -= 1
+        self.bytes_left -= jpeg.size
+        return "data:image/jpeg;base64," + base64.b64encode(jpeg.tobytes()).decode()
