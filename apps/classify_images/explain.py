@@ -1,0 +1,133 @@
+"""classify-images explain"""
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
+
+if TYPE_CHECKING:
+    from visualwords.apps.explanation import Explanation
+
+N_CLASSES, N_WORDS = 3, 8
+
+
+@click.command(cls=Verb)
+@click.argument("model", type=click.Path())
+@click.argument("image", type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    metavar="heat.png",
+    help="Draw the evidence over the image.",
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="L",
+    help="Explain this class; several times for several. Default: the three best.",
+)
+@options.as_json
+def explain(
+    model: str, image: str, output: str | None, labels: tuple[str, ...], as_json: bool
+) -> int:
+    """Show what in IMAGE speaks for and against the classes of MODEL.
+
+    The evidence of all places and an offset add up to the score of a class.
+    """
+    from visualwords.apps.classify_images.running import check_output
+    from visualwords.apps.loading import load
+
+    if output is not None:
+        check_output(output)
+    classifier = load(model)
+    wanted = list(labels)
+    for label in wanted:
+        if label not in classifier.classes_:
+            known = ", ".join(classifier.classes_)
+            raise click.BadParameter(f"{model} has no class {label!r}; it knows {known}")
+    explanation = classifier.explain(image)
+    ranked = [str(explanation.classes[i]) for i in (-explanation.scores).argsort(kind="stable")]
+    wanted = wanted or ranked[:N_CLASSES]
+    if output is not None:
+        _draw(image, explanation, wanted, output)
+    if as_json:
+        json.dump(_summary(image, explanation, wanted), sys.stdout, indent=1)
+        print()
+    else:
+        _print(explanation, wanted)
+    return 0
+
+
+def _draw(image: str, explanation: "Explanation", labels: list[str], output: str) -> None:
+    import cv2
+
+    from visualwords.apps.explanation_picture import draw_explanation
+    from visualwords.apps.terminal import say
+    from visualwords.files import write_atomically
+    from visualwords.images import read_image
+
+    pixels = draw_explanation(read_image(image, max_side=1200), explanation, labels)
+    png = cv2.imencode(".png", pixels[:, :, ::-1])[1]
+    write_atomically(output, png.tobytes())
+    say(f"{output}: evidence drawn")
+
+
+def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[str, object]:
+    chances = explanation.probabilities
+    columns = {label: explanation.column_of(label) for label in labels}
+    return {
+        "path": image,
+        "label": explanation.label,
+        "exact": explanation.exact,
+        "method": explanation.method,
+        "classes": {
+            label: {
+                "score": float(explanation.scores[i]),
+                "offset": float(explanation.offsets[i]),
+                "evidence": float(explanation.scores[i] - explanation.offsets[i]),
+                "probability": None if chances is None else float(chances[i]),
+                "telling": dict(explanation.telling_words(label, N_WORDS)),
+            }
+            for label, i in columns.items()
+        },
+    }
+
+
+def _print(explanation: "Explanation", labels: list[str]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from visualwords.apps.terminal import printable, stdout
+
+    sums = Table("class", title="scores and what they are made of", title_justify="left")
+    for name in (
+        "probability",
+        "score",
+        "= offset",
+        *(f"+ {c.name}" for c in explanation.channels),
+    ):
+        sums.add_column(Text(name), justify="right")
+    for label in labels:
+        i = explanation.column_of(label)
+        chance = "" if explanation.probabilities is None else f"{explanation.probabilities[i]:.1%}"
+        parts = [f"{c.evidence[:, i].sum(dtype=float):+.4f}" for c in explanation.channels]
+        numbers = [
+            f"{explanation.scores[i]:+.4f}",
+            f"{explanation.offsets[i].round(6) + 0.0:+.4f}",
+            *parts,
+        ]
+        sums.add_row(Text(printable(label)), chance, *numbers)
+    words = Table(title=Text(f"what tells most about {printable(labels[0])}"), title_justify="left")
+    for name in ("what", "adds"):
+        words.add_column(name, justify="right" if name == "adds" else "left")
+    for name, value in explanation.telling_words(labels[0], N_WORDS):
+        words.add_row(Text(name), Text(f"{value:+.4f}", "green" if value > 0 else "red"))
+    stdout().print(sums)
+    stdout().print(words)
+    stdout().print(Text(("Exact. " if explanation.exact else "Attributed: ") + explanation.method))
