@@ -31,7 +31,7 @@ class Portrait:
     ----------
     pattern : (SIDE²,) float32 of length 1; zeros if the image is almost uniform
     color : (3,) float32, mean of the channels
-    size_wh : width and height of the image
+    size_wh : width and height of the image it was made of
     """
 
     pattern: np.ndarray

@@ -1,0 +1,132 @@
+"""classify-images check"""
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line import BAD_MODEL, FAILED, SKIPPED
+
+if TYPE_CHECKING:
+    from visualwords.apps.checking import Finding
+
+MOST_SHOWN = 15  # findings of a kind
+
+
+@click.command(cls=Verb)
+@click.argument("target", type=click.Path(), metavar="DIR|M.vw")
+@click.option(
+    "--recipe",
+    default="words",
+    show_default=True,
+    help="How images are described when labels are doubted.",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, metavar="N")
+@click.option("--no-labels", is_flag=True, help="Do not look for wrong labels: much faster.")
+@options.seed
+@options.reading
+def check(
+    target: str, recipe: str, folds: int, no_labels: bool, seed: int, as_json: bool, **reading: Any
+) -> int:
+    """Look for what is wrong with a folder of images, or with a model file.
+
+    \b
+    In a folder: files that can't be read; the same picture, or nearly the same, in several
+    splits or classes; labels that models of the other images contradict although they are
+    sure; classes with few images; tiny images.
+    In a model: whether it gives the scores here that it gave where it was made.
+
+    \b
+    Exit codes: 0 nothing harmful, 1 problems found, 3 only files that can't be read,
+    4 not a usable model file, or one that gives other scores here.
+    """
+    from visualwords.folders import TABLES
+
+    if os.path.isfile(target) and not target.lower().endswith(TABLES):
+        return _check_model(target, as_json)
+    return _check_folder(target, recipe, folds, no_labels, seed, as_json, reading)
+
+
+def _check_model(path: str, as_json: bool) -> int:
+    from visualwords.apps.loading import replay_golden
+
+    replay = replay_golden(path)
+    if as_json:
+        summary = {
+            "model": path,
+            "images": len(replay.kept),
+            "largest_difference": replay.largest_difference,
+            "agrees": replay.agrees,
+        }
+        json.dump(summary, sys.stdout, indent=1)
+        print()
+    else:
+        verdict = "the same scores" if replay.agrees else "OTHER scores: train it again here"
+        print(
+            f"{path}: {len(replay.kept)} golden images, {verdict} "
+            f"(largest difference {replay.largest_difference:.2g})"
+        )
+    return 0 if replay.agrees else BAD_MODEL
+
+
+def _check_folder(
+    target: str,
+    recipe: str,
+    folds: int,
+    no_labels: bool,
+    seed: int,
+    as_json: bool,
+    reading: dict[str, Any],
+) -> int:
+    from visualwords.apps.checking import check_folder
+    from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.classify_images.train import chosen_recipe
+    from visualwords.apps.image_classifier import ImageClassifier
+    from visualwords.folders import ImageFolder
+
+    run = Run(as_json=as_json, **reading)
+    model = run.prepare(ImageClassifier(chosen_recipe(recipe), random_state=seed))
+    folder = ImageFolder(target)
+    with run.progress() as progress:
+        findings = check_folder(
+            folder, model, n_folds=folds, labels=not no_labels, progress=progress
+        )
+    if as_json:
+        summary = {"folder": target, "images": len(folder), "classes": folder.classes}
+        json.dump({**summary, "findings": [f.to_json() for f in findings]}, sys.stdout, indent=1)
+        print()
+    else:
+        _print(folder.path, len(folder), findings)
+    if any(f.is_problem and f.kind != "unreadable" for f in findings):
+        return FAILED
+    return SKIPPED if any(f.kind == "unreadable" for f in findings) else 0
+
+
+def _print(path: str, n_images: int, findings: "list[Finding]") -> None:
+    from itertools import groupby
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from visualwords.apps.terminal import printable, stdout
+
+    problems = sum(finding.is_problem for finding in findings)
+    table = Table("", "what", "where", show_lines=False)
+    for kind, same in groupby(findings, key=lambda finding: finding.kind):
+        group = list(same)
+        for finding in group[:MOST_SHOWN]:
+            mark = Text("problem", "bold red") if finding.is_problem else Text("note", "dim")
+            where = "\n".join(printable(name) for name in finding.about[:4])
+            table.add_row(mark, Text(f"{kind}: {printable(finding.sentence)}"), Text(where))
+        if len(group) > MOST_SHOWN:
+            table.add_row("", f"… and {len(group) - MOST_SHOWN} more: {kind}", "(--json lists all)")
+    if findings:
+        stdout().print(table)
+    stdout().print(
+        Text(f"{printable(path)}: {n_images:,} images, {problems} problems, ")
+        + Text(f"{len(findings) - problems} notes")
+    )
