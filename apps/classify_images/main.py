@@ -7,8 +7,10 @@ import click
 
 import visualwords
 from visualwords.apps.classify_images.cache import cache
+from visualwords.apps.classify_images.check import check
 from visualwords.apps.classify_images.demo import demo
 from visualwords.apps.classify_images.evaluate import evaluate
+from visualwords.apps.classify_images.explain import explain
 from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.serve import serve
@@ -33,7 +35,7 @@ def command() -> None:
     """
 
 
-for verb in (demo, train, evaluate, predict, info, serve, cache):
+for verb in (demo, train, evaluate, predict, explain, check, info, serve, cache):
     command.add_command(verb)
 
 

@@ -14,45 +14,72 @@ from visualwords.apps.classify_images.verb import Verb
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @click.argument("images", type=click.Path(), nargs=-1, required=True)
-@click.option("--top", type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many labels of an image are shown, best first.",
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="P",
+    help='Say "unknown" where the label is less probable than this.',
+)
+@click.option(
+    "--sort-into",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Copy the images into DIR/label; nothing is moved or overwritten.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
 @options.reading
 def predict(
-    model: str, images: tuple[str, ...], top: int, as_csv: bool, as_json: bool, **reading: Any
+    model: str,
+    images: tuple[str, ...],
+    top: int,
+    min_confidence: float,
+    sort_into: str | None,
+    as_csv: bool,
+    as_json: bool,
+    **reading: Any,
 ) -> int:
     """Label IMAGES (files, or folders of files) with MODEL.
 
     A score is the distance from the boundary between a class and all others: positive speaks for
-    the class, and the class with the highest score is the label.
+    the class, and the class with the highest score is the label. Probabilities are calibrated on
+    training images.
     """
     from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.labelling import label_images
     from visualwords.apps.loading import load
+    from visualwords.apps.terminal import say
     from visualwords.errors import FolderError
-    from visualwords.folders import list_files
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
     run = Run(as_json=as_json, **reading)
     classifier = run.prepare(load(model))
-    paths: list[str] = []
-    for name in images:
-        if os.path.isdir(name):
-            files, skipped = list_files(name)
-            paths += files
-            run.skip(skipped)
-        else:
-            paths.append(name)
-    extraction = run.read(classifier, paths)
-    kept = [paths[i] for i in extraction.kept]
-    answers = []
-    if kept:
-        scores = classifier.decide(extraction)
-        answers = [
-            {"path": path, "label": ranked[0][0], "scores": dict(ranked)}
-            for path, ranked in zip(kept, classifier.rank(scores, top))
-        ]
+    if min_confidence and classifier.sigmoids_ is None:
+        raise FolderError(
+            f"{model}: it has no probabilities, for want of training images; "
+            "leave out --min-confidence"
+        )
+    paths = _listed(run, images, sort_into)
+    with run.progress() as progress:
+        answers, skipped = label_images(classifier, paths, top, min_confidence, progress=progress)
+    run.skip(skipped)
+    run.check_strict()
+    if sort_into is not None and answers:
+        from visualwords.apps.sorting import sort_images
+
+        copies = sort_images([a.path for a in answers], [a.label for a in answers], sort_into)
+        say(f"{sort_into}: {len(copies)} images in {len({a.label for a in answers})} folders")
     if as_json:
-        run.print_summary({"predictions": answers})
+        run.print_summary({"predictions": [answer.to_json() for answer in answers]})
     elif as_csv:
         _print_csv(answers)
     elif answers:
@@ -63,16 +90,39 @@ def predict(
     return code
 
 
-def _print_csv(answers: list[dict[str, Any]]) -> None:
+def _listed(run: Any, names: tuple[str, ...], sort_into: str | None) -> list[str]:
+    """Return the files that are meant; copies that an earlier run sorted are not among them."""
+    from visualwords.folders import list_files
+
+    paths: list[str] = []
+    for name in names:
+        if os.path.isdir(name):
+            files, skipped = list_files(name)
+            paths += files
+            run.skip(skipped)
+        else:
+            paths.append(name)
+    if sort_into is None:
+        return paths
+    sorted_already = os.path.join(os.path.realpath(sort_into), "")
+    return [path for path in paths if not os.path.realpath(path).startswith(sorted_already)]
+
+
+def _print_csv(answers: list[Any]) -> None:
     writer = csv.writer(sys.stdout)
-    writer.writerow(["path", "rank", "label", "score"])
+    writer.writerow(["path", "label", "rank", "class", "probability", "score"])
     for answer in answers:
-        for rank, (label, score) in enumerate(answer["scores"].items(), start=1):
-            path = os.fsencode(answer["path"]).decode("utf-8", "backslashreplace")
-            writer.writerow([path, rank, label, f"{score:.6g}"])
+        path = os.fsencode(answer.path).decode("utf-8", "backslashreplace")
+        for rank, (name, score) in enumerate(answer.scores.items(), start=1):
+            probability = "" if answer.probabilities is None else answer.probabilities[name]
+            writer.writerow([path, answer.label, rank, name, _short(probability), _short(score)])
 
 
-def _print_table(answers: list[dict[str, Any]]) -> None:
+def _short(number: float | str) -> str:
+    return number if isinstance(number, str) else f"{number:.6g}"
+
+
+def _print_table(answers: list[Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -81,9 +131,13 @@ def _print_table(answers: list[dict[str, Any]]) -> None:
     table = Table()
     table.add_column("image", overflow="fold")
     table.add_column("label", overflow="fold")
+    table.add_column("probability", justify="right")
     table.add_column("score", justify="right")
     for answer in answers:
-        for rank, (label, score) in enumerate(answer["scores"].items()):
-            name = "" if rank else printable(answer["path"])
-            table.add_row(Text(name), Text(printable(label)), f"{score:+.2f}")
+        for rank, (name, score) in enumerate(answer.scores.items()):
+            shown = "" if rank else printable(answer.path)
+            sure = "" if answer.probabilities is None else f"{answer.probabilities[name]:.1%}"
+            if rank == 0 and not answer.is_confident:
+                name = f"unknown ({name}?)"
+            table.add_row(Text(shown), Text(printable(name)), sure, f"{score:+.2f}")
     stdout().print(table)

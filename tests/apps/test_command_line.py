@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
@@ -39,7 +40,10 @@ def model(photos, tmp_path):
 def test_help_names_every_verb_and_exit_code():
     done = run("--help")
     assert done.returncode == 0
-    for word in (b"demo", b"train", b"evaluate", b"predict", b"info", b"130 interrupted"):
+    for word in (
+        b"demo", b"train", b"evaluate", b"predict", b"explain", b"check", b"info",
+        b"cache", b"130 interrupted",
+    ):  # fmt: skip
         assert word in done.stdout
 
 
@@ -94,9 +98,67 @@ def test_predict_prints_a_table_csv_and_json(model, photos):
     assert b"sea" in table.stdout
     rows = list(csv.DictReader(io.StringIO(run("predict", model, image, "--csv").stdout.decode())))
     assert (rows[0]["path"], rows[0]["label"]) == (str(image), "sea")
+    assert float(rows[0]["probability"]) > 0.5
     answers = json.loads(run("predict", model, photos / "sea", "--json", "--top", "2").stdout)
     assert [a["label"] for a in answers["predictions"]] == ["sea"] * 8
-    assert all(len(a["scores"]) == 2 for a in answers["predictions"])
+    assert all(len(a["scores"]) == len(a["probabilities"]) == 2 for a in answers["predictions"])
+
+
+def test_what_is_not_probable_enough_is_unknown(model, photos, tmp_path):
+    odd = write_png(tmp_path / "odd" / "noise.png", np.random.default_rng(0).integers(
+        0, 256, (48, 64, 3), dtype=np.uint8))  # fmt: skip
+    out = tmp_path / "sorted"
+    done = run(
+        "predict", model, photos / "sea", odd, "--min-confidence", "0.75", "--no-cache",
+        "--sort-into", out, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = {Path(a["path"]).name: a for a in json.loads(done.stdout)["predictions"]}
+    assert answers["noise.png"]["label"] == "unknown"
+    assert not answers["noise.png"]["confident"]
+    assert answers["0.png"]["label"] == "sea"
+    assert (out / "unknown" / "noise.png").read_bytes() == odd.read_bytes()
+    assert len(list((out / "sea").iterdir())) == 8
+    assert b"9 images in 2 folders" in done.stderr
+
+
+def test_copies_of_an_earlier_run_are_not_sorted_again(model, photos, capsys):
+    out = photos / "sea" / "sorted"
+    for _ in range(2):
+        arguments = ["predict", str(model), str(photos / "sea"), "--sort-into", str(out), "--csv"]
+        assert main(arguments) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 9
+    assert len(list(out.rglob("*.png"))) == 8
+
+
+def test_train_by_folds_tests_every_image_and_learns_from_all(photos, tmp_path):
+    done = run(
+        "train", photos, "-o", tmp_path / "m.vw", "--recipe", "color", "--folds", "4", "--json",
+        "--cache", tmp_path / "cache", "--report", tmp_path / "r.html",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["test"]["images"] == 24
+    assert b"24 images of 3 classes" in done.stderr
+    assert b"training set too" not in done.stderr
+    assert "--folds 4" in (tmp_path / "r.html").read_text()
+
+
+def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path, rng):
+    for name, color in COLORS.items():
+        for i in range(40):
+            write_png(tmp_path / "large" / name / f"{i}.png", noisy(color, rng, (600, 800)))
+    cache, target = tmp_path / "cache", tmp_path / "m.vw"
+    arguments = ["train", str(tmp_path / "large"), "-o", str(target), "--cache", str(cache)]
+    process = subprocess.Popen([*COMMAND, *arguments, "--jobs", "1"], stderr=subprocess.PIPE)
+    while len(list(cache.rglob("*.npy"))) < 20:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.npy") if path.name[0] != "."}
+    assert run(*arguments, "--recipe", "color").returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 def test_skipped_files_are_listed_and_end_in_exit_code_3(model, photos, tmp_path):
@@ -148,6 +210,10 @@ def test_a_file_that_is_no_model_ends_in_exit_code_4(content, photos, tmp_path, 
         (["train", "photos/sea", "-o", "m.vw"], 1, "8 files but no folders"),
         (["predict", "nowhere.vw", "photos"], 4, "nowhere.vw: no such file"),
         (["predict", "m.vw", "photos", "--csv", "--json"], 2, "exclude each other"),
+        (["train", "photos", "-o", "m.vw", "--folds", "3", "--test-size", "0.2"], 2, "exclude"),
+        (["train", "photos", "-o", "m.vw", "--folds", "1"], 2, "--folds"),
+        (["check", "nowhere"], 1, "nowhere: no such folder"),
+        (["explain", "nowhere.vw", "x.png"], 4, "nowhere.vw: no such file"),
         (["cook"], 2, "No such command"),
     ],
 )
