@@ -31,3 +31,7 @@ class FolderError(VisualWordsError, ValueError):
 
 class ModelFileError(VisualWordsError, ValueError):
     """A file that is not a usable model."""
+
+
+class ClusterError(VisualWordsError, RuntimeError):
+    """A cluster that can't be reached, can't do the work, or was lost."""

@@ -1,0 +1,171 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import joblib
+import pytest
+
+from visualwords import ImageClassifier
+from visualwords.apps import cluster
+from visualwords.apps.cluster import check_shared, on_cluster
+from visualwords.errors import ClusterError
+
+distributed = pytest.importorskip("distributed", reason="pip install 'visualwords[distributed]'")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore:.*unclosed.*"
+)  # of Dask itself
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """A folder of three classes, six images each."""
+    from visualwords.apps.demo_images import write_demo
+
+    folder = write_demo("tiles", tmp_path_factory.mktemp("tiles")) / "train"
+    for kind in ("galaxies", "moon", "tissue"):
+        for path in (folder / kind).iterdir():
+            path.unlink()
+        (folder / kind).rmdir()
+    for kind in folder.iterdir():
+        for path in sorted(kind.iterdir())[6:]:
+            path.unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local_bytes(images, tmp_path_factory):
+    return trained(images, tmp_path_factory.mktemp("models") / "local.vw")
+
+
+def trained(images, path, **settings):
+    """Train on a folder and return the bytes of the model file."""
+    ImageClassifier("words", n_words=16, **settings).fit(str(images)).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as processes,
+        distributed.Client(processes) as found,
+    ):
+        yield found
+
+
+def kill_a_busy_worker(client, prefix, done):
+    """Send SIGKILL to a worker as soon as it has work whose name begins so."""
+    processes = client.run(os.getpid)
+    while not done.is_set():
+        for worker, tasks in client.processing().items():
+            if any(prefix in str(task) for task in tasks) and worker in processes:
+                os.kill(processes[worker], signal.SIGKILL)
+                done.set()
+                return
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("stage", ["extract", "apply"], ids=["reading images", "learning words"])
+def test_a_killed_worker_changes_nothing(stage, client, images, local_bytes, tmp_path):
+    done = threading.Event()
+    killer = threading.Thread(target=kill_a_busy_worker, args=(client, stage, done), daemon=True)
+    with on_cluster(client):
+        killer.start()
+        found = trained(images, tmp_path / "m.vw")
+    killed = done.is_set()
+    done.set()
+    killer.join()
+    assert killed, "no worker was busy with this stage"
+    assert found == local_bytes
+
+
+def test_the_same_bytes_on_joblibs_dask_backend(client, images, local_bytes, tmp_path):
+    with joblib.parallel_config("dask"):
+        assert trained(images, tmp_path / "m.vw", cache_dir=tmp_path / "cache") == local_bytes
+
+
+@contextmanager
+def started_by_hand(folder):
+    """Run a scheduler and two workers as processes of their own; yield the address and these."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address = f"tcp://127.0.0.1:{port}"
+    commands = [["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]]
+    commands += 2 * [["worker", address, "--nthreads", "1", "--no-dashboard"]]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    running = [subprocess.Popen([sys.executable, "-m", "dask", *c], **quiet) for c in commands]
+    try:
+        yield address, running
+    finally:
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
+
+
+def test_the_same_bytes_from_workers_started_by_hand(images, local_bytes, tmp_path):
+    with started_by_hand(tmp_path) as (address, _), on_cluster(address) as client:
+        client.wait_for_workers(2)
+        check_shared(client, [str(images)])
+        assert trained(images, tmp_path / "m.vw") == local_bytes
+
+
+def sleep_while_the_scheduler_dies(address, scheduler):
+    with on_cluster(address) as client:
+        client.wait_for_workers(2)
+        threading.Timer(1.0, scheduler.kill).start()
+        joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(0.2) for _ in range(100))
+
+
+def test_a_lost_scheduler_is_told_in_a_sentence(tmp_path):
+    with (
+        started_by_hand(tmp_path) as (address, running),
+        pytest.raises(ClusterError, match="connection to the cluster was lost"),
+    ):
+        sleep_while_the_scheduler_dies(address, running[0])
+
+
+def test_work_that_ends_every_worker_is_told_in_a_sentence():
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as processes,
+        distributed.Client(processes) as client,
+        pytest.raises(ClusterError, match="ended each worker that tried"),
+        on_cluster(client),
+    ):
+        joblib.Parallel(n_jobs=2)([joblib.delayed(os._exit)(1)])
+
+
+def test_workers_that_do_not_see_the_images_are_refused(client, tmp_path):
+    with pytest.raises(ClusterError, match=r"has no .*nowhere"):
+        check_shared(client, [str(tmp_path / "nowhere")])
+
+
+@pytest.mark.parametrize("address", ["nonsense", "local:0", "local:", "local:many"])
+def test_what_is_no_scheduler_is_refused(address):
+    with pytest.raises(ClusterError, match="local:4"), on_cluster(address):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    with pytest.raises(ClusterError, match="no scheduler answers"), on_cluster("tcp://127.0.0.1:9"):
+        pass
+
+
+def test_a_missing_package_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ClusterError, match="pip install 'visualwords"), on_cluster("local:2"):
+        pass
