@@ -54,6 +54,26 @@ class Experiment:
 
 _ALL = (
     Experiment(
+        *("icd-table1", ICD, "Table 1", "ICD against stochastic solvers and LIBLINEAR"),
+        *(("caltech101", "scene15"), 5),
+    ),
+    Experiment(
+        *("icd-table2", ICD, "Table 2", "pedestrians after bootstrapping: HIK against linear"),
+        *(("pedestrian",), 6),
+    ),
+    Experiment(
+        *("icd-table3", ICD, "Table 3", "objects and scenes: ICD, LIBLINEAR, LIBSVM"),
+        *(("caltech101", "scene15"), 8),
+    ),
+    Experiment(
+        *("icd-table5", ICD, "Table 5", "not histograms, default parameters"),
+        *(("tabular",), 3),
+    ),
+    Experiment(
+        *("icd-fig1", ICD, "Figure 1", "accuracy over C"),
+        *(("scene15", "pedestrian"), 6),
+    ),
+    Experiment(
         *("pmk-fig3", PMK, "Figure 3", "pyramid match against the optimal partial matching"),
         *((), 0.5),
     ),
@@ -72,6 +92,10 @@ _ALL = (
     Experiment(
         *("pmsvm-binary", PMSVM, "Tables 3–7, Figures 3–4", "long sparse data, two classes"),
         *(("tabular",), 3),
+    ),
+    Experiment(
+        *("pmsvm-vision", PMSVM, "Tables 8–9", "bags of visual words, many classes"),
+        *(("caltech101", "scene15"), 8),
     ),
     Experiment(
         *("gint-table1", GINT, "Table 1", "linear, RBF, GMM, NGMM and GInt kernels"),

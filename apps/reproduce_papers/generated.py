@@ -41,7 +41,7 @@ def texture(kind: int, rng: np.random.Generator, side: int = 64) -> np.ndarray:
     return np.clip(image, 0, 255).astype(np.uint8)
 
 
-def generated_pictures(n_classes: int = 3, n: int = 8) -> tuple[Pictures, Pictures]:
+def generated_pictures(n_classes: int = 3, n: int = 24) -> tuple[Pictures, Pictures]:
     """Training and test textures, the same number of each class."""
     rng = np.random.default_rng(0)
     labels = np.array([f"class{k}" for k in np.arange(n) % n_classes])

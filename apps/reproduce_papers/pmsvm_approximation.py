@@ -9,8 +9,9 @@ What the paper claims, and what is found: *the error falls with the degree* (Fig
 Chebyshev's nodes are taken on the interval of the polynomial's variable ln(x + 0.05). *Chebyshev
 has the smaller maximum error* (Tables 1 and 2): on digits; on bags of words, whose values are
 small, the ad hoc nodes, made for such values, have the smaller maximum and the larger mean. *Below
-0.5 % at degree 5*: on digits; on bags of words a fifth of a feature's range holds nearly all its
-values, and the error is largest where no training value is. *Both table errors are below 0.001 at
+0.5 % at degree 5*: on digits; on bags of words all errors are several times the paper's, since nine
+tenths of the non-zero values there are below 0.05, where g_j bends most, and how the paper's
+features were normalised is not said. *Both table errors are below 0.001 at
 b = 1000* (Sec. 5.1): no. The slope of ln(x + 0.05) at 0 is 20, so the level below is wrong by up to
 0.02; the mean is 0.0008. None of this costs accuracy, see pmsvm-binary.
 """
@@ -82,7 +83,7 @@ def run(lab: Lab) -> Results:
         f"{n} digits of scikit-learn and {n} generated bags of 2,000 words, both in [0, 1].",
         rows,
         notes=["Ours is the default: four eigenfunctions of the kernel under the data's weight."],
-        tables=[kernel_table(), convergence_table(lab, data)],
+        tables=[kernel_table(lab), convergence_table(lab, data)],
         draw=lambda figure: draw(figure, curves),
     )
 
@@ -148,8 +149,9 @@ def table_errors(b: int) -> dict[str, float]:
     return {"E1": float(logs.max()), "E2": float(np.abs(moved).sum(axis=1).max())}
 
 
-def kernel_table() -> Table:
+def kernel_table(lab: Lab) -> Table:
     """Error of the kernel of two numbers over all pairs of a grid of [0, 1]."""
+    grid = GRID[::20] if lab.quick else GRID
     chosen = {
         "χ²": additive_kernel("power_mean", -1),
         "p = −8": additive_kernel("power_mean", -8),
@@ -161,13 +163,17 @@ def kernel_table() -> Table:
     for degree in (2, 3, 5, 8):
         makers[f"degree {degree}, Chebyshev"] = lambda k, m=degree: polynomial_expansion(k, m)
     for rank in (4, 8, 16):
-        makers[f"eigen, rank {rank}"] = lambda k, r=rank: eigen_expansion(k, GRID, rank=r)
+        makers[f"eigen, rank {rank}"] = lambda k, r=rank: eigen_expansion(k, grid, rank=r)
     cells = []
     for name, make in makers.items():
-        errors = [kernel_error(make(kernel), GRID) for kernel in chosen.values()]
+        errors = [kernel_error(make(kernel), grid) for kernel in chosen.values()]
         cells.append([name, *(float(f(e)) for e in errors for f in (np.mean, np.max))])
     header = [f"{kernel}, {what}" for kernel in chosen for what in ("mean", "max")]
-    return Table("Error of κ(x, y) over 1,001 × 1,001 pairs", ("approximation", *header), cells)
+    return Table(
+        f"Error of κ(x, y) over {grid.size:,} × {grid.size:,} pairs",
+        ("approximation", *header),
+        cells,
+    )
 
 
 def convergence_table(lab: Lab, data: dict[str, tuple[np.ndarray, np.ndarray]]) -> Table:

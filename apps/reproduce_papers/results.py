@@ -43,7 +43,7 @@ class Row:
 
     def cells(self) -> list[str]:
         """Return the row as text: what, paper, ours, difference, seconds."""
-        paper = "" if self.paper is None else self._with_unit(f"{self.paper:g}")
+        paper = "" if self.paper is None else self._with_unit(f"{self.paper:.4g}")
         ours = _number(self.ours)
         if self.spread is not None:
             ours += f" ± {_number(self.spread)}"

@@ -9,16 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from visualwords.apps.reproduce_papers._stochastic_hik import descend
 from visualwords.apps.reproduce_papers.additive_methods import FeatureMap
 from visualwords.apps.reproduce_papers.cost_choice import over_costs, summarize
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 from visualwords.apps.reproduce_papers.generated_counts import word_counts
+from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.main import main
+from visualwords.apps.reproduce_papers.pedestrian_windows import bootstrapped_windows
 from visualwords.apps.reproduce_papers.pmk_fig3 import approximate_costs
 from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
+from visualwords.apps.reproduce_papers.stochastic_hik import StochasticHIK
 from visualwords.apps.reproduce_papers.writing import markdown
-from visualwords.classifiers import PmSVMClassifier, kernels
+from visualwords.classifiers import ICDClassifier, PmSVMClassifier, kernels
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.reproduce_papers"]
 
@@ -111,6 +115,41 @@ def test_the_algorithms_as_printed_learn_what_the_library_learns():
         same = np.mean(printed.predict(data.X_test) == ours.predict(data.X_test))
         assert same > 0.95, tables
         assert printed.memory == (8 if tables else 20) * np.count_nonzero(data.X)
+
+
+def unary(levels, n_bins):
+    """Return B(x) of [Wu10], Eq. (4), as rows."""
+    return (levels[:, :, None] > np.arange(n_bins)).reshape(len(levels), -1).astype(float)
+
+
+def test_a_stochastic_step_is_one_of_a_linear_svm_in_the_unary_space(rng):
+    levels = rng.integers(0, 6, (30, 4)).astype(np.uint8)
+    y = rng.choice([-1.0, 1.0], 30).astype(np.float32)
+    order, steps, shrinks = rng.integers(0, 30, 50), rng.random(50), rng.uniform(0.8, 1, 50)
+    w = np.zeros((4, 7), np.float32)
+    descend(levels, y, order, steps, shrinks, w)
+    plain, rows = np.zeros(24), unary(levels, 6)
+    for i, step, shrink in zip(order, steps, shrinks):
+        violated = y[i] * rows[i] @ plain < 1
+        plain = shrink * plain + violated * step * y[i] * rows[i]
+    np.testing.assert_allclose(w[:, 1:].ravel(), plain, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scheme", ["pegasos", "norma"])
+def test_the_stochastic_solvers_come_near_icd(scheme):
+    data = word_counts(200, n_words=100, n_classes=3)
+    exact = ICDClassifier().fit(data.X, data.y).score(data.X_test, data.y_test)
+    model = StochasticHIK(scheme, 1.0, n_epochs=30).fit(data.X, data.y)
+    assert np.mean(model.predict(data.X_test) == data.y_test) > exact - 0.1
+
+
+def test_a_window_and_its_mirror_image_have_the_same_source(tmp_path):
+    X, y, groups = bootstrapped_windows(Lab(tmp_path, quick=True))
+    assert X.shape == (len(y), 6144)
+    assert X.max() <= 352
+    people = groups[y > 0]
+    assert (people[::2] == people[1::2]).all()
+    assert not set(people) & set(groups[y < 0])
 
 
 @pytest.mark.parametrize(("name", "error"), [("chi2", 0.03), ("intersection", 0.08)])
