@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +25,32 @@ report = click.option(
 )
 
 
+def scheduler(verb: Verb) -> Verb:
+    """Add the option that moves all parallel work of a verb to a cluster."""
+
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Work on a Dask cluster: tcp://host:port, or local:4 for processes of this machine.",
+    )
+    @functools.wraps(verb)
+    def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
+        if scheduler is None:
+            return verb(*args, **kwargs)
+        from visualwords.apps.cluster import on_cluster
+        from visualwords.apps.terminal import say
+
+        with on_cluster(scheduler) as client:
+            say(f"cluster: watch it at {client.dashboard_link}")
+            return verb(*args, **kwargs)
+
+    return anywhere
+
+
 def reading(verb: Verb) -> Verb:
     """Add the options of everything that reads many images."""
     for option in (
+        scheduler,
         click.option(
             "--max-pixels",
             type=click.IntRange(min=1),

@@ -169,3 +169,19 @@ def test_a_missing_package_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ClusterError, match="pip install 'visualwords"), on_cluster("local:2"):
         pass
+
+
+def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
+    def classify_images(*arguments):
+        command = [sys.executable, "-m", "visualwords.apps.classify_images", *map(str, arguments)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    common = ("--recipe", "texture", "--no-cache", images)
+    assert classify_images("train", *common, "-o", "a.vw").returncode == 0
+    done = classify_images("train", *common, "-o", "b.vw", "--scheduler", "local:2")
+    assert (done.returncode, "watch it at http://127.0.0.1:" in done.stderr) == (0, True)
+    assert (tmp_path / "a.vw").read_bytes() == (tmp_path / "b.vw").read_bytes()
+    lost = classify_images("predict", "b.vw", images, "--scheduler", "tcp://127.0.0.1:9")
+    assert lost.returncode == 1
+    assert "no scheduler answers" in lost.stderr
+    assert "Traceback" not in lost.stderr
