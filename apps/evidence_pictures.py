@@ -7,13 +7,15 @@ from visualwords.apps.explanation import ChannelEvidence, Explanation
 
 FOR = np.array([232, 72, 28], np.float32)  # orange-red and blue: apart for colour-blind eyes too
 AGAINST = np.array([38, 98, 226], np.float32)
-STRONGEST = 0.65  # opacity of the strongest evidence
+STRONGEST = 0.7  # opacity of the strongest evidence
+BLUR = 0.012  # of the longer side: edges of patches would hide what they show
+MOST_GAIN = 3.0  # of the contrast of patches
 
 
 def evidence_limit(maps: list[np.ndarray]) -> float:
     """Return the evidence that is drawn strongest, so that several maps can share one scale."""
     values = np.abs(np.concatenate([heat.ravel() for heat in maps]))
-    return max(float(np.percentile(values, 99.5)), 1e-12)
+    return max(float(np.percentile(values, 99)), 1e-12)
 
 
 def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
@@ -37,8 +39,7 @@ def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)
     pale = 60 + 0.68 * grey[:, :, None]
     strength = np.clip(heat / limit, -1, 1)[:, :, None]
-    opacity = STRONGEST * np.sqrt(np.abs(strength))  # weak evidence would be invisible otherwise
-    opacity = np.where(np.abs(strength) < 0.02, 0, opacity)
+    opacity = STRONGEST * np.abs(strength) ** 0.8
     color = np.where(strength > 0, FOR, AGAINST)
     return np.rint((1 - opacity) * pale + opacity * color).astype(np.uint8)
 
@@ -47,9 +48,15 @@ def overlays(
     image: np.ndarray, explanation: Explanation, labels: list[str]
 ) -> tuple[list[np.ndarray], float]:
     """Return the image under the evidence for each label, on one scale, and the scale's limit."""
-    maps = [explanation.heat_map(label, image.shape[:2]) for label in labels]
+    maps = [_smooth(explanation.heat_map(label, image.shape[:2])) for label in labels]
     limit = evidence_limit(maps)
     return [overlay(image, heat, limit) for heat in maps], limit
+
+
+def _smooth(heat: np.ndarray) -> np.ndarray:
+    """Return a map with soft edges and the same sum."""
+    sigma = max(BLUR * max(heat.shape), 0.1)
+    return cv2.GaussianBlur(heat, (0, 0), sigma, borderType=cv2.BORDER_REFLECT)
 
 
 def patches_of_word(
@@ -74,7 +81,7 @@ def patches_of_word(
 def most_typical(patches: list[np.ndarray], k: int, side: int = 48) -> list[np.ndarray]:
     """Return the ``k`` patches that look most like the mean of all, brought to one size.
 
-    Brightness and contrast don't count, as they don't for the words.
+    Brightness and contrast don't count, as they don't for the words; weak contrast is raised.
     """
     if not patches:
         return []
@@ -83,4 +90,11 @@ def most_typical(patches: list[np.ndarray], k: int, side: int = 48) -> list[np.n
     looks -= looks.mean(axis=1, keepdims=True)
     looks /= np.maximum(np.linalg.norm(looks, axis=1, keepdims=True), 1e-9)
     order = np.argsort(-(looks @ looks.mean(axis=0)), kind="stable")[:k]
-    return [squares[i] for i in order]
+    return [_raise_contrast(squares[i]) for i in order]
+
+
+def _raise_contrast(patch: np.ndarray) -> np.ndarray:
+    low, high = np.percentile(patch, [1, 99])
+    gain = min(MOST_GAIN, 255 / max(high - low, 1.0))
+    middle = (low + high) / 2
+    return np.clip((patch - middle) * gain + 127.5, 0, 255).astype(np.uint8)

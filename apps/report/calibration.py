@@ -84,7 +84,7 @@ def _plot(curve: Calibration) -> str:
         for i, (x, y) in zip(used, points)
     )
     return (
-        f'<svg class=plot viewBox="0 0 {LEFT + WIDTH + 14} {TOP + HEIGHT + 44}" role=img '
+        f'<svg class=plot viewBox="0 0 {LEFT + WIDTH + 24} {TOP + HEIGHT + 44}" role=img '
         f'aria-label="calibration curve">{lines}'
         f'<path class=ideal d="M{_x(0)} {_y(0)}L{_x(1)} {_y(1)}"/>'
         f'<path class=curve d="{path}"/>{circles}'

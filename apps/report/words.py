@@ -44,7 +44,7 @@ def words(model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress
         rows.append(_row(label, telling, thumbnails))
     lead = (
         "What adds most to the score of a class, over images of it that were recognised, and the "
-        f"patches that are most typical of it. {text(method)}"
+        f"patches that are most typical of it, with their contrast raised. {text(method)}"
     )
     body = f"<div class=words>{''.join(rows)}</div>" if any(rows) else "<p>Nothing to show.</p>"
     return section("words", "What tells the classes", lead, body)
