@@ -77,7 +77,7 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
     )
     with RichProgress(*columns, console=console) as bars:
         yield _Bars(bars)

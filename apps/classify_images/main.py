@@ -13,6 +13,7 @@ from visualwords.apps.classify_images.evaluate import evaluate
 from visualwords.apps.classify_images.explain import explain
 from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
+from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.command_line import end, run_command
@@ -35,7 +36,7 @@ def command() -> None:
     """
 
 
-for verb in (demo, train, evaluate, predict, explain, check, info, serve, cache):
+for verb in (demo, train, evaluate, predict, explain, check, info, recipes, serve, cache):
     command.add_command(verb)
 
 

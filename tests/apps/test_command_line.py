@@ -16,6 +16,7 @@ import pytest
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.recipes import RECIPES
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
 
@@ -41,7 +42,7 @@ def test_help_names_every_verb_and_exit_code():
     done = run("--help")
     assert done.returncode == 0
     for word in (
-        b"demo", b"train", b"evaluate", b"predict", b"explain", b"check", b"info",
+        b"demo", b"train", b"evaluate", b"predict", b"explain", b"check", b"info", b"recipes",
         b"cache", b"130 interrupted",
     ):  # fmt: skip
         assert word in done.stdout
@@ -232,6 +233,18 @@ def test_info_shows_the_manifest(model):
         assert word in done.stdout
     manifest = json.loads(run("info", model, "--json").stdout)
     assert manifest["classes"] == sorted(COLORS)
+
+
+def test_recipes_are_listed_with_what_they_reached(capsys):
+    assert main(["recipes"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["recipes", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["recipes"]
+    assert [one["name"] for one in listed] == list(RECIPES)
+    for one in listed:
+        assert one["name"] in shown
+        for figures in one["results"].values():
+            assert f"{figures['mean_per_class_accuracy']:.1%}" in shown
 
 
 def test_training_images_in_the_test_are_reported_as_leakage(model, photos):

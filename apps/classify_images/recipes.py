@@ -1,0 +1,61 @@
+"""classify-images recipes"""
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.verb import Verb
+
+
+@click.command(cls=Verb)
+@options.as_json
+def recipes(as_json: bool) -> int:
+    """List the recipes, and how accurate and fast each was on which data.
+
+    Accuracies are means over the classes, of test images that had no say in anything. Times are
+    milliseconds of CPU for one image, from its file to its label.
+    """
+    from visualwords.apps.recipe_results import load_results
+    from visualwords.apps.recipes import RECIPES
+
+    results = load_results()
+    if as_json:
+        found = [
+            {"name": r.name, "summary": r.summary, "results": results["recipes"].get(r.name, {})}
+            for r in RECIPES.values()
+        ]
+        json.dump({"recipes": found, "machine": results["machine"]}, sys.stdout, indent=1)
+        print()
+    else:
+        _print(list(RECIPES.values()), results["recipes"])
+    return 0
+
+
+def _print(known: list[Any], results: dict[str, dict[str, dict[str, float]]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from visualwords.apps.terminal import stdout
+
+    data = sorted({name for found in results.values() for name in found}, reverse=True)
+    table = Table("recipe", "what it looks at")
+    for name in data:
+        table.add_column(Text(name), justify="right")
+    table.add_column("ms an image", justify="right")
+    table.add_column("model", justify="right")
+    for recipe in known:
+        found = results.get(recipe.name, {})
+        accuracies = [
+            f"{found[name]['mean_per_class_accuracy']:.1%}" if name in found else ""
+            for name in data
+        ]
+        first = next((found[name] for name in data if name in found), None)
+        speed = f"{first['prediction_cpu_ms']:.1f}" if first else ""
+        size = f"{first['model_bytes'] / 1e6:.1f} MB" if first else ""
+        table.add_row(Text(recipe.name, "bold"), Text(recipe.summary), *accuracies, speed, size)
+    stdout().print(table)
+    if data:
+        stdout().print(Text(f"Times and sizes on {data[0]}. How: benchmarks/measure_recipes.py"))
