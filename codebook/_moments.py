@@ -1,43 +1,8 @@
 """Sums over the descriptors of an image that Fisher vectors and VLAD are made of."""
 
-import math
-
 import numpy as np
 
 from visualwords.compiled import njit
-
-
-@njit(fastmath=True)
-def add_soft_moments(x, logits, constants, cells, least, zeroth, first, second):
-    """Add q, q x and q x^2 to the sums of each descriptor's cell, q = softmax(logits + constants).
-
-    x : (n, d) float32      logits : (n, k) float32, changed      cells : (n,) int32
-    least : logarithm of the smallest share of the largest q that counts; the others are 0
-    zeroth : (n_cells, k), first, second : (n_cells, k, d) float32
-    """
-    k, d = logits.shape[1], x.shape[1]
-    active, share = np.empty(k, np.int64), np.empty(k, np.float32)
-    for i in range(x.shape[0]):
-        logit, point, cell = logits[i], x[i], cells[i]
-        top = np.float32(-np.finfo(np.float32).max)
-        for j in range(k):
-            logit[j] += constants[j]
-            top = max(top, logit[j])
-        m, total = 0, np.float32(0)
-        for j in range(k):
-            if logit[j] - top >= least:
-                active[m] = j
-                share[m] = math.exp(logit[j] - top)
-                total += share[m]
-                m += 1
-        for a in range(m):
-            q = share[a] / total
-            zeroth[cell, active[a]] += q
-            sums, squares = first[cell, active[a]], second[cell, active[a]]
-            for j in range(d):
-                value = q * point[j]
-                sums[j] += value
-                squares[j] += value * point[j]
 
 
 @njit()
@@ -52,3 +17,30 @@ def add_hard_moments(x, label, cells, zeroth, first):
         sums = first[cells[i], label[i]]
         for j in range(x.shape[1]):
             sums[j] += x[i, j]
+
+
+@njit(fastmath=True)
+def fisher_gradients(zeroth, sums, shares, starts, members, constants, out):
+    """Gradients of the log-likelihood of each window, from sums over the cells it is made of.
+
+    zeroth : (n_cells, k), sums : (n_cells, k, 2, >= d) float32      shares : (n_windows,) float32
+    starts, members : cells of window w are members[starts[w] : starts[w + 1]]
+    constants : (4, k, d) float32: means, variances, factors of the means' and the spreads' gradient
+    out : (n_windows, 2, k, d) float32
+    """
+    k, d = constants.shape[1:]
+    mass, total = np.empty(k, np.float32), np.empty((k, 2, sums.shape[3]), np.float32)
+    for w in range(out.shape[0]):
+        mass[:], total[:] = 0, 0
+        for m in range(starts[w], starts[w + 1]):
+            mass += zeroth[members[m]]
+            total += sums[members[m]]
+        for i in range(k):
+            for j in range(d):
+                mean, first = constants[0, i, j], total[i, 0, j]
+                out[w, 0, i, j] = (first - mass[i] * mean) * constants[2, i, j] * shares[w]
+            for j in range(d):
+                mean, first = constants[0, i, j], total[i, 0, j]
+                second = total[i, 1, j] - mean * (first + first - mass[i] * mean)
+                second -= mass[i] * constants[1, i, j]
+                out[w, 1, i, j] = second * constants[3, i, j] * shares[w]

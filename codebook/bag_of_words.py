@@ -101,13 +101,16 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : LocalFeatureSets, or iterable of LocalFeatures
+        X : LocalFeatureSets, iterable of LocalFeatures, or (n, d) array of descriptors
+            A mere sample of descriptors is enough without ``tf_idf``.
         y : sequence of one label an image, optional
             For equal shares of the classes in the codebook's training.
         progress : Progress, optional
         """
         self._check_parameters()
-        sets = as_sets(X)
+        if isinstance(X, np.ndarray) and self.tf_idf:
+            raise ValueError("tf_idf=True counts words of images; give LocalFeatureSets to fit")
+        sets = X if isinstance(X, np.ndarray) else as_sets(X)
         if has_learned(self.codebook):
             self.codebook_ = self.codebook
         else:

@@ -4,11 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.codebook._moments import fisher_gradients
 from visualwords.codebook.gaussian_mixture import DiagonalMixture
 from visualwords.codebook.local_encoder import LocalEncoder
-from visualwords.codebook.projection import Projection
+from visualwords.codebook.projection import AffineMap, Projection
+from visualwords.codebook.soft_moments import SoftMoments
 
 __all__ = ["FisherVectors"]
+
+_BLOCK = 1024  # descriptors treated at once, within the second-level cache
 
 
 class FisherVectors(LocalEncoder):
@@ -48,8 +52,9 @@ class FisherVectors(LocalEncoder):
     Notes
     -----
     Deviations from the paper: the gradient to the mixture's weights is left out, as is usual;
-    responsibilities below 10⁻⁴ of a descriptor's largest count as 0. A window without descriptors
-    is 0.
+    responsibilities below 10⁻⁴ of a descriptor's largest count as 0; principal directions of bytes
+    are rounded to multiples of 1/127 of their largest number, so that whole numbers project them.
+    A window without descriptors is 0.
 
     References
     ----------
@@ -117,32 +122,46 @@ class FisherVectors(LocalEncoder):
         )
 
     def _set_mixture(self, mixture: DiagonalMixture) -> None:
-        """Keep the mixture, and what sums are multiplied with, in float32."""
+        """Keep the mixture, and what images are encoded with, in standardised coordinates."""
         self.mixture_ = mixture
-        root, spread = np.sqrt(mixture.weights)[:, None], np.sqrt(mixture.variances)
-        self._means = mixture.means.astype(np.float32)
-        self._variances = mixture.variances.astype(np.float32)
-        self._mean_factors = (1 / (root * spread)).astype(np.float32)
-        self._spread_factors = (1 / (np.sqrt(2) * root * mixture.variances)).astype(np.float32)
-
-    def _encode(self, projected: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """G_μ and G_σ of every window, (n_windows, 2 K d)."""
-        member = self._pyramid.membership
-        zeroth, first, second = (
-            (member @ part.reshape(member.shape[1], -1)).reshape(len(member), *part.shape[1:])
-            for part in self.mixture_.moments(projected, cells, member.shape[1])
+        center, spread = mixture.center, mixture.spread
+        standard = mixture.moved(1 / spread, -center / spread)
+        self._moments = SoftMoments(standard.weights, standard.means, standard.variances)
+        self._map = AffineMap(
+            self.projection_.directions / spread[:, None],
+            (self.projection_.offset + center) / spread,
+            width=self._moments.width,
         )
-        n = member @ np.bincount(cells, minlength=member.shape[1]).astype(np.float32)
-        share = (1 / np.maximum(n, 1))[:, None, None].astype(np.float32)
-        zeroth = zeroth[:, :, None]
-        second -= self._means * (2 * first - zeroth * self._means) + zeroth * self._variances
-        first -= zeroth * self._means
-        first *= self._mean_factors * share
-        second *= self._spread_factors * share
-        return np.concatenate([g.reshape(len(member), -1) for g in (first, second)], axis=1)
+        root = np.sqrt(mixture.weights)[:, None]
+        factors = 1 / (root * np.sqrt(standard.variances)), 1 / (np.sqrt(2) * root)
+        self._constants = np.empty((4, *standard.means.shape), np.float32)
+        self._constants[:2] = standard.means, standard.variances
+        self._constants[2], self._constants[3] = factors[0], factors[1] / standard.variances
+
+    def _encode(self, descriptors: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """G_μ and G_σ of every window, (n_windows, 2 K d)."""
+        pyramid, width = self._pyramid, self._moments.width
+        n_cells = pyramid.membership.shape[1]
+        zeroth, sums = self._moments.empty(n_cells)
+        block = np.empty((min(_BLOCK, len(descriptors)), width), np.float32)
+        for start in range(0, len(descriptors), _BLOCK):
+            part = descriptors[start : start + _BLOCK]
+            x = self._map.apply(part, block[: len(part)])
+            self._moments.add(x, cells[start : start + _BLOCK], zeroth, sums)
+        n = pyramid.membership @ np.bincount(cells, minlength=n_cells).astype(np.float32)
+        shares = (1 / np.maximum(n, 1)).astype(np.float32)
+        k, d = self._constants.shape[1:]
+        out = np.empty((len(n), 2, k, d), np.float32)
+        sums = sums.reshape(n_cells, k, 2, width)
+        fisher_gradients(zeroth, sums, shares, *pyramid.members, self._constants, out)
+        return out.reshape(len(n), -1)
+
+    @property
+    def _n_columns(self) -> int:
+        return 2 * self._constants[0].size
 
     def _names(self) -> list[str]:
-        k, d = self._means.shape
+        k, d = self._constants.shape[1:]
         return [
             f"gaussian{i}_{kind}{j}"
             for kind in ("mean", "spread")

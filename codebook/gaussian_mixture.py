@@ -4,15 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.codebook._moments import add_soft_moments
 from visualwords.codebook.kmeans import KMeansCodebook
+from visualwords.codebook.soft_moments import SoftMoments
 from visualwords.progress import Progress, Silent
 
 __all__ = ["DiagonalMixture"]
 
-_BLOCK = 1024  # descriptors treated at once, within the second-level cache
+_BLOCK = 8192  # points whose sums are added in float32
 _FLOOR = 1e-3  # least variance, as a share of the data's
-LEAST = float(np.log(1e-4))  # smaller shares of the largest responsibility count as 0
 
 
 class DiagonalMixture:
@@ -36,15 +35,6 @@ class DiagonalMixture:
         self.weights = np.asarray(weights, np.float64)
         self.means = np.asarray(means, np.float64)
         self.variances = np.asarray(variances, np.float64)
-        precisions = 1 / self.variances
-        self._factors = np.concatenate([self.means * precisions, -0.5 * precisions], axis=1).astype(
-            np.float32
-        )
-        self._constants = (
-            np.log(self.weights)
-            - 0.5 * np.log(2 * np.pi * self.variances).sum(axis=1)
-            - 0.5 * (self.means**2 * precisions).sum(axis=1)
-        ).astype(np.float32)
 
     @classmethod
     def learn(
@@ -71,76 +61,80 @@ class DiagonalMixture:
         progress = progress or Silent()
         codebook = KMeansCodebook(n_gaussians, random_state, max_iter=20).fit(X)
         labels = codebook.predict(X)
-        floor = _FLOOR * np.maximum(X.var(axis=0, dtype=np.float64), 1e-12)
-        squares = np.zeros(codebook.words_.shape)
-        np.add.at(squares, labels, (X - codebook.words_[labels]).astype(np.float64) ** 2)
-        counts = np.maximum(np.bincount(labels, minlength=n_gaussians), 1)
-        variances = np.maximum(squares / counts[:, None], floor)
-        mixture = cls(counts / counts.sum(), codebook.words_, variances)
+        center = X.mean(axis=0, dtype=np.float64)
+        spread = np.sqrt(np.maximum(X.var(axis=0, dtype=np.float64), 1e-12))
+        x = _standardised(X, center, spread)
+        mixture = _of_clusters(x[:, : X.shape[1]], labels, n_gaussians)
         progress.start("learning a mixture", max_iter)
         before = -np.inf
         for _ in range(max_iter):
-            mixture, likelihood = mixture._improved(X, floor)
+            mixture, likelihood = mixture._improved(x)
             progress.advance()
             if likelihood - before <= tol:
                 break
             before = likelihood
-        return mixture
+        return mixture.moved(spread, center)
+
+    def moved(self, factors: np.ndarray, offsets: np.ndarray) -> "DiagonalMixture":
+        """Return the mixture of the points x · factors + offsets."""
+        return DiagonalMixture(
+            self.weights, self.means * factors + offsets, self.variances * factors**2
+        )
+
+    @property
+    def center(self) -> np.ndarray:
+        """The mean of all points, (d,)."""
+        return self.weights @ self.means
+
+    @property
+    def spread(self) -> np.ndarray:
+        """The standard deviation of all points, (d,)."""
+        squares = self.weights @ (self.variances + self.means**2)
+        return np.sqrt(np.maximum(squares - self.center**2, 1e-12))
 
     def log_probabilities(self, X: np.ndarray) -> np.ndarray:
-        """Return log w_k + log N(x; μ_k, σ²_k), (n, k) float32."""
-        both = np.concatenate([X, X * X], axis=1)
-        result = both @ self._factors.T
-        result += self._constants
-        return result
+        """Return log w_k + log N(x; μ_k, σ²_k), (n, k) float64."""
+        precisions = 1 / self.variances
+        constants = np.log(self.weights) - 0.5 * (
+            np.log(2 * np.pi * self.variances) + self.means**2 * precisions
+        ).sum(axis=1)
+        X = X.astype(np.float64)
+        return X @ (self.means * precisions).T - 0.5 * (X**2 @ precisions.T) + constants
 
-    def moments(
-        self, X: np.ndarray, cells: np.ndarray, n_cells: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return Σ q, Σ q x and Σ q x² over the descriptors of each cell.
-
-        q are the responsibilities of the Gaussians; those below 10⁻⁴ of the largest count as 0.
-
-        Parameters
-        ----------
-        X : (n, d) float32, C order
-        cells : (n,) int32
-        n_cells : int
-
-        Returns
-        -------
-        (n_cells, k), (n_cells, k, d), (n_cells, k, d) float32
-        """
-        k, d = self.means.shape
-        zeroth = np.zeros((n_cells, k), np.float32)
-        first, second = np.zeros((n_cells, k, d), np.float32), np.zeros((n_cells, k, d), np.float32)
-        size = min(_BLOCK, len(X))
-        both, logits = np.empty((size, 2 * d), np.float32), np.empty((size, k), np.float32)
-        for start in range(0, len(X), _BLOCK):
-            part = X[start : start + _BLOCK]
-            m = len(part)
-            both[:m, :d] = part
-            np.multiply(part, part, out=both[:m, d:])
-            np.matmul(both[:m], self._factors.T, out=logits[:m])
-            add_soft_moments(
-                *(part, logits[:m], self._constants, cells[start : start + _BLOCK]),
-                *(np.float32(LEAST), zeroth, first, second),
-            )
-        return zeroth, first, second
-
-    def _improved(self, X: np.ndarray, floor: np.ndarray) -> tuple["DiagonalMixture", float]:
-        """One iteration; also the mean log-likelihood before it."""
+    def _improved(self, x: np.ndarray) -> tuple["DiagonalMixture", float]:
+        """One iteration on standardised points; also the mean log-likelihood before it."""
+        moments = SoftMoments(self.weights, self.means, self.variances)
         k, d = self.means.shape
         sums, likelihood = [np.zeros(k), np.zeros((k, d)), np.zeros((k, d))], 0.0
-        for start in range(0, len(X), _BLOCK):
-            part = X[start : start + _BLOCK]
-            for total, more in zip(sums, self.moments(part, np.zeros(len(part), np.int32), 1)):
-                total += more[0]
-            logits = self.log_probabilities(part)
-            top = logits.max(axis=1, keepdims=True)
-            likelihood += float((np.log(np.exp(logits - top).sum(axis=1)) + top[:, 0]).sum())
+        for start in range(0, len(x), _BLOCK):
+            part = x[start : start + _BLOCK]
+            *more, log_p = moments.of(part, np.zeros(len(part), np.int32), 1)
+            for total, added in zip(sums, more):
+                total += added[0]
+            likelihood += log_p
         mass = np.maximum(sums[0], 1e-6)[:, None]
         means = sums[1] / mass
-        variances = np.maximum(sums[2] / mass - means**2, floor)
+        variances = np.maximum(sums[2] / mass - means**2, _FLOOR)
         weights = mass[:, 0] / mass.sum()
-        return DiagonalMixture(weights, means, variances), likelihood / len(X)
+        return DiagonalMixture(weights, means, variances), likelihood / len(x)
+
+
+def _standardised(X: np.ndarray, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Points of mean 0 and variance 1, with as many columns as :class:`SoftMoments` wants."""
+    d = X.shape[1]
+    result = np.zeros((len(X), SoftMoments.padded(d)), np.float32)
+    result[:, :d] = (X - center.astype(np.float32)) / spread.astype(np.float32)
+    return result
+
+
+def _of_clusters(x: np.ndarray, labels: np.ndarray, k: int) -> DiagonalMixture:
+    """The mixture of the means and variances of clusters."""
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels, minlength=k)
+    means, variances = np.zeros((k, x.shape[1])), np.ones((k, x.shape[1]))
+    for i, rows in enumerate(np.split(order, counts.cumsum()[:-1])):
+        if len(rows):
+            means[i] = x[rows].mean(axis=0, dtype=np.float64)
+            variances[i] = x[rows].var(axis=0, dtype=np.float64)
+    counts = np.maximum(counts, 1)
+    return DiagonalMixture(counts / counts.sum(), means, np.maximum(variances, _FLOOR))

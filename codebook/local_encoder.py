@@ -21,8 +21,9 @@ __all__ = ["LocalEncoder"]
 class LocalEncoder(TransformerMixin, BaseEstimator):
     """Base of encoders that turn the descriptors of each window into one signed vector.
 
-    A subclass defines ``_learn(projected, random, progress)``, ``_encode(projected, cells)``,
-    which returns (n_windows, m), ``_names()`` of the m columns, ``get_state`` and ``set_state``.
+    A subclass defines ``_learn(projected, random, progress)``, ``_encode(descriptors, cells)``,
+    which returns (n_windows, m), ``_n_columns``, which is m, ``_names()`` of these columns,
+    ``get_state`` and ``set_state``.
     """
 
     n_components: int | None
@@ -37,16 +38,15 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : LocalFeatureSets, or iterable of LocalFeatures
+        X : LocalFeatureSets, iterable of LocalFeatures, or (n, d) array of descriptors
         y : sequence of one label an image, optional
-            Classes, and the images of a class, have equal shares in the training descriptors.
+            Classes, and the images of a class, have equal shares in the training descriptors. Not
+            used with an array, which is taken as a sample.
         progress : Progress, optional
         """
         self._check_parameters()
-        sets, random = as_sets(X), check_random_state(self.random_state)
-        descriptors = sets.descriptors
-        if self.max_descriptors is not None and len(descriptors) > self.max_descriptors:
-            descriptors = descriptors[balanced_rows(sets, y, self.max_descriptors, random)]
+        random = check_random_state(self.random_state)
+        descriptors = _training_sample(X, y, self.max_descriptors, random)
         self.projection_ = self._projection(descriptors)
         self._learn(self.projection_.apply(descriptors), random, progress)
         return self
@@ -65,8 +65,7 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "projection_")
         self._check_parameters()
         sets = as_sets(X)
-        width = self._pyramid.n_windows * len(self._names())
-        rows = np.empty((len(sets), width), np.float32)
+        rows = np.empty((len(sets), self._pyramid.n_windows * self._n_columns), np.float32)
         for row, one in zip(rows, sets):
             row[:] = self.encode(one)
         return rows
@@ -74,8 +73,7 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
     def encode(self, features: LocalFeatures) -> np.ndarray:
         """Return the row of one image."""
         pyramid = self._pyramid
-        projected = self.projection_.apply(features.descriptors)
-        windows = self._encode(projected, pyramid.cells(features.positions))
+        windows = self._encode(features.descriptors, pyramid.cells(features.positions))
         return normalize(windows[None], pyramid, "l2", self.scope, self.power).ravel()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -95,7 +93,8 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
         d = descriptors.shape[1]
         if self.n_components is None:
             return Projection(np.zeros(d), np.eye(d))
-        return Projection.learn(descriptors, self.n_components)
+        learned = Projection.learn(descriptors, self.n_components)
+        return learned.rounded() if descriptors.dtype == np.uint8 else learned
 
     def _projection_state(self) -> dict[str, np.ndarray]:
         return {"mean": self.projection_.mean, "directions": self.projection_.directions}
@@ -115,8 +114,27 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
     def _learn(self, projected, random, progress) -> None:
         raise NotImplementedError
 
-    def _encode(self, projected: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def _encode(self, descriptors: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    @property
+    def _n_columns(self) -> int:
         raise NotImplementedError
 
     def _names(self) -> list[str]:
         raise NotImplementedError
+
+
+def _training_sample(
+    X: Any, labels: Any, most: int | None, random: np.random.RandomState
+) -> np.ndarray:
+    """At most ``most`` descriptors to learn from, balanced if they belong to images."""
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2 or not np.isfinite(X).all():
+            raise ValueError(f"descriptors of shape {X.shape}; needed is a finite (n, d) array")
+        few = most is None or len(X) <= most
+        return X if few else X[np.sort(random.permutation(len(X))[:most])]
+    sets = as_sets(X)
+    if most is None or len(sets.descriptors) <= most:
+        return sets.descriptors
+    return sets.descriptors[balanced_rows(sets, labels, most, random)]

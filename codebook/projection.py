@@ -2,7 +2,10 @@
 
 import numpy as np
 
-__all__ = ["Projection"]
+from visualwords.codebook._fisher import LANES, project_bytes
+from visualwords.codebook.byte_products import as_bytes, pack_columns
+
+__all__ = ["AffineMap", "Projection"]
 
 _BLOCK = 8192
 
@@ -28,7 +31,8 @@ class Projection:
     def __init__(self, mean: np.ndarray, directions: np.ndarray):
         self.mean = np.ascontiguousarray(mean, np.float32)
         self.directions = np.ascontiguousarray(directions, np.float32)
-        self._offset = (self.directions.astype(np.float64) @ self.mean).astype(np.float32)
+        self.offset = self.directions.astype(np.float64) @ self.mean
+        self._map = AffineMap(self.directions, self.offset)
 
     @classmethod
     def learn(cls, X: np.ndarray, n_components: int, *, whiten: bool = False) -> "Projection":
@@ -53,8 +57,59 @@ class Projection:
             directions = directions / spread[:, None]
         return cls(mean, directions)
 
+    def rounded(self) -> "Projection":
+        """Return the projection whose directions are multiples of 1/127 of their largest number.
+
+        Bytes are projected with it several times faster, and exactly. It turns the directions by
+        less than a degree.
+        """
+        codes, scales = as_bytes(self.directions)
+        return Projection(self.mean, codes * scales[:, None])
+
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return the coordinates of descriptors, (n, n_components) float32."""
-        projected = X.astype(np.float32) @ self.directions.T
-        projected -= self._offset
-        return projected
+        return self._map.apply(X)
+
+
+class AffineMap:
+    """y = A x − b of many x, in float32; by products of whole numbers where that is exact.
+
+    Parameters
+    ----------
+    directions : (m, d) array
+        A. If the numbers of each row are multiples of 1/127 of its largest, bytes are multiplied
+        as whole numbers.
+    offset : (m,) array
+    width : int, optional, keyword only
+        Further columns up to this number are 0.
+    """
+
+    def __init__(self, directions: np.ndarray, offset: np.ndarray, *, width: int | None = None):
+        m, d = directions.shape
+        self._matrix = np.zeros((width or m, d), np.float32)
+        self._offset = np.zeros(width or m, np.float32)
+        self._matrix[:m], self._offset[:m] = directions, offset
+        self._tables = None
+        codes, scales = as_bytes(directions)
+        error = np.abs(codes * scales[:, None] - directions).max(axis=1)
+        if LANES and (error <= 1e-4 * scales).all():
+            self._tables, self._scale = pack_columns(codes), np.zeros(width or m, np.float32)
+            self._scale[:m] = scales
+
+    def apply(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return y of each row of X, (n, width) float32, written to ``out`` if that is given."""
+        if out is None:
+            out = np.empty((len(X), len(self._offset)), np.float32)
+        if X.dtype == np.uint8 and self._tables is not None:
+            project_bytes(_in_quads(X), self._tables, self._scale, self._offset, out)
+        else:
+            np.matmul(X.astype(np.float32, copy=False), self._matrix.T, out=out)
+            out -= self._offset
+        return out
+
+
+def _in_quads(X: np.ndarray) -> np.ndarray:
+    """Rows of bytes as rows of numbers of four bytes, with zeros at the end if need be."""
+    if X.shape[1] % 4:
+        X = np.pad(X, ((0, 0), (0, -X.shape[1] % 4)))
+    return np.ascontiguousarray(X).view(np.int32)

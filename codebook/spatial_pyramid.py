@@ -175,7 +175,7 @@ class SpatialPyramid(BaseEstimator):
             raise ValueError(f"{len(words)} words, but {len(positions)} positions")
         if words.size and not 0 <= words.min() <= words.max() < n_words:
             raise ValueError(f"words are from {words.min()} to {words.max()}, n_words={n_words}")
-        cells, (starts, members) = self.cells(positions), self._members
+        cells, (starts, members) = self.cells(positions), self.members
         n_cells = self.membership.shape[1]
         if weights is None:
             return count_words(words, cells, offsets, starts, members, n_cells, n_words)
@@ -198,7 +198,7 @@ class SpatialPyramid(BaseEstimator):
         return x[(x > 0) & (x < 1)], y[(y > 0) & (y < 1)]
 
     @cached_property
-    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+    def members(self) -> tuple[np.ndarray, np.ndarray]:
         """The cells of each window, one list after the other, and where each begins."""
         window, cell = np.nonzero(self.membership)
         starts = np.searchsorted(window, np.arange(self.n_windows + 1))
@@ -215,10 +215,14 @@ def as_pyramid(pyramid: Any) -> SpatialPyramid:
     """
     if isinstance(pyramid, SpatialPyramid):
         return pyramid
-    return _named(int(pyramid)) if isinstance(pyramid, Integral) else SpatialPyramid(pyramid)
+    if isinstance(pyramid, Integral):
+        return _made(int(pyramid))
+    if isinstance(pyramid, list) and all(isinstance(grid, tuple) for grid in pyramid):
+        return _made(tuple(pyramid))
+    return SpatialPyramid(pyramid)
 
 
 @lru_cache(maxsize=8)
-def _named(windows: int) -> SpatialPyramid:
-    """Pyramids given by a number are made once: their cells take longer than an image's words."""
-    return SpatialPyramid(windows)
+def _made(windows: int | tuple[tuple[int, int], ...]) -> SpatialPyramid:
+    """Pyramids of numbers and grids are made once: that takes longer than an image's words."""
+    return SpatialPyramid(windows if isinstance(windows, int) else list(windows))

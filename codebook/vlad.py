@@ -94,8 +94,9 @@ class VLAD(LocalEncoder):
     def _learn(self, projected, random, progress) -> None:
         self.codebook_ = KMeansCodebook(self.n_words, random).fit(projected, progress=progress)
 
-    def _encode(self, projected: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def _encode(self, descriptors: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """Differences of every window, (n_windows, n_words d)."""
+        projected = self.projection_.apply(descriptors)
         member, words = self._pyramid.membership, self.codebook_.words_
         zeroth = np.zeros((member.shape[1], len(words)), np.float32)
         first = np.zeros((*zeroth.shape, words.shape[1]), np.float32)
@@ -106,6 +107,10 @@ class VLAD(LocalEncoder):
             lengths = np.linalg.norm(windows, axis=2, keepdims=True)
             windows /= np.where(lengths > 0, lengths, 1)
         return windows.reshape(len(member), -1)
+
+    @property
+    def _n_columns(self) -> int:
+        return self.codebook_.words_.size
 
     def _names(self) -> list[str]:
         k, d = self.codebook_.words_.shape

@@ -31,3 +31,16 @@ def counts_bits_in_vectors() -> bool:
     True
     """
     return vector_bytes() == 64 and bool(llvm.get_host_cpu_features().get("avx512vpopcntdq"))
+
+
+def has_byte_products() -> bool:
+    """Return whether the processor adds products of bytes to 512-bit vectors (AVX-512 VNNI).
+
+    Examples
+    --------
+    >>> has_byte_products() in (True, False)
+    True
+    """
+    if vector_bytes() < 64:
+        return False
+    return bool(llvm.get_host_cpu_features().get("avx512vnni"))

@@ -180,3 +180,11 @@ def test_state_restores_the_encoder(sets):
 def test_wrong_parameters_are_named(parameters, sets, codebook):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         BagOfWords(codebook, **parameters).transform(sets)
+
+
+def test_a_sample_of_descriptors_is_enough_to_learn(sets):
+    encoder = BagOfWords(KMeansCodebook(N_WORDS, random_state=0), 21)
+    rows = encoder.fit(sets.descriptors).transform(sets)
+    assert rows.sum() == 3 * len(sets.descriptors)  # the image, 2×2 and 4×4 windows
+    with pytest.raises(ValueError, match="tf_idf"):
+        BagOfWords(KMeansCodebook(N_WORDS), tf_idf=True).fit(sets.descriptors)

@@ -134,3 +134,13 @@ def test_equal_descriptors_do_no_harm():
     sets = LocalFeatureSets.concatenate([image, image])
     for encoder in (FisherVectors(2, 2, random_state=0), VLAD(2, 2, random_state=0)):
         assert np.isfinite(encoder.fit_transform(sets)).all()
+
+
+def test_a_sample_of_descriptors_is_enough_to_learn(sets):
+    whole = FisherVectors(3, 4, random_state=0).fit(sets)
+    sample = FisherVectors(3, 4, random_state=0).fit(sets.descriptors)
+    np.testing.assert_array_equal(sample.transform(sets), whole.transform(sets))
+    few = VLAD(3, 4, random_state=0, max_descriptors=50).fit(sets.descriptors)
+    assert few.transform(sets).shape == (12, 8 * 3 * 4)
+    with pytest.raises(ValueError, match="finite"):
+        FisherVectors(3, 4).fit(np.full((30, 8), np.nan))

@@ -118,3 +118,9 @@ def test_wrong_words_are_refused():
         SpatialPyramid(1).count([0, 3], np.zeros((2, 2)), 3)
     with pytest.raises(ValueError, match="2 words, but 3 positions"):
         SpatialPyramid(1).count([0, 1], np.zeros((3, 2)), 3)
+
+
+def test_pyramids_of_grids_are_made_once():
+    assert as_pyramid([(1, 1), (3, 1)]) is as_pyramid([(1, 1), (3, 1)])
+    assert as_pyramid([(1, 1), (3, 1)]).n_windows == 4
+    assert as_pyramid([np.array([[0, 0, 1, 1]])]).n_windows == 1
