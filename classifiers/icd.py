@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -25,6 +24,7 @@ from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.table_prediction import TablePrediction
+from visualwords.classifiers.value_survey import survey_values
 from visualwords.classifiers.warm_start import (
     EarlierTraining,
     first_alpha,
@@ -294,12 +294,12 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         return X[kept], y[kept], weight[kept]
 
     def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> None:
-        strategy = self.quantization
-        if strategy == "auto":
-            values = X.data if sparse.issparse(X) else X
-            strategy = "quantile" if values.min(initial=0) < 0 else "uniform"
-        self.quantizer_ = Quantizer(self.n_bins, strategy=strategy)
-        self.quantizer_.fit(X, sample_weight=weight)
+        quantizer = Quantizer(self.n_bins, strategy="uniform")
+        quantizer._check_parameters()
+        found = survey_values(X, weight, quantizer.percentile / 100, self.n_jobs)
+        automatic = "quantile" if found.lowest < 0 else "uniform"
+        quantizer.strategy = automatic if self.quantization == "auto" else self.quantization
+        self.quantizer_ = quantizer._fit_surveyed(X, found)
 
     def _fit_levels(
         self,

@@ -1,5 +1,6 @@
 """Real feature values → small integer levels, the form in which HIK becomes a table look-up."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import _quantize
+from visualwords.classifiers.value_survey import ValueSurvey, as_compiled, survey_values
 
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
-_COUNTING_BINS = 4096
-_COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
+_COLUMNS_AT_A_TIME = 8  # their edges stay in the caches while all rows pass
+_MOST_BUCKETS = 2048
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
@@ -91,19 +93,21 @@ class Quantizer(TransformerMixin, BaseEstimator):
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         self._check_parameters()
-        values = X.data if sparse.issparse(X) else X
-        lowest, highest = _limits(values)
-        if sparse.issparse(X) and values.size < X.shape[0] * X.shape[1]:
-            lowest, highest = min(lowest, 0.0), max(highest, 0.0)
-        self.v_min_, self.v_max_ = lowest, highest
+        return self._fit_surveyed(X, survey_values(X, weight, self.percentile / 100))
+
+    def _fit_surveyed(self, X: Any, found: ValueSurvey) -> "Quantizer":
+        """Learn from validated values whose limits are known."""
+        self.n_features_in_ = X.shape[1]
+        self.v_min_, self.v_max_ = found.lowest, found.highest
         self.edges_ = np.empty((0, 0))
         self.n_levels_ = int(self.n_bins) + 1
         if self.strategy == "integer":
-            self.n_levels_ = _natural_levels(values, lowest, highest)
+            values = X.data if sparse.issparse(X) else X
+            self.n_levels_ = _natural_levels(values, found.lowest, found.highest)
         elif self.strategy == "quantile":
             self.edges_ = _quantile_edges(X, int(self.n_bins))
         else:
-            self.v_max_ = _upper_limit(X, weight, self.percentile / 100, lowest, highest)
+            self.v_max_ = found.quantile()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -164,7 +168,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         lowest, scale = (self.v_min_, self._scale()) if uniform else (0.0, 1.0)
         top = float(self.n_levels_ - 1)
         for start in range(0, source.size, _CHUNK):
-            part = _as_compiled(source[start : start + _CHUNK])
+            part = as_compiled(source[start : start + _CHUNK])
             _quantize.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
         return levels
 
@@ -172,8 +176,11 @@ class Quantizer(TransformerMixin, BaseEstimator):
         """Levels of a dense X, where every column may have edges of its own."""
         if self.strategy != "quantile":
             return self._value_levels(X)
-        levels = np.empty(X.shape, self.dtype_)
-        _quantize.quantize_columns(_as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
+        X, levels = as_compiled(np.ascontiguousarray(X)), np.empty(X.shape, self.dtype_)
+        buckets = _buckets(self.edges_, X.shape[0])
+        for first in range(0, X.shape[1], _COLUMNS_AT_A_TIME):
+            last = min(first + _COLUMNS_AT_A_TIME, X.shape[1])
+            _quantize.quantize_columns(X, self.edges_, *buckets, first, last, levels)
         return levels
 
     def _sparse_levels(self, X: Any) -> Any:
@@ -215,13 +222,6 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _limits(values: np.ndarray) -> tuple[float, float]:
-    """Smallest and largest value; 0, 0 for none."""
-    if values.size == 0:
-        return 0.0, 0.0
-    return float(values.min()), float(values.max())
-
-
 def _natural_levels(values: np.ndarray, lowest: float, highest: float) -> int:
     """Number of levels of natural counts, after checking that they are such."""
     if lowest < 0 or highest > _LARGEST_LEVEL:
@@ -241,89 +241,50 @@ def _natural_levels(values: np.ndarray, lowest: float, highest: float) -> int:
     return int(highest) + 1
 
 
-def _upper_limit(
-    X: Any, weight: np.ndarray | None, share: float, lowest: float, highest: float
-) -> float:
-    """v_max: the percentile of all values; of those above v_min if that leaves no range."""
-    limit = _quantile_of_values(X, weight, share)
-    if limit > lowest or highest == lowest:
-        return limit
-    if sparse.issparse(X):
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        values = X.data
-    else:
-        rows = np.repeat(np.arange(X.shape[0]), X.shape[1])
-        values = X.reshape(-1)
-    above = values > lowest
-    return _weighted_quantile(values[above], None if weight is None else weight[rows[above]], share)
-
-
-def _quantile_of_values(X: Any, weight: np.ndarray | None, share: float) -> float:
-    """Quantile of all values of X, the zeros of a sparse matrix included."""
-    n, d = X.shape
-    if not sparse.issparse(X):
-        return _weighted_quantile(
-            X.reshape(-1), None if weight is None else weight.repeat(d), share
-        )
-    stored = np.diff(X.indptr)
-    each = np.ones(n) if weight is None else weight
-    zeros = float(((d - stored) * each).sum())
-    values = np.append(X.data, 0)
-    return _weighted_quantile(values, np.append(np.repeat(each, stored), zeros), share)
-
-
-def _weighted_quantile(values: np.ndarray, weight: np.ndarray | None, share: float) -> float:
-    """Smallest value v such that values ≤ v have at least this share of the weight."""
-    if weight is None:
-        return _quantile(values, share)
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    index = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
-    return float(values[order[min(index, values.size - 1)]])
-
-
-def _quantile(values: np.ndarray, share: float) -> float:
-    """The same without weights, in two passes: count bins, then sort the one that matters."""
-    rank = max(int(np.ceil(share * values.size)) - 1, 0)
-    lowest, highest = _limits(values)
-    scale = _COUNTING_BINS / (highest - lowest) if highest > lowest else 0.0
-    if not 0 < scale < np.inf:
-        return float(np.partition(values, rank)[rank])
-    partial = np.zeros((4, _COUNTING_BINS + 1), np.int64)
-    chunks = [values[k : k + _CHUNK] for k in range(0, values.size, _CHUNK)]
-    for chunk in chunks:
-        _quantize.count_bins(_as_compiled(chunk), lowest, scale, partial)
-    counts = partial.sum(axis=0)
-    wanted = int(np.searchsorted(np.cumsum(counts), rank, side="right"))
-    inside, found = np.empty(counts[wanted]), 0
-    for chunk in chunks:
-        chunk = _as_compiled(chunk)
-        found = _quantize.collect_bin(chunk, lowest, scale, np.uint64(wanted), inside, found)
-    rank -= int(counts[:wanted].sum())
-    return float(np.partition(inside, rank)[rank])
-
-
-def _as_compiled(values: np.ndarray) -> np.ndarray:
-    """Values of a type that the loops take as it is."""
-    return values if values.dtype in _COMPILED_TYPES else values.astype(np.float64)
-
-
 def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:
     """Level edges per feature, at equal steps of the ranks of its distinct values."""
-    d = X.shape[1]
-    edges = np.full((d, n_bins), np.inf)
-    columns = X.tocsc() if sparse.issparse(X) else X
-    for j in range(d):
-        if sparse.issparse(X):
-            distinct = np.unique(columns.data[columns.indptr[j] : columns.indptr[j + 1]])
-            if columns.indptr[j + 1] - columns.indptr[j] < X.shape[0]:
-                distinct = np.union1d(distinct, [0])
-        else:
-            distinct = np.unique(columns[:, j])
-        if distinct.size > 1:
-            ranks = -(-np.arange(1, n_bins + 1) * (distinct.size - 1) // n_bins)  # rounded up
-            edges[j] = distinct[ranks]
+    n, d = X.shape
+    edges = np.empty((d, n_bins))
+    room = np.empty(n + 1, np.float32), np.empty(n + 1, np.uint32), np.empty((3, 2048), np.int64)
+    for j, values in enumerate(_columns(X)):
+        values = as_compiled(values)
+        if not _quantize.edges_of_two(values, edges[j]):
+            _quantize.edges_of_sorted(_sorted(values, *room), edges[j])
     return edges
+
+
+def _columns(X: Any) -> Iterator[np.ndarray]:
+    """The values of every column; those of a sparse matrix with one zero if there are any."""
+    if not sparse.issparse(X):
+        for j in range(0, X.shape[1], _COLUMNS_AT_A_TIME):
+            yield from np.ascontiguousarray(X[:, j : j + _COLUMNS_AT_A_TIME].T)
+        return
+    columns = X.tocsc()
+    for j in range(X.shape[1]):
+        values = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
+        yield np.append(values, 0) if values.size < X.shape[0] else values
+
+
+def _sorted(
+    values: np.ndarray, singles: np.ndarray, spare: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+    """The values ascending; by counting if float32 holds them exactly."""
+    singles, spare = singles[: values.size], spare[: values.size]
+    if not _quantize.round_to_single(values, singles):
+        return np.sort(values)
+    return _quantize.sort_floats(singles.view(np.uint32), spare, counts).view(np.float32)
+
+
+def _buckets(edges: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Smallest edge and buckets a unit of every feature, and the edges below each bucket."""
+    finite = np.where(np.isfinite(edges), edges, 0)
+    low, width = finite[:, 0], finite[:, -1] - finite[:, 0]
+    n_buckets = _MOST_BUCKETS if n_rows >= _MOST_BUCKETS else 1
+    scale = np.divide(n_buckets, width, out=np.zeros_like(width), where=width > 0)
+    scale[~np.isfinite(scale)] = 0
+    buckets = np.empty((edges.shape[0], n_buckets + 1), np.uint16)
+    _quantize.fill_buckets(edges, low, scale, buckets)
+    return low, scale, buckets
 
 
 def _entries_by_column(X: Any) -> Any:

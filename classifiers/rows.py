@@ -49,7 +49,7 @@ def canonical_rows(levels: Any, labels: np.ndarray, cost: np.ndarray) -> Canonic
     """
     keys = _row_keys(levels) ^ labels
     taking_part = np.flatnonzero(cost > 0)
-    order = taking_part[np.argsort(keys[taking_part], kind="stable")]
+    order = taking_part[_rows.order_of(keys[taking_part])]
     sorted_keys = keys[order]
     first = np.ones(order.size, bool)
     same = np.flatnonzero(sorted_keys[1:] == sorted_keys[:-1]) + 1

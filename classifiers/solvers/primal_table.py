@@ -6,10 +6,11 @@ import numpy as np
 
 from visualwords.classifiers.level_codes import LevelCodes
 from visualwords.classifiers.solvers import _primal_table as loops
+from visualwords.classifiers.solvers.level_nodes import LevelNodes, level_nodes
 
 _SUBSAMPLE = 8  # the first steps are taken on this fraction of the samples …
 _SMALLEST_SUBSAMPLE = 1024  # … if it has this many
-_ROUGH_MOVE = 0.5  # how far the subsample's scores may still be from their optimum
+_ROUGH_MOVE = 1.0  # how far the subsample's scores may still be from their optimum
 _ACCURACY = 0.1  # of the linear systems, relative
 _MAX_TURNS = 200  # of conjugate gradients
 _ENOUGH_DECREASE = 0.01  # Armijo's constant
@@ -102,12 +103,13 @@ def solve_primal_table(
         table, *_ = solve_primal_table(
             fewer, y[some], scale * cost[some], tol=_ROUGH_MOVE, max_iter=max_iter, seed=seed
         )
+    nodes = level_nodes(data.starts)
     scores = np.empty(n)
     loops.look_up(data.cells, np.arange(n), table, scores)
     n_iter, move = 0, np.inf
     while n_iter < max_iter and move > tol:
         n_iter += 1
-        step, change = _newton_step(data, y, cost, table, scores)
+        step, change = _newton_step(data, nodes, y, cost, table, scores)
         table += step
         scores += change
         move = float(np.abs(change).max())
@@ -115,7 +117,12 @@ def solve_primal_table(
 
 
 def _newton_step(
-    data: CellProblem, y: np.ndarray, cost: np.ndarray, table: np.ndarray, scores: np.ndarray
+    data: CellProblem,
+    nodes: LevelNodes,
+    y: np.ndarray,
+    cost: np.ndarray,
+    table: np.ndarray,
+    scores: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One step of Newton's method with a line search; returns changes of table and scores."""
     slack = 1 - y * scores
@@ -126,9 +133,11 @@ def _newton_step(
     loops.sum_by_cell(data.cells, rows, -2 * cost * slack * y, gradient)
     gradient += stretched
     loops.clear_level_0(data.starts, gradient)
+    nodes.renew(data.cells, rows, 2 * cost, data.stiffness)
     step, _ = loops.newton_direction(
-        data.cells, rows, 2 * cost, data.stiffness, data.starts, gradient, _ACCURACY, _MAX_TURNS
-    )
+        data.cells, rows, 2 * cost, data.stiffness, data.starts, nodes.nodes, nodes.shares,
+        nodes.inverse, gradient, _ACCURACY, _MAX_TURNS,
+    )  # fmt: skip
     change = np.empty(y.size)
     loops.look_up(data.cells, np.arange(y.size), step, change)
     length = _line_search(data, y, cost, stretched, scores, step, change, gradient @ step)

@@ -69,6 +69,26 @@ def test_quantile_levels_spread_a_skewed_feature(rng):
     assert np.all(np.diff(levels[order, 0].astype(int)) >= 0)
 
 
+@pytest.mark.parametrize("n", [5, 3000])  # few rows are bisected, many have buckets
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_quantile_levels_follow_their_definition(rng, n, dtype):
+    X = np.exp(rng.normal(size=(n, 12), scale=3)) * rng.choice([-1, 1], 12)
+    X[:, 1] = rng.integers(0, 2, n)
+    X[:, 2] = 7
+    X[:, 3] = rng.integers(0, 5, n) - 2
+    X[:, 4] = 1e-300 * rng.normal(size=n)
+    X = X.astype(dtype)
+    quantizer = Quantizer(strategy="quantile").fit(X)
+    for j in range(12):
+        distinct = np.unique(X[:, j])
+        ranks = -(-np.arange(1, 101) * (distinct.size - 1) // 100)
+        edges = distinct[ranks] if distinct.size > 1 else np.full(100, np.inf)
+        np.testing.assert_array_equal(quantizer.edges_[j], edges)
+        wild = np.concatenate([X[:, j], 3 * X[:, j], -X[:, j]])
+        levels = quantizer.transform(np.repeat(wild[:, None], 12, axis=1))
+        np.testing.assert_array_equal(levels[:, j], np.searchsorted(edges, wild, side="right"))
+
+
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "integer"])
 def test_state_restores_the_same_levels(rng, strategy):
     X = rng.integers(0, 30, (40, 6)).astype(float)

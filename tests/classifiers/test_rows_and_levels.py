@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from tests.reference import hik
-from visualwords.classifiers import level_codes, rows, tables
+from visualwords.classifiers import _rows, level_codes, rows, tables
 
 
 def test_equal_rows_of_equal_labels_are_merged():
@@ -78,3 +78,11 @@ def test_the_intersection_kernel_is_positive_semidefinite_for_real_values(X):
     gram = hik.intersection_gram(X, X)
     scale = max(gram.max(), 1.0)
     assert np.linalg.eigvalsh(gram / scale).min() > -1e-9
+
+
+@pytest.mark.parametrize("n", [0, 1, 40, 3000])
+def test_keys_are_ordered_and_equal_ones_stay_as_they_come(rng, n):
+    keys = rng.integers(0, 2**64, n, dtype=np.uint64)
+    keys[n // 2 :] = keys[: n - n // 2]
+    keys[: n // 10] = 5  # many of one key
+    np.testing.assert_array_equal(_rows.order_of(keys), np.argsort(keys, kind="stable"))

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from visualwords.classifiers.value_survey import survey_values
+
+
+def by_definition(values, share):
+    ordered = np.sort(values, axis=None)
+    return ordered[max(int(np.ceil(share * ordered.size)) - 1, 0)]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.975, 1.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.uint16, np.int64])
+def test_quantile_matches_the_definition(rng, share, dtype):
+    for X in (rng.poisson(3, (301, 7)), 200 * rng.random((301, 7)), rng.integers(0, 255, (3, 1))):
+        X = X.astype(dtype)
+        found = survey_values(X, None, share)
+        assert (found.lowest, found.highest) == (X.min(), X.max())
+        if by_definition(X, share) > X.min():
+            assert found.quantile() == by_definition(X, share)
+
+
+def test_a_sample_that_misleads_does_no_harm(rng):
+    X = np.zeros(300_000)
+    X[1::2] = rng.normal(size=150_000)  # a stride of the sample may see one kind only
+    assert survey_values(X[:, None], None, 0.9).quantile() == by_definition(X, 0.9)
+
+
+def test_threads_and_sparse_storage_change_nothing(rng):
+    X = rng.poisson(1.0, (70_000, 9)).astype(float)
+    one = survey_values(X, None, 0.975)
+    for other in (
+        survey_values(X, None, 0.975, n_jobs=2),
+        survey_values(sparse.csr_matrix(X), None, 0.975),
+        survey_values(X, np.ones(len(X)), 0.975),
+    ):
+        assert (other.lowest, other.highest) == (one.lowest, one.highest)
+        assert other.quantile() == one.quantile()
