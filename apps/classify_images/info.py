@@ -32,24 +32,46 @@ def _print(model: str, manifest: dict[str, Any]) -> None:
     from rich.text import Text
 
     from visualwords.apps.terminal import printable, stdout
+    from visualwords.errors import ModelFileError
 
-    training = manifest["training"]
-    recipe = manifest["recipe"]
+    try:
+        rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(model) / 1000:,.0f} kB"}
+        rows |= _of_classifier(manifest) if "recipe" in manifest else _of_other(manifest)
+        rows["made with"] = ", ".join(f"{name} {v}" for name, v in manifest["versions"].items())
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise ModelFileError(
+            f"{model}: the manifest does not describe a model ({type(problem).__name__}: {problem})"
+        ) from None
     table = Table(show_header=False, title=Text(printable(os.path.basename(model))))
-    table.add_column(style="bold")
+    table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    rows = {
-        "kind": manifest["kind"],
-        "size": f"{os.path.getsize(model) / 1000:,.0f} kB",
-        "classes": ", ".join(
-            f"{name} ({count})"
-            for name, count in zip(manifest["classes"], training["images_per_class"])
-        ),
-        "trained on": f"{training['images']} images, {training['skipped']} skipped",
-        "recipe": f"{recipe['name']}: {recipe['summary']}",
-        "seed": str(training["random_state"]),
-        "versions": ", ".join(f"{name} {v}" for name, v in manifest["versions"].items()),
-    }
     for name, value in rows.items():
-        table.add_row(name, Text(printable(value)))
+        table.add_row(name, Text(printable(str(value))))
     stdout().print(table)
+
+
+def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
+    training, recipe, arrays = manifest["training"], manifest["recipe"], manifest["arrays"]
+    counts = zip(manifest["classes"], training["images_per_class"])
+    channels = [
+        f"{channel['extractor']} {json.dumps(channel['params'])}" for channel in recipe["channels"]
+    ]
+    rows = {
+        "recipe": f"{recipe['name']}: {recipe['summary']}",
+        "looks at": "; ".join(channels),
+        f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
+        "trained on": f"{training['images']:,} images, {training['skipped']} skipped, "
+        f"seed {training['random_state']}",
+        "probabilities": "yes" if "sigmoids" in arrays else "no: too few training images",
+        "similar images": "yes" if "gallery/signatures" in arrays else "not kept",
+    }
+    if training["recipes_tried"]:
+        tried = sorted(training["recipes_tried"].items(), key=lambda pair: -pair[1])
+        rows["recipes tried"] = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in tried)
+    return rows
+
+
+def _of_other(manifest: dict[str, Any]) -> dict[str, str]:
+    """Return what a model of another command says of itself."""
+    told = ("arrays", "checksum", "kind", "versions")
+    return {name: json.dumps(value) for name, value in manifest.items() if name not in told}

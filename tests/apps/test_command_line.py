@@ -17,6 +17,7 @@ from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.recipes import RECIPES
+from visualwords.model_file import write_model
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
 
@@ -229,10 +230,20 @@ def test_wrong_input_gets_one_sentence_and_the_right_code(
 def test_info_shows_the_manifest(model):
     done = run("info", model)
     assert done.returncode == 0
-    for word in (b"sea (8)", b"24 images", b"color", b"numpy"):
+    for word in (b"sea (8)", b"24 images", b"color", b"numpy", b"probabilities", b"yes"):
         assert word in done.stdout
     manifest = json.loads(run("info", model, "--json").stdout)
     assert manifest["classes"] == sorted(COLORS)
+
+
+def test_info_tells_what_it_can_of_models_of_other_commands(tmp_path, capsys):
+    path = str(tmp_path / "m.vw")
+    write_model(path, {"kind": "pedestrian-detector", "versions": {}, "stride": 4}, {})
+    assert main(["info", path]) == 0
+    assert "stride" in capsys.readouterr().out
+    write_model(path, {"kind": "image-classifier", "versions": {}, "recipe": "soup"}, {})
+    assert main(["info", path]) == 4
+    assert "does not describe a model" in capsys.readouterr().err
 
 
 def test_recipes_are_listed_with_what_they_reached(capsys):
