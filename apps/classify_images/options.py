@@ -2,11 +2,32 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 Verb = Callable[..., Any]
+
+
+class Seconds(click.ParamType):
+    """A time as people write it: ``90``, ``90s``, ``10m`` or ``1h``."""
+
+    name = "time"
+    _units: ClassVar = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return seconds."""
+        if isinstance(value, float):
+            return value
+        number, unit = (value[:-1], value[-1:]) if value[-1:] in self._units else (value, "s")
+        try:
+            seconds = float(number) * self._units[unit]
+        except ValueError:
+            seconds = -1.0
+        if not 0 <= seconds < float("inf"):
+            self.fail(f"{value!r} is no time; write 90s, 10m or 1h", param, ctx)
+        return seconds
+
 
 jobs = click.option(
     "--jobs",

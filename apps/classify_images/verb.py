@@ -49,7 +49,7 @@ def equal_command(ctx: click.Context | None = None) -> str:
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
         if isinstance(parameter, click.Argument):
-            names += value if isinstance(value, tuple) else [value]
+            names += [str(one) for one in (value if isinstance(value, tuple) else (value,))]
         elif parameter.name in ctx.params:
             flags += _flag(parameter, value)
     words = [*names, *flags]

@@ -95,7 +95,7 @@ def _pictures(
 def _panel(trial: Trial, cell: Cell, found: list[int], urls: dict[int, str]) -> str:
     seen = [k for k in found if k in urls]
     figures = "".join(
-        f"<figure>{picture(urls[k], trial.paths[k])}"
+        f"<figure>{picture(urls[k], trial.paths[k], later=True)}"
         f"<figcaption>{_sure(trial, k)}</figcaption></figure>"
         for k in seen
     )

@@ -33,9 +33,13 @@ def bar(share: float, kind: str = "") -> str:
     return f'<span class="bar {kind}"><i style="width:{100 * share:.1f}%"></i></span>'
 
 
-def picture(url: str, name: str) -> str:
-    """Return an image; ``name`` is what is read aloud in its place."""
-    return f'<img loading=lazy src="{url}" alt="{text(name)}" title="{text(name)}">'
+def picture(url: str, name: str, *, later: bool = False) -> str:
+    """Return an image; ``name`` is what is read aloud in its place.
+
+    ``later`` leaves decoding until it is seen, which printing does not wait for.
+    """
+    lazy = " loading=lazy" if later else ""
+    return f'<img{lazy} src="{url}" alt="{text(name)}" title="{text(name)}">'
 
 
 def percent(share: float) -> str:
