@@ -142,6 +142,8 @@ class Quantizer(TransformerMixin, BaseEstimator):
         """Become the quantizer, of the same parameters, whose :meth:`get_state` this is."""
         self.n_features_in_ = int(state["n_features"])
         self.n_levels_ = int(state["n_levels"])
+        if not 1 <= self.n_levels_ <= _LARGEST_LEVEL + 1:
+            raise ValueError(f"{self.n_levels_} levels; the file they came from is damaged")
         self.v_min_, self.v_max_ = (float(v) for v in state["limits"])
         self.edges_ = np.asarray(state["edges"], np.float64)
         return self

@@ -195,6 +195,11 @@ class HIKCodebook(Codebook):
         self.mean_distance_, self.n_iter_ = numbers[4], int(numbers[5])
         self.counts_ = np.asarray(state["counts"], np.int64)
         tables = np.asarray(state["tables"], np.uint16)
+        if tables.ndim != 3 or tables.shape[1] != self.n_levels:
+            raise ValueError(
+                f"tables of shape {tables.shape}; {self.n_levels} levels are needed, "
+                "the file they came from is damaged"
+            )
         self._words = WordTables(tables, np.asarray(state["bias"], np.uint16))
         self.n_features_in_ = tables.shape[0]
         return self

@@ -145,6 +145,13 @@ class GridBins:
         self.shifts_ = np.asarray(state["shifts"], np.int64)
         self.origins_ = np.asarray(state["origins"], np.int64)
         self.n_cells_ = np.asarray(state["n_cells"], np.int64)
+        grids = (self.n_shifts, self.origins_.shape[-1])
+        if (
+            not self.origins_.shape == self.shifts_.shape == grids
+            or self.n_cells_.shape != grids[:1]
+            or self.n_cells_.min(initial=1) < 1
+        ):
+            raise ValueError("the grids do not belong together; the file is damaged")
         return self
 
     @property

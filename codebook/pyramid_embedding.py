@@ -28,6 +28,20 @@ class _Branches:
     first_column: np.ndarray
     most: np.ndarray
 
+    def follow(self, n_parents: int, n_columns: int) -> bool:
+        """Say if these can be the children of so many bins: searching them does not ask again."""
+        n = len(self.codes)
+        return bool(
+            self.child_starts.shape == (n_parents + 1,)
+            and self.codes.shape == self.first_column.shape == self.most.shape == (n,)
+            and self.child_starts[0] == 0
+            and self.child_starts[-1] == n
+            and np.diff(self.child_starts).min(initial=0) >= 0
+            and self.most.min(initial=0) >= 0
+            and self.first_column.min(initial=0) >= 0
+            and (self.most <= n_columns - self.first_column).all()
+        )
+
 
 class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
     """Write sets as sparse vectors, so that a linear or additive classifier is a pyramid match.
@@ -204,7 +218,20 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
             n = len(self.bins_.steps(layer))
             self.branches_.append(every[:n])
             every = every[n:]
+        self._check_state()
         return self
+
+    def _check_state(self) -> None:
+        """Raise ``ValueError`` where what came from a file does not belong together."""
+        sound = self.bins is not None or self.bins_.origins_.shape[1] == self.n_dimensions_
+        for layer, every in enumerate(self.branches_):
+            sound = sound and len(every) == len(self.bins_.steps(layer))
+            n_parents = 1
+            for branches in every:
+                sound = sound and branches.follow(n_parents, self.n_columns_)
+                n_parents = len(branches.codes)
+        if not sound:
+            raise ValueError("the bins do not belong together; the file they came from is damaged")
 
     def _learn_branches(
         self, digits: np.ndarray, owners: np.ndarray, layer: int

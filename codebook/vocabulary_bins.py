@@ -180,8 +180,18 @@ class VocabularyBins(BaseEstimator):
         """Become the bins, of the same parameters, whose :meth:`get_state` this is."""
         sizes = np.tile(self.branching ** np.arange(self.depth), self.n_trees)
         ends = np.cumsum(sizes)[:-1]
-        self.centers_ = np.split(np.asarray(state["centers"], np.float32), ends)
-        self.n_children_ = np.split(np.asarray(state["n_children"], np.int64), ends)
+        centers = np.asarray(state["centers"], np.float32)
+        n_children = np.asarray(state["n_children"], np.int64)
+        n_nodes = int(sizes.sum())
+        if (
+            centers.ndim != 3
+            or centers.shape[:2] != (n_nodes, self.branching)
+            or n_children.shape != (n_nodes,)
+            or not 1 <= n_children.min() <= n_children.max() <= self.branching
+        ):
+            raise ValueError("the trees do not belong together; the file is damaged")
+        self.centers_ = np.split(centers, ends)
+        self.n_children_ = np.split(n_children, ends)
         self.radii_ = np.asarray(state["radii"], np.float64)
         return self
 
