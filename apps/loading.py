@@ -44,13 +44,16 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
     try:
         if manifest["kind"] != IMAGE_CLASSIFIER:
             raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
-        return _restore(manifest, arrays)
+        model = _restore(manifest, arrays)
+        _try_out(model)
+        return model
     except ModelFileError as problem:
         raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
     except Exception as problem:  # a manifest by another hand can be wrong in any way
+        reason = " ".join(str(problem).split())
         raise ModelFileError(
             f"{os.fspath(path)}: the manifest does not describe a model "
-            f"({type(problem).__name__}: {problem})"
+            f"({type(problem).__name__}: {reason})"
         ) from None
 
 
@@ -192,6 +195,12 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
         labels = model.classes_[arrays["training/codes"]]
         model.gallery_ = Gallery.from_state(_part(GALLERY, arrays), labels)
     return model
+
+
+def _try_out(model: ImageClassifier) -> None:
+    """Let a model judge one small image: what does not fit together is missed now, not later."""
+    if not np.isfinite(model.decision_function(golden_images()[:1])).all():
+        raise ModelFileError("its scores are not finite")
 
 
 def _sigmoids(arrays: dict[str, np.ndarray], n_classes: int) -> np.ndarray | None:

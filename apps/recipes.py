@@ -59,6 +59,10 @@ class Channel:
     words: Words | None = None
     sets: MatchedSets | None = None
 
+    def __post_init__(self) -> None:
+        if self.power is not None and not self.power > 0:
+            raise ValueError(f"power={self.power!r} must be positive, or None")
+
     def build(self) -> Extractor:
         """Make the extractor."""
         return find_extractor(self.extractor)(**self.params)
@@ -74,6 +78,10 @@ class Recipe:
     max_side: int | None = 640
     classifier: str = "ICDClassifier"
     classifier_params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.max_side is not None and not self.max_side >= 1:
+            raise ValueError(f"max_side={self.max_side!r} must be at least 1, or None")
 
     @property
     def representation(self) -> str:
