@@ -36,6 +36,8 @@ class Trial:
     skipped : list of (path, reason)
     n_known : int
         How many of the images the model was trained on; more than 0 flatters it.
+    n_folds : int
+        How many models of other images were tried; 0 if it was one model.
     """
 
     classes: list[str]
@@ -46,6 +48,7 @@ class Trial:
     probabilities: np.ndarray | None
     skipped: list[tuple[str, str]]
     n_known: int = 0
+    n_folds: int = 0
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -159,6 +162,7 @@ def _joined(trials: list[Trial]) -> Trial:
         scores=np.vstack([trial.scores for trial in aligned]),
         probabilities=np.vstack(known) if len(known) == len(trials) else None,
         skipped=[pair for trial in trials for pair in trial.skipped],
+        n_folds=len(trials),
     )
 
 

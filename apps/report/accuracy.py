@@ -26,9 +26,16 @@ def headline(model: ImageClassifier, trial: Trial, title: str) -> str:
         f"<h1><b>{percent(evaluation.accuracy)}</b> right</h1>"
         f'<div class=interval><i style="{span}"></i>'
         f'<b style="left:{100 * evaluation.accuracy:.2f}%"></b></div>'
-        f"<p class=lead>95 % confidence interval {percent(low)} to {percent(high)}</p>"
+        f"<p class=lead>95 % confidence interval {percent(low)} to {percent(high)}"
+        f"{_folds(trial)}</p>"
         f"<dl class=facts>{items}</dl>{_warnings(trial)}</header>"
     )
+
+
+def _folds(trial: Trial) -> str:
+    if not trial.n_folds:
+        return ""
+    return f"; every image was tried on one of {trial.n_folds} models that had not seen it"
 
 
 def _warnings(trial: Trial) -> str:

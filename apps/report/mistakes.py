@@ -37,6 +37,8 @@ def mistakes(
         "the class, where it is <b class=against>blue</b> against it; both pictures of a mistake "
         "have one scale."
     )
+    if trial.n_folds:
+        lead += " They explain the model of all images, which has seen these too."
     return section("mistakes", "Mistakes", lead, f"<div class=mistakes>{''.join(found)}</div>")
 
 

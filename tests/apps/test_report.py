@@ -1,6 +1,7 @@
 """The report is one harmless, self-contained page of bounded size."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -96,6 +97,15 @@ def test_all_parts_are_there(page):
         "How to repeat it", "train &lt;script", "scikit-learn",
     ):  # fmt: skip
         assert words in page, words
+
+
+def test_a_trial_by_folds_says_so(tmp_path, rng, model):
+    paths = [str(write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng))) for i in range(6)]
+    trial = replace(made_up_trial(paths, model.classes_.tolist(), rng, wrong=1.0), n_folds=3)
+    write_report(tmp_path / "r.html", model, trial)
+    text = (tmp_path / "r.html").read_text()
+    assert "one of 3 models that had not seen it" in text
+    assert "explain the model of all images" in text
 
 
 def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):

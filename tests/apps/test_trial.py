@@ -52,7 +52,7 @@ def test_folds_try_every_image_once_on_a_model_that_has_not_seen_it(photos, monk
     assert [len(paths) for paths in seen] == [18] * 4
     for k, path in enumerate(trial.paths):
         assert path not in seen[k // 6]
-    assert trial.n_known == 0
+    assert (trial.n_known, trial.n_folds) == (0, 4)
     assert trial.evaluation.accuracy == 1.0
     assert "reading images" in times.seconds
 
