@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 Z_95 = 1.959964  # the normal distribution's 97.5th percentile
 
@@ -93,6 +92,8 @@ def compare(truth: list[str], guesses: list[str], known: list[str]) -> Evaluatio
     >>> round(result.accuracy, 3), result.mean_per_class
     (0.667, 0.75)
     """
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
     if not truth:
         raise ValueError("there is no image to compare")
     classes = sorted(set(truth) | set(known))

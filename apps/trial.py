@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from visualwords.apps.evaluation import Evaluation, compare
 from visualwords.apps.image_classifier import ImageClassifier
@@ -137,6 +136,8 @@ def cross_validate(
 def _folds(
     images: ImageFolder, n_folds: int, seed: int
 ) -> Iterator[tuple[ImageFolder, ImageFolder]]:
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
     groups = None
     if any(group is not None for group in images.groups):
         groups = [f"group {g}" if g else f"image {i}" for i, g in enumerate(images.groups)]

@@ -66,7 +66,11 @@ def _flag(option: click.Parameter, value: Any) -> list[str]:
     if value is True:
         return [name]
     values = value if isinstance(value, tuple) else (value,)
-    return [word for one in values for word in (name, str(one))]
+    return [word for one in values for word in (name, _written(one))]
+
+
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
