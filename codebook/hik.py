@@ -74,8 +74,8 @@ class HIKCodebook(Codebook):
     >>> import numpy as np
     >>> x = np.array([[0, 9], [1, 8], [9, 0], [8, 1]], np.uint8)
     >>> a, b, c, d = HIKCodebook(n_words=2, random_state=0).fit(x).predict(x)
-    >>> a == b != c == d
-    np.True_
+    >>> bool(a == b != c == d)
+    True
     """
 
     _words: WordTables

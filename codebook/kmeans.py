@@ -72,8 +72,8 @@ class KMeansCodebook(Codebook):
     >>> sorted(codebook.words_.tolist()), codebook.inertia_
     ([[0.5, 0.5], [8.5, 8.5]], 2.0)
     >>> a, b = codebook.predict(np.array([[0, 0], [9, 9]], np.uint8))
-    >>> a != b
-    np.True_
+    >>> bool(a != b)
+    True
     """
 
     def __init__(

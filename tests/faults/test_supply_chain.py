@@ -1,0 +1,98 @@
+"""What is installed with the package: as little as stated, and stated as it is used."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.conftest import ROOT
+
+FOLDERS = ["vision", "features", "codebook", "classifiers", "apps"]
+IMPORTED_AS = {
+    "opencv-python-headless": "cv2",
+    "pillow": "PIL",
+    "pillow-heif": "pillow_heif",
+    "scikit-image": "skimage",
+    "scikit-learn": "sklearn",
+}
+COMES_WITH = {"llvmlite": "numba", "threadpoolctl": "sklearn"}  # parts of them in all but name
+project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def name_of(requirement):
+    return re.match(r"[a-zA-Z0-9-]+", requirement)[0]
+
+
+def imported_name(requirement):
+    return IMPORTED_AS.get(name_of(requirement), name_of(requirement))
+
+
+def third_party_imports():
+    """Yield the file, the package imported, and whether that happens when the file is imported."""
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text())
+            at_once = {id(node) for node in tree.body}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    names = [node.module]
+                else:
+                    continue
+                for name in {name.partition(".")[0] for name in names}:
+                    if name not in {*sys.stdlib_module_names, "visualwords"}:
+                        yield path, COMES_WITH.get(name, name), id(node) in at_once
+
+
+def requirements_of(*extras):
+    chosen = [project["optional-dependencies"][name] for name in extras]
+    return [r for requirements in chosen for r in requirements if name_of(r) != "visualwords"]
+
+
+def test_every_requirement_states_the_lowest_version_and_nothing_else():
+    """A highest version would keep people from fixes; an address would be a second supplier."""
+    for requirement in [
+        *project["dependencies"],
+        *requirements_of(*project["optional-dependencies"]),
+    ]:
+        assert re.fullmatch(r"[a-z0-9-]+>=[0-9]+(\.[0-9]+)*", requirement), requirement
+
+
+def test_what_files_import_at_once_is_a_dependency_and_the_rest_an_extra():
+    needed = {imported_name(requirement) for requirement in project["dependencies"]}
+    extras = {*project["optional-dependencies"]} - {"test", "bench", "dev"}
+    optional = {imported_name(requirement) for requirement in requirements_of(*extras)}
+    for path, name, is_at_once in third_party_imports():
+        if is_at_once and path.parent.name != "page":  # that folder as a whole is an extra
+            assert name in needed, f"{path} imports {name}"
+        assert name in needed | optional, f"{path} imports {name}"
+
+
+def test_every_dependency_is_used():
+    used = {name for _, name, _ in third_party_imports()}
+    for requirement in project["dependencies"]:
+        assert imported_name(requirement) in used, requirement
+
+
+def test_the_lowest_versions_are_printed_for_pip():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / ".ci" / "lowest_versions")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    printed = done.stdout.splitlines()
+    assert [line.replace("==", ">=") for line in printed[: len(project["dependencies"])]] == (
+        project["dependencies"]
+    )
+
+
+@pytest.mark.parametrize("word", ["eval(", "exec(", "pickle.load", "shell=True", "os.system("])
+def test_the_package_runs_no_code_that_comes_as_text(word):
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            assert word not in path.read_text(), f"{path} has {word}"
