@@ -15,7 +15,7 @@ from visualwords.apps.page.refusals import RefusedError
 from visualwords.errors import ImageError
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
-N_WORDS = 8
+N_WORDS = 9
 N_PATCHES = 12
 N_SIMILAR = 6
 

@@ -15,6 +15,10 @@ export function percent(share) {
   return share < 0.005 ? "< 1 %" : `${Math.round(100 * share)} %`;
 }
 
+export function signed(value) {
+  return `${value <= -0.005 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+}
+
 export function certaintyOf({ probability, score }) {
   return probability === null ? `score ${score.toFixed(2)}` : percent(probability);
 }
@@ -59,7 +63,6 @@ export function showClasses(classes, chosen, choose) {
 export function showWords(words, image, marks) {
   $("word-list").replaceChildren(...words.map((word) => {
     const speaks = word.evidence >= 0 ? "for" : "against";
-    const amount = `${word.evidence >= 0 ? "+" : "−"}${Math.abs(word.evidence).toFixed(2)}`;
     const button = element("button", {
       type: "button", className: "word",
       onmouseenter: () => markPatches(marks, image, word.patches), onmouseleave: () => clear(marks),
@@ -72,7 +75,7 @@ export function showWords(words, image, marks) {
       button.append(canvas);
     }
     button.append(
-      element("span", { className: `amount ${speaks}`, textContent: amount }),
+      element("span", { className: `amount ${speaks}`, textContent: signed(word.evidence) }),
       element("span", { className: "title", textContent: word.name }),
       element("span", { className: "unseen", textContent: `, speaks ${speaks} the class` }));
     return element("li", {}, button);

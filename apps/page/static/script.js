@@ -4,7 +4,7 @@ import * as ask from "/asking.js";
 import { clear, drawEvidence, markBoxes, scaleOf } from "/drawing.js";
 import { onImages } from "/intake.js";
 import {
-  certaintyOf, element, showBoxes, showClasses, showModel, showSimilar, showWords,
+  certaintyOf, element, showBoxes, showClasses, showModel, showSimilar, showWords, signed,
 } from "/panels.js";
 
 const AT_ONCE = 2; // the server has two workers
@@ -27,6 +27,9 @@ async function start() {
   $("threshold").addEventListener("input", () => shown && showFound(shown));
   $("about-open").addEventListener("click", () => $("about").showModal());
   setOpacity();
+  const own = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+  $("privacy").textContent = own
+    ? "They stay on this machine." : `They are sent to ${location.hostname} and nowhere else.`;
   try {
     about = await ask.model();
     showModel(about);
@@ -171,7 +174,12 @@ function showEvidence(image, evidence) {
   $("overlay-controls").hidden = false;
   showWords(evidence.words, photo, marks);
   showSimilar(image.similar);
-  $("method").textContent = image.method;
+  $("method").textContent = `${sumOf(evidence)} ${image.method}`;
+}
+
+function sumOf({ score, map, offset }) {
+  const inside = map.flat().reduce((sum, value) => sum + value, 0);
+  return `Score ${signed(score)} = ${signed(inside)} seen in the image, ${signed(offset)} beside it.`;
 }
 
 function chooseClass(label) {
@@ -198,8 +206,9 @@ function showFound(image) {
 
 function tileOf(image) {
   const picture = element("img", {
-    src: image.url, alt: "", loading: "lazy",
-    onerror: () => picture.classList.add("missing"), onload: () => picture.classList.remove("missing"),
+    src: image.url, alt: "",
+    onerror: () => tile.classList.add("no-picture"),
+    onload: () => tile.classList.remove("no-picture"),
   });
   const text = element("span", { textContent: "…" });
   const tile = element("button", { type: "button", className: "tile", title: image.file.name },
