@@ -107,7 +107,7 @@ def _read_report(report: str | None, model: str) -> bytes | None:
     from visualwords.files import open_regular
 
     path = report or f"{os.path.splitext(model)[0]}.html"
-    if report is None and not os.path.isfile(path):
+    if report is None and not (os.path.isfile(model) and os.path.isfile(path)):
         return None
     with open_regular(path) as file:
         content = file.read(MOST_REPORT + 1)

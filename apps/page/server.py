@@ -29,12 +29,13 @@ STATIC = {  # address → file and media type; a request can name nothing else
     "/drawing.js": ("drawing.js", "text/javascript"),
     "/intake.js": ("intake.js", "text/javascript"),
     "/panels.js": ("panels.js", "text/javascript"),
+    "/table.js": ("table.js", "text/javascript"),
     "/script.js": ("script.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-REPORT_POLICY = (  # a report brings its style and scripts along; the sandbox keeps it from the API
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "sandbox allow-scripts; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+REPORT_POLICY = (  # a report is one file with its style and images inside, and without scripts
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
 )
 
 

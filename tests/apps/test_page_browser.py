@@ -1,6 +1,7 @@
 """The page as people use it: a real browser, a real server and a real model."""
 
 import base64
+import csv
 import shutil
 
 import cv2
@@ -295,6 +296,37 @@ def test_everything_can_be_reached_by_keyboard_and_has_a_name(open_page, address
                 || e.ariaHidden === "true")).map((e) => e.outerHTML)"""
     )
     assert unnamed == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault_of_accessibility(open_page, address, picture, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = open_page(address, color_scheme=scheme, reduced_motion="reduce")
+    assert axe.run(page).response["violations"] == []
+    for name in ("first.png", "second.png"):
+        give(page, picture, name)
+    wait_for_evidence(page)
+    assert axe.run(page).response["violations"] == []
+    page.click("#about-open")
+    assert axe.run(page).response["violations"] == []
+    page.goto(f"{address}api")
+    page.wait_for_selector("article")
+    assert axe.run(page).response["violations"] == []
+
+
+def test_results_are_saved_as_a_table_that_runs_nothing(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture, "=1+1.png")
+    give(page, b"garbage", 'a "b".png')
+    page.wait_for_selector(".tile .bad")
+    page.wait_for_function("() => document.querySelector('#progress').innerText == '2 images'")
+    with page.expect_download() as download:
+        page.click("#save")
+    rows = list(csv.reader(download.value.path().read_text().splitlines()))
+    assert rows[0] == ["image", "answer", "probability", "score"]
+    assert rows[1][0] == "'=1+1.png"
+    assert rows[1][1] in ("brick", "grass")
+    assert rows[2][0] == 'a "b".png'
 
 
 def test_about_and_api_pages_tell_what_there_is(open_page, address):

@@ -6,6 +6,7 @@ import { onImages } from "/intake.js";
 import {
   certaintyOf, element, showBoxes, showClasses, showModel, showSimilar, showWords, signed,
 } from "/panels.js";
+import { saveTable } from "/table.js";
 
 const AT_ONCE = 2; // the server has two workers
 const MOST_IMAGES = 500;
@@ -23,6 +24,7 @@ start();
 async function start() {
   onImages(add);
   $("clear").addEventListener("click", clearAll);
+  $("save").addEventListener("click", () => saveTable(images));
   $("opacity").addEventListener("input", setOpacity);
   $("threshold").addEventListener("input", () => shown && showFound(shown));
   $("about-open").addEventListener("click", () => $("about").showModal());
@@ -80,6 +82,7 @@ async function predict(image) {
     image.trouble = problem.message;
   }
   nameTile(image);
+  showProgress();
   if (image === shown) await show(image);
 }
 
@@ -238,8 +241,15 @@ function clearAll() {
 
 function layOut() {
   document.body.classList.toggle("busy-with-images", images.length > 0);
-  $("strip").hidden = images.length < 2;
+  $("all").hidden = images.length < 2;
+  showProgress();
   $("workspace").hidden = $("clear").hidden = images.length === 0;
+}
+
+function showProgress() {
+  const done = images.filter((image) => image.answer || image.trouble).length;
+  $("progress").textContent = done < images.length
+    ? `${done} of ${images.length} images done` : `${images.length} images`;
 }
 
 function setOpacity() {
