@@ -45,7 +45,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         images = write_demo(name, os.path.join(output, name))
         training, testing = ImageFolder(images).part("train"), ImageFolder(images).part("test")
         say(f"{name}: {summary}; learning {len(training.classes)} classes from {len(training)}")
-        model = ImageClassifier("auto")
+        model = ImageClassifier("auto", thumbnails=True)
         run.train(model, training)
         model.save(os.path.join(output, f"{name}.vw"))
         trial = run.test(model, testing)
@@ -55,6 +55,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     for line in (
         f"Look at the report: {tiles}.html",
         f"Ask the model:      classify-images predict {tiles}.vw {tiles}/test/brick",
+        f"See why:            classify-images serve {tiles}.vw",
         "Your own images:    classify-images train PHOTOS -o photos.vw --test-size 0.2",
         "                    (PHOTOS holds one folder of images for each class)",
     ):

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     metavar="N",
     help="Test every image on a model of the other folds; the model file learns from all.",
 )
+@click.option(
+    "--thumbnails",
+    is_flag=True,
+    help="Keep small copies of the images in the model, for its page to show similar ones.",
+)
 @options.report
 @options.seed
 @options.reading
@@ -51,6 +56,7 @@ def train(
     test: str | None,
     test_size: float | None,
     folds: int | None,
+    thumbnails: bool,
     report: str | None,
     seed: int,
     **reading: Any,
@@ -69,7 +75,9 @@ def train(
 
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
-    model = ImageClassifier(chosen_recipe(recipe, features), random_state=seed)
+    model = ImageClassifier(
+        chosen_recipe(recipe, features), random_state=seed, thumbnails=thumbnails
+    )
     for path in (output, report):
         if path is not None:
             check_output(path)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
-from visualwords import ImageClassifier
+from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.recipes import RECIPES
 from visualwords.model_file import write_model
@@ -62,6 +62,15 @@ def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_
     assert summary["skipped"] == []
     assert target.exists()
     assert report.read_text().startswith("<!doctype html>")
+
+
+def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
+    for name, options in (("with.vw", ["--thumbnails"]), ("without.vw", [])):
+        arguments = ["train", str(photos), "-o", str(tmp_path / name), "--recipe", "color"]
+        assert main([*arguments, "--no-cache", *options]) == 0
+    assert load(tmp_path / "without.vw").gallery_.thumbnails is None
+    thumbnails = load(tmp_path / "with.vw").gallery_.thumbnails
+    assert [jpeg[:2] for jpeg in thumbnails] == [b"\xff\xd8"] * 24
 
 
 def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
