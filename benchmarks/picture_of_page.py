@@ -65,10 +65,13 @@ def _photograph(address: str, images: list[Path]) -> bytes:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1180, "height": 900})
         page.goto(address)
-        page.set_input_files("#files", images)
+        page.set_input_files("#files", images[:1])
+        page.wait_for_selector("#overlay-controls:not([hidden])")
+        page.set_input_files("#files", images[1:])
         page.wait_for_function(
             "() => [...document.querySelectorAll('.tile span')].every(s => s.innerText != '…')"
         )
+        page.click(".tile >> nth=0")
         page.wait_for_selector("#overlay-controls:not([hidden])")
         page.wait_for_timeout(1000)  # the bars grow
         picture = page.screenshot()

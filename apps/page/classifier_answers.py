@@ -1,6 +1,7 @@
 """What a classifier says of an image, as plain values for JSON."""
 
 import base64
+import re
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.loading import golden_images
 from visualwords.apps.page.pictures import as_png, preview
 from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.terminal import printable
 from visualwords.errors import ImageError
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
@@ -115,6 +117,7 @@ class ClassifierAnswers:
         positions, similarities = gallery.query(self.model.rows([data]), N_SIMILAR)
         return [
             {
+                "name": printable(gallery.names[i]),
                 "label": str(gallery.labels[i]),
                 "similarity": round(float(similarity), 4),
                 "thumbnail": _data_url(gallery.thumbnails[i]) if gallery.thumbnails else "",
@@ -160,12 +163,23 @@ def _words(found: Explanation, column: int) -> list[dict[str, Any]]:
     every.sort(key=lambda one: -one[0])
     return [
         {
-            "name": f"{channel.name} {channel.names[number]}",
+            "name": f"{channel.name} {channel.names[number].replace('_', ' ')}",
+            "color": _color(channel.names, number),
             "evidence": round(float(channel.values[number, column]), 6),
             "patches": _patches(channel, number, column),
         }
         for _, channel, number in every[:N_WORDS]
     ]
+
+
+def _color(names: list[str], number: int) -> str:
+    """Return the middle of a bin of colours as #rrggbb; empty if the word is none."""
+    bins = re.fullmatch(r"red(\d+)_green(\d+)_blue(\d+)", names[number])
+    if bins is None:
+        return ""
+    n_bins = round(len(names) ** (1 / 3))
+    levels = [int(256 * (int(level) + 0.5) / n_bins) for level in bins.groups()]
+    return "#" + bytes(levels).hex()
 
 
 def _patches(channel: Any, word: int, column: int) -> list[list[float]]:

@@ -51,7 +51,8 @@ SCHEMAS: dict[str, Schema] = {
         seconds=_say(_NUMBER, "that the answer took, without waiting"),
     ),
     "Word": _object(
-        name=_say(_STRING, "the features and the word's number"),
+        name=_say(_STRING, "the features and the word's number, or another of their columns"),
+        color=_say(_STRING, "#rrggbb if it is a colour, else empty"),
         evidence=_say(_NUMBER, "what its patches add to the score, all together"),
         patches=_say(
             _list(_list(_NUMBER)),
@@ -70,6 +71,7 @@ SCHEMAS: dict[str, Schema] = {
         words=_say(_list(_part("Word")), "the most telling ones"),
     ),
     "Similar": _object(
+        name=_say(_STRING, "label/file"),
         label=_STRING,
         similarity=_say(_NUMBER, "1 for the same image"),
         thumbnail=_say(_STRING, "a data URL; empty if the model keeps no images"),

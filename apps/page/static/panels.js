@@ -74,6 +74,11 @@ export function showWords(words, image, marks) {
       drawPatch(canvas, image, word.patches[0]);
       button.append(canvas);
     }
+    if (word.color) {
+      const swatch = element("i", { className: "color", ariaHidden: "true" });
+      swatch.style.backgroundColor = word.color;
+      button.append(swatch);
+    }
     button.append(
       element("span", { className: `amount ${speaks}`, textContent: signed(word.evidence) }),
       element("span", { className: "title", textContent: word.name }),
@@ -81,13 +86,15 @@ export function showWords(words, image, marks) {
     return element("li", {}, button);
   }));
   $("words").hidden = !words.length;
+  $("cut").hidden = !words.some((word) => word.patches.length);
 }
 
 export function showSimilar(similar) {
-  $("similar-list").replaceChildren(...similar.map(({ label, similarity, thumbnail }) => {
-    const item = element("li");
+  $("similar-list").replaceChildren(...similar.map(({ name, label, similarity, thumbnail }) => {
+    const item = element("li", { title: name });
     if (thumbnail) item.append(element("img", { src: thumbnail, alt: "" }));
-    item.append(element("span", { textContent: `${label} · ${similarity.toFixed(2)}` }));
+    const shown = thumbnail ? label : name;
+    item.append(element("span", { textContent: `${shown} · ${similarity.toFixed(2)}` }));
     return item;
   }));
   $("similar").hidden = !similar.length;

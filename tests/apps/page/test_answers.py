@@ -106,6 +106,10 @@ def test_a_model_without_training_images_or_calibration_still_answers(tmp_path, 
     answer = few.explain(as_png(images[0]), 3, None)
     assert matches(SCHEMAS["Explanation"], answer)
     assert answer["similar"] == []
+    bluish = next(
+        w for w in answer["classes"][0]["words"] if w["name"].endswith("red0 green1 blue2")
+    )
+    assert bluish["color"] == "#2060a0"  # the middles of bins of 64 levels
     assert answer["classes"][0]["probability"] is None
     assert matches(SCHEMAS["Model"], few.about())
 
