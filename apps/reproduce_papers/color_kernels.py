@@ -4,6 +4,7 @@ What the experiments of the GCS paper share.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ def candidates(X: np.ndarray, train: np.ndarray, quick: bool) -> dict[str, Candi
     def over(name: str, key: str, values: Any, **fixed: float) -> Candidates:
         function = getattr(kernels, name)
         return {
-            f"{key} = {value:.3g}": lambda v=value: function(X, a=A, **{key: v}, **fixed)
+            f"{key} = {value:.3g}": partial(function, X, a=A, **{key: value}, **fixed)
             for value in values
         }
 
@@ -65,9 +66,7 @@ def candidates(X: np.ndarray, train: np.ndarray, quick: bool) -> dict[str, Candi
         "GCS": over("gcs", "radius", scales),
         "polynomial": over("polynomial", "degree", (1, 2, 3, 4, 6, 8)),
         "CS": over("cs", "sigma", scales, radius=radius),
-        "CS as printed": {
-            f"sigma = {s:.3g}": lambda v=s: cs_as_printed(X, radius, v) for s in scales
-        },
+        "CS as printed": {f"sigma = {s:.3g}": partial(cs_as_printed, X, radius, s) for s in scales},
         "HIK": {"": lambda: kernels.intersection(X**A)},
         "NGMM": {"": lambda: kernels.ngmm(X**A)},
     }

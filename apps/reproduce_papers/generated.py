@@ -45,7 +45,7 @@ def generated_pictures(n_classes: int = 3, n: int = 24) -> tuple[Pictures, Pictu
     """Training and test textures, the same number of each class."""
     rng = np.random.default_rng(0)
     labels = np.array([f"class{k}" for k in np.arange(n) % n_classes])
-    parts = [[texture(k, rng) for k in np.arange(n) % n_classes] for _ in range(2)]
+    parts = [[texture(i % n_classes, rng) for i in range(n)] for _ in range(2)]
     return Pictures(parts[0], labels), Pictures(parts[1], labels)
 
 

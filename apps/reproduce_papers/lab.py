@@ -46,7 +46,7 @@ class Lab:
         """Go through items and show how far it is."""
         known = items if isinstance(items, Sized) else list(items)
         self.progress.start(stage, len(known))
-        for item in known:  # type: ignore[attr-defined]
+        for item in known:
             yield item
             self.progress.advance()
 

@@ -17,6 +17,7 @@ b = 1000* (Sec. 5.1): no. The slope of ln(x + 0.05) at 0 is 20, so the level bel
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,13 +109,13 @@ def exact_svm(X: np.ndarray, y: np.ndarray, p: float, C: float) -> Exact:
 def ways(X: np.ndarray) -> dict[str, Callable[[AdditiveKernel], Any]]:
     """The approximations of Tables 1 and 2 and of Figure 2, and ours."""
     found: dict[str, Callable[[AdditiveKernel], Any]] = {
-        "ad hoc": lambda kernel: polynomial_expansion(kernel, 2, "adhoc")
+        "ad hoc": partial(polynomial_expansion, degree=2, nodes="adhoc")
     }
     for degree in DEGREES:
-        found[f"degree {degree}"] = lambda kernel, m=degree: polynomial_expansion(kernel, m)
+        found[f"degree {degree}"] = partial(polynomial_expansion, degree=degree)
     weights = np.bincount(np.rint(X.ravel() * 1000).astype(int), minlength=1001).astype(float)
     weights[0] = 0
-    found["ours"] = lambda kernel: eigen_expansion(kernel, GRID, weights)
+    found["ours"] = partial(eigen_expansion, values=GRID, weights=weights)
     return found
 
 
@@ -158,12 +159,12 @@ def kernel_table(lab: Lab) -> Table:
         "Jensen–Shannon": additive_kernel("jensen_shannon"),
     }
     makers: dict[str, Callable[[AdditiveKernel], Any]] = {
-        "degree 2, ad hoc": lambda k: polynomial_expansion(k, 2, "adhoc")
+        "degree 2, ad hoc": partial(polynomial_expansion, degree=2, nodes="adhoc")
     }
     for degree in (2, 3, 5, 8):
-        makers[f"degree {degree}, Chebyshev"] = lambda k, m=degree: polynomial_expansion(k, m)
+        makers[f"degree {degree}, Chebyshev"] = partial(polynomial_expansion, degree=degree)
     for rank in (4, 8, 16):
-        makers[f"eigen, rank {rank}"] = lambda k, r=rank: eigen_expansion(k, grid, rank=r)
+        makers[f"eigen, rank {rank}"] = partial(eigen_expansion, values=grid, rank=rank)
     cells = []
     for name, make in makers.items():
         errors = [kernel_error(make(kernel), grid) for kernel in chosen.values()]

@@ -23,7 +23,7 @@ def chebyshev(degree: int) -> np.ndarray:
     return np.exp((low + high) / 2 + (high - low) / 2 * cosines) - 0.05
 
 
-def power_mean(x: np.ndarray, y: np.ndarray, p: float) -> np.ndarray:
+def power_mean(x: Any, y: Any, p: float) -> np.ndarray:
     """Return Eq. 4 for two numbers above 0, 0 otherwise."""
     if p == -1:
         return 2 * x * y / np.maximum(x + y, 1e-30)

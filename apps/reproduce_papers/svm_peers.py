@@ -1,6 +1,7 @@
 """LIBSVM and LIBLINEAR as the ICD paper runs them, all on features in [0, 1]."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,9 +35,9 @@ def gram_makers(split: Split, gammas: Any) -> dict[str, list[Callable[[], Grams]
     levels, levels_test = (quantizer.transform(part) for part in (split.X, split.X_test))
     unit = scaled(split)
     return {
-        "LIBSVM+HIK": [lambda: _grams(kernels.intersection, levels, levels_test)],
-        "LIBSVM+LIN": [lambda: _grams(_linear, unit.X, unit.X_test)],
-        "LIBSVM+RBF": [lambda g=g: _grams(_rbf(g), unit.X, unit.X_test) for g in gammas],
+        "LIBSVM+HIK": [partial(_grams, kernels.intersection, levels, levels_test)],
+        "LIBSVM+LIN": [partial(_grams, _linear, unit.X, unit.X_test)],
+        "LIBSVM+RBF": [partial(_grams, _rbf(g), unit.X, unit.X_test) for g in gammas],
     }
 
 

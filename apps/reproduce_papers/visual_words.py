@@ -36,10 +36,15 @@ def sampled(lab: Lab, part: Pictures, extractor: DenseSIFT) -> LocalFeatureSets:
     """Some patches of every image."""
     rng, found = np.random.default_rng(0), []
     for image in lab.steps("sampling patches", part.images):
-        one = extractor.extract(image)
-        rows = rng.permutation(len(one))[:PATCHES]
-        found.append(LocalFeatures(one.descriptors[rows], one.positions[rows], one.sizes[rows]))
+        found.append(some_patches(extractor.extract(image), PATCHES, rng))
     return LocalFeatureSets.concatenate(found)
+
+
+def some_patches(features: LocalFeatures, n: int, rng: np.random.Generator) -> LocalFeatures:
+    """Return at most n random patches of an image."""
+    rows = np.sort(rng.permutation(len(features))[:n])
+    parts = (features.descriptors, features.positions, features.sizes)
+    return LocalFeatures(*(part[rows] for part in parts))
 
 
 def encoded(lab: Lab, part: Pictures, extractor: DenseSIFT, words: BagOfWords) -> Any:
