@@ -2,7 +2,7 @@
 
 (a) Caltech-101, 15 training images a class; (b) two classes: indoor against outdoor scenes of
 scene15, v̄ = 50, in place of the PASCAL images that come with SIKMA's software. PWLSGD and SIKMA are
-implemented plainly on the same levels and tables (10 and 20 passes), with λ chosen on a third of
+implemented plainly on the same levels and tables (5 and 20 passes), with λ chosen on a third of
 the training images; ICD and LIBLINEAR have their defaults. SIKMA runs five times.
 
 Features are not the paper's (its Caltech features came with PWLSGD's software), so compare the

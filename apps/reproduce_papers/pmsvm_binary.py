@@ -62,7 +62,7 @@ def run(lab: Lab) -> Results:
         rows += chosen_rows(name, data[name])
     used = [found["text", f"PmSVM{kind}-χ²"].megabytes for kind in ("-LUT", "")]
     rows.append(Row("memory of PmSVM-LUT / PmSVM", 100 * used[0] / used[1], 52.6))
-    curves = {name: degree_curve(lab, name, data[name]) for name in ("text", "ijcnn1")}
+    curves = {name: degree_curve(lab, name, data[name]) for name in ("text", "reuters")}
     sizes = ", ".join(f"{name} {s.X.shape[0]:,} × {s.X.shape[1]:,}" for name, s in data.items())
     return Results(
         f"Training rows: {sizes}; values scaled to [0, 1]; seed 0.",

@@ -37,7 +37,7 @@ class StochasticHIK:
         scheme: str,
         regularization: float,
         n_bins: int = 100,
-        n_epochs: int = 10,
+        n_epochs: int = 5,
         seed: int = 0,
     ):
         self.scheme = scheme

@@ -107,11 +107,12 @@ def picture(results: Results) -> bytes:
 
 
 def draw_bars(figure: Any, rows: Sequence[Row]) -> None:
-    """Draw the paper's and our figures as bars, one panel a unit."""
-    units = list(dict.fromkeys(row.unit for row in rows))
-    figure.set_size_inches(4.5 + 2 * len(units), 1.2 + 0.3 * len(rows))
-    for panel, unit in zip(np.atleast_1d(figure.subplots(1, len(units))), units):
-        shown = [row for row in rows if row.unit == unit]
+    """Draw the paper's and our figures as bars, one panel a unit, below each other."""
+    units = {unit: [row for row in rows if row.unit == unit] for unit in {r.unit: 0 for r in rows}}
+    figure.set_size_inches(8, 0.8 * len(units) + 0.3 * len(rows))
+    heights = [len(shown) + 1 for shown in units.values()]
+    panels = np.atleast_1d(figure.subplots(len(units), 1, height_ratios=heights))
+    for panel, (unit, shown) in zip(panels, units.items()):
         places = np.arange(len(shown))
         panel.barh(places - 0.2, [row.paper or 0 for row in shown], 0.4, color=PAPER, label="paper")
         spread = [row.spread or 0 for row in shown]
