@@ -67,7 +67,7 @@ class ClassifierAnswers:
             "explains": True,
         }
 
-    def predict(self, data: bytes, top: int) -> dict[str, Any]:
+    def predict(self, data: bytes, top: int, least: float | None = None) -> dict[str, Any]:
         """Return the best classes of an image."""
         start = time.perf_counter()
         extraction = self.model.extract([data])

@@ -1,5 +1,6 @@
 """What a detector says of an image, as plain values for JSON."""
 
+import copy
 import time
 from typing import Any
 
@@ -44,18 +45,24 @@ class DetectorAnswers:
             "explains": False,
         }
 
-    def predict(self, data: bytes, top: int) -> dict[str, Any]:
+    def predict(self, data: bytes, top: int, least: float | None = None) -> dict[str, Any]:
         """Return the boxes of an image, best first."""
         start = time.perf_counter()
         image = read_image(data, "rgb", self.max_pixels)
         small = shrink(image, MAX_SIDE)
-        boxes, scores = self.model.detect(small)
+        model = self.model
+        if least is not None:  # of a copy: other threads use the model, too
+            model = copy.copy(model).set_params(threshold=least)
+        boxes, confidences = model.detect(small)
         zoom = image.shape[1] / small.shape[1]
         return {
             "kind": "detector",
             "boxes": [
-                {"box": np.round(zoom * boxes[i], 1).tolist(), "score": round(float(scores[i]), 4)}
-                for i in np.argsort(-scores, kind="stable")
+                {
+                    "box": np.round(zoom * boxes[i], 1).tolist(),
+                    "confidence": round(float(confidences[i]), 4),
+                }
+                for i in np.argsort(-confidences, kind="stable")
             ],
             "width": image.shape[1],
             "height": image.shape[0],

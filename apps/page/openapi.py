@@ -39,7 +39,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Box": _object(
         box=_say(_list(_NUMBER), "left, top, right, bottom in pixels of the upright image"),
-        score=_NUMBER,
+        confidence=_say(_NUMBER, "that there is one, from 0 to 1"),
     ),
     "Prediction": _object(
         kind=_say({"enum": ["classifier", "detector"]}, "of the model"),
@@ -102,6 +102,12 @@ _TOP = {
     "description": "how many classes",
     "schema": {"type": "integer", "minimum": 1, "default": 5},
 }
+_LEAST = {
+    "name": "least",
+    "in": "query",
+    "description": "lowest confidence of boxes (detectors); the model's own if not given",
+    "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+}
 _LABEL = {
     "name": "label",
     "in": "query",
@@ -130,7 +136,9 @@ def describe_api(limits: Limits) -> dict[str, Any]:
             "description": "Ask a model what an image shows. Nothing leaves the machine.",
         },
         "paths": {
-            "/api/predict": _post("What does the image show?", _json("Prediction"), limits, _TOP),
+            "/api/predict": _post(
+                "What does the image show?", _json("Prediction"), limits, _TOP, _LEAST
+            ),
             "/api/explain": _post("Why?", _json("Explanation"), limits, _TOP, _LABEL),
             "/api/preview": _post(
                 "The image as a small upright JPEG",

@@ -1,5 +1,6 @@
 """The application: which addresses there are, and what each of them does."""
 
+import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -45,7 +46,7 @@ class Answers(Protocol):
     def about(self) -> dict[str, Any]:
         """Return what is known of the model."""
 
-    def predict(self, data: bytes, top: int) -> dict[str, Any]:
+    def predict(self, data: bytes, top: int, least: float | None) -> dict[str, Any]:
         """Return what the image of a file shows."""
 
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
@@ -121,7 +122,8 @@ class _Api:
         return JSONResponse(self.answers.about() | {"report": self.has_report, "limits": limits})
 
     async def predict(self, request: Request) -> Response:
-        return JSONResponse(await self._work(request, self.answers.predict, _top(request)))
+        asked = _top(request), _least(request)
+        return JSONResponse(await self._work(request, self.answers.predict, *asked))
 
     async def explain(self, request: Request) -> Response:
         label = request.query_params.get("label")
@@ -146,6 +148,16 @@ def _top(request: Request) -> int:
             400, "top is the number of classes wanted; give a number from 1 to 99999"
         )
     return int(top)
+
+
+def _least(request: Request) -> float | None:
+    """Return the confidence from which on boxes are asked for, if it is."""
+    least = request.query_params.get("least")
+    if least is None:
+        return None
+    if not re.fullmatch(r"0?\.\d{1,6}", least) or not float(least):
+        raise RefusedError(400, "least is the lowest confidence wanted; give one between 0 and 1")
+    return float(least)
 
 
 def _static(name: str) -> bytes:

@@ -7,6 +7,7 @@ import shutil
 import cv2
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from tests.apps.page.conftest import running
 from visualwords import ImageClassifier
@@ -341,25 +342,33 @@ def test_about_and_api_pages_tell_what_there_is(open_page, address):
     assert address.rstrip("/") in page.text_content("#example")
 
 
-class OnePerson:
+class TwoPeople(BaseEstimator):
     """Finds a person in the middle of every image, and a doubtful one beside it."""
+
+    def __init__(self, threshold=0.5):
+        self.threshold = threshold
 
     def detect(self, image):
         height, width = image.shape[:2]
         middle = np.array([0.4 * width, 0.2 * height, 0.6 * width, 0.8 * height])
-        return np.stack([middle, middle - [0.3 * width, 0, 0.3 * width, 0]]), np.array([2.0, 0.1])
+        boxes = np.stack([middle, middle - [0.3 * width, 0, 0.3 * width, 0]])
+        confidences = np.array([0.95, 0.3])
+        return boxes[confidences >= self.threshold], confidences[confidences >= self.threshold]
 
 
 def test_boxes_of_a_detector_are_drawn_and_can_be_filtered(open_page, picture):
     limits = Limits()
-    app = create_app(DetectorAnswers(OnePerson(), "people", limits.max_pixels), limits=limits)
+    app = create_app(DetectorAnswers(TwoPeople(), "people", limits.max_pixels), limits=limits)
     with running(app, limits) as (host, port):
         page = open_page(f"http://{host}:{port}/")
         give(page, picture)
         page.wait_for_selector("#box-controls:not([hidden])")
-        assert page.text_content("#answer") == "2 people"
-        both = seen(page)
-        page.focus("#threshold")
-        page.keyboard.press("End")
         assert page.text_content("#answer") == "1 person"
-        assert np.abs(seen(page) - both).max() > 50
+        one = seen(page)
+        page.focus("#threshold")
+        page.keyboard.press("Home")
+        assert page.text_content("#answer") == "2 people"
+        assert page.locator("#box-list li").count() == 2
+        assert np.abs(seen(page) - one).max() > 50
+        page.keyboard.press("End")
+        assert page.text_content("#answer") == "No people"

@@ -7,7 +7,7 @@ export async function model() {
 }
 
 export async function predict(file, signal) {
-  return (await post("/api/predict?top=6", file, signal)).json();
+  return (await post("/api/predict?top=6&least=0.2", file, signal)).json();
 }
 
 export async function explain(file, label, signal) {

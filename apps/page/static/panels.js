@@ -101,8 +101,8 @@ export function showSimilar(similar) {
 }
 
 export function showBoxes(boxes) {
-  $("box-list").replaceChildren(...boxes.map(({ score }, i) => element("li", {},
+  $("box-list").replaceChildren(...boxes.map(({ confidence }, i) => element("li", {},
     element("span", { textContent: `person ${i + 1}` }),
-    element("span", { className: "soft", textContent: `score ${score.toFixed(2)}` }))));
+    element("span", { className: "soft", textContent: percent(confidence) }))));
   $("boxes").hidden = !boxes.length;
 }

@@ -24,9 +24,12 @@ start();
 async function start() {
   onImages(add);
   $("clear").addEventListener("click", clearAll);
-  $("save").addEventListener("click", () => saveTable(images));
+  $("save").addEventListener("click", () => saveTable(images, boxesFrom));
   $("opacity").addEventListener("input", setOpacity);
-  $("threshold").addEventListener("input", () => shown && showFound(shown));
+  $("threshold").addEventListener("input", () => {
+    showFound(shown);
+    for (const image of images) if (image.answer) nameTile(image);
+  });
   $("about-open").addEventListener("click", () => $("about").showModal());
   setOpacity();
   const own = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
@@ -194,17 +197,19 @@ function chooseClass(label) {
 
 function showFound(image) {
   const { boxes, width } = image.answer;
-  const [low, high] = [Math.min(0, ...boxes.map((b) => b.score)), Math.max(1, ...boxes.map((b) => b.score))];
-  const least = low + (Number($("threshold").value) / 100) * (high - low);
-  const kept = boxes.filter((b) => b.score >= least);
+  const kept = boxesFrom(boxes);
   const count = kept.length === 1 ? "1 person" : `${kept.length || "no"} people`;
   $("answer").textContent = count[0].toUpperCase() + count.slice(1);
   $("certainty").textContent = `in ${milliseconds(image.answer)}`;
-  $("threshold-shown").textContent = least.toFixed(2);
-  $("box-controls").hidden = !boxes.length;
+  $("threshold-shown").textContent = `${$("threshold").value} %`;
+  $("box-controls").hidden = false;
   markBoxes(marks, photo, kept, width);
   showBoxes(kept);
   tell(`${image.file.name}: ${count}`);
+}
+
+function boxesFrom(boxes) {
+  return boxes.filter(({ confidence }) => confidence >= $("threshold").value / 100);
 }
 
 function tileOf(image) {
@@ -222,7 +227,8 @@ function tileOf(image) {
 
 function nameTile(image) {
   const text = image.tile.querySelector("span");
-  text.textContent = image.trouble ? "can't be used" : image.label ?? `${image.answer.boxes.length} found`;
+  text.textContent = image.trouble
+    ? "can't be used" : image.label ?? `${boxesFrom(image.answer.boxes).length} found`;
   text.classList.toggle("bad", Boolean(image.trouble));
 }
 

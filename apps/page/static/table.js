@@ -1,7 +1,7 @@
 // The answers of all images as a table in a file.
 
-export function saveTable(images) {
-  const rows = [["image", "answer", "probability", "score"], ...images.map(rowOf)];
+export function saveTable(images, boxesFrom) {
+  const rows = [["image", "answer", "probability", "score"], ...images.map((i) => rowOf(i, boxesFrom))];
   const text = rows.map((row) => row.map(quoted).join(",")).join("\r\n");
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
@@ -10,9 +10,9 @@ export function saveTable(images) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-function rowOf({ file, answer, trouble }) {
+function rowOf({ file, answer, trouble }, boxesFrom) {
   if (!answer) return [file.name, trouble, "", ""];
-  if (answer.boxes) return [file.name, `${answer.boxes.length} found`, "", answer.boxes[0]?.score ?? ""];
+  if (answer.boxes) return [file.name, `${boxesFrom(answer.boxes).length} found`, "", ""];
   const [best] = answer.classes;
   return [file.name, best.label, best.probability ?? "", best.score];
 }

@@ -24,7 +24,7 @@ class Echo:
     def about(self):
         return {"kind": "classifier", "name": "echo", "classes": [], "facts": []}
 
-    def predict(self, data, top):
+    def predict(self, data, top, least):
         if data == b"crash":
             raise ZeroDivisionError("a fault of ours")
         if data == b"damaged":

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
@@ -149,12 +150,17 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
         answers_of(tmp_path / "no.vw", 1000)
 
 
-class TwoPeople:
+class TwoPeople(BaseEstimator):
     """Finds two people in every image, in the upper left of what it is shown."""
+
+    def __init__(self, threshold=0.5):
+        self.threshold = threshold
 
     def detect(self, image):
         assert image.shape[1] <= MAX_SIDE
-        return np.array([[1.0, 2, 11, 32], [20, 5, 30, 35]]), np.array([0.5, 2.0])
+        boxes, confidences = np.array([[1.0, 2, 11, 32], [20, 5, 30, 35]]), np.array([0.4, 0.9])
+        kept = confidences >= self.threshold
+        return boxes[kept], confidences[kept]
 
 
 def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
@@ -162,7 +168,10 @@ def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
     assert matches(SCHEMAS["Model"], detector.about())
     answer = detector.predict(as_png(np.zeros((100, 2 * MAX_SIDE, 3), np.uint8)), 5)
     assert matches(SCHEMAS["Prediction"], answer)
-    assert answer["boxes"][0] == {"box": [40.0, 10.0, 60.0, 70.0], "score": 2.0}
+    assert answer["boxes"] == [{"box": [40.0, 10.0, 60.0, 70.0], "confidence": 0.9}]
     assert (answer["width"], answer["height"]) == (2 * MAX_SIDE, 100)
+    small = as_png(np.zeros((100, 100, 3), np.uint8))
+    assert [b["confidence"] for b in detector.predict(small, 5, 0.2)["boxes"]] == [0.9, 0.4]
+    assert detector.model.threshold == 0.5
     with pytest.raises(RefusedError, match="no evidence map"):
         detector.explain(b"", 1, None)

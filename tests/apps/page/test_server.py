@@ -51,6 +51,8 @@ def test_what_can_not_be_asked_gets_a_sentence(server):
     address = server()
     refused(post(address, b"x", "/api/predict?top=-1"), 400, "top is the number")
     refused(post(address, b"x", "/api/predict?top=" + "9" * 50), 400, "top is the number")
+    for least in ("0", "1", "nan", "1e-3", "-0.5"):
+        refused(post(address, b"x", f"/api/predict?least={least}"), 400, "lowest confidence")
     refused(post(address, b"", "/api/predict"), 400, "send the bytes of an image file")
     refused(post(address, b"x", "/api/nothing"), 404, "/openapi.json")
     refused(get(address, "/api/predict"), 405, "/openapi.json")
