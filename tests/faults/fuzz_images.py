@@ -1,0 +1,195 @@
+"""Mutate image files and decode them under a limit of memory and time.
+
+    python tests/faults/fuzz_images.py --examples 400     as the tests do
+    python tests/faults/fuzz_images.py --minutes 30       as long as one likes, new mutations
+
+Every mutated file is either refused with one line or gives the same pixels twice, of the size that
+its header promises. A PNG whose checksums were not put right again gives its own pixels or none.
+The file that breaks a promise, or the whole process, is kept in the folder of ``--keep``.
+"""
+
+import argparse
+import io
+import random
+import resource
+import signal
+import struct
+import sys
+import tempfile
+import time
+import zlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from visualwords.errors import ImageError
+from visualwords.images import read_image
+
+MAX_PIXELS = 1_000_000
+MEMORY = 768 << 20  # beyond what the process has when it starts
+SECONDS = 10  # for one file; a good one takes a few milliseconds
+FORMS = {
+    "PNG": {},
+    "palette PNG": {"form": "PNG", "mode": "P"},
+    "grey alpha PNG": {"form": "PNG", "mode": "LA"},
+    "JPEG": {},
+    "progressive JPEG": {"form": "JPEG", "progressive": True},
+    "CMYK JPEG": {"form": "JPEG", "mode": "CMYK"},
+    "WEBP": {},
+    "lossless WEBP": {"form": "WEBP", "lossless": True},
+    "GIF": {},
+    "TIFF": {},
+    "LZW TIFF": {"form": "TIFF", "compression": "tiff_lzw"},
+    "deflated TIFF": {"form": "TIFF", "compression": "tiff_deflate"},
+    "1-bit TIFF": {"form": "TIFF", "mode": "1", "compression": "group4"},
+    "BMP": {},
+    "palette BMP": {"form": "BMP", "mode": "P"},
+}
+INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
+
+
+@cache
+def sample(name: str) -> bytes:
+    """Return a good file of one of FORMS, with EXIF where the format has it."""
+    rng = np.random.default_rng(14)
+    coarse = Image.fromarray(rng.integers(0, 256, (9, 13, 3), dtype=np.uint8))
+    options = dict(FORMS[name])
+    image = coarse.resize((101, 77), Image.Resampling.BICUBIC).convert(options.pop("mode", "RGB"))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    buffer = io.BytesIO()
+    form = options.pop("form", name)
+    image.save(buffer, form, **options, **({} if form in ("GIF", "BMP") else {"exif": exif}))
+    return buffer.getvalue()
+
+
+@st.composite
+def mutated(draw) -> tuple[str, bytes, bool]:
+    """Draw a form, a mutated file of it, and whether a PNG's checksums were put right again."""
+    name = draw(st.sampled_from(sorted(FORMS)))
+    data = bytearray(sample(name))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, max(len(data) - 1, 0)))
+        kind = draw(st.sampled_from(["byte", "number", "cut", "repeat", "insert", "swap"]))
+        if kind == "byte":
+            data[place : place + 1] = draw(st.binary(min_size=1, max_size=1))
+        elif kind == "number":
+            code = draw(st.sampled_from(["<H", ">H", "<I", ">I"]))
+            limit = (1 << 8 * struct.calcsize(code)) - 1
+            number = struct.pack(code, min(draw(st.sampled_from(INTERESTING)), limit))
+            data[place : place + len(number)] = number
+        elif kind == "cut":
+            del data[place : place + draw(st.integers(1, 200))]
+        elif kind == "repeat":
+            data[place:place] = data[place : place + draw(st.integers(1, 200))]
+        elif kind == "insert":
+            data[place:place] = draw(st.binary(max_size=20))
+        else:
+            other = sample(draw(st.sampled_from(sorted(FORMS))))
+            data[place:] = other[place:]
+    put_right = name.endswith("PNG") and draw(st.booleans())
+    return name, _with_right_checksums(bytes(data)) if put_right else bytes(data), put_right
+
+
+def _with_right_checksums(png: bytes) -> bytes:
+    """Return a PNG with the CRC of every chunk computed anew, so that decoders get to its data."""
+    data, place = bytearray(png), 8
+    while place + 12 <= len(data):
+        end = place + 8 + int.from_bytes(data[place : place + 4], "big")
+        if end + 4 > len(data):
+            break
+        data[end : end + 4] = struct.pack(">I", zlib.crc32(data[place + 4 : end]))
+        place = end + 4
+    return bytes(data)
+
+
+def decode(data: bytes, **options) -> np.ndarray | str:
+    """Return the pixels, or the line that refuses the file."""
+    try:
+        return read_image(data, max_pixels=MAX_PIXELS, **options)
+    except ImageError as problem:
+        return str(problem)
+
+
+def check(name: str, data: bytes, put_right: bool) -> None:
+    """Decode a file in several ways and compare what must agree."""
+    pixels = decode(data)
+    if isinstance(pixels, str):
+        assert pixels, "an empty reason"
+        assert "\n" not in pixels
+        assert "emory" not in pixels, "the limit of memory was reached"
+        return
+    assert pixels.dtype == np.uint8
+    assert pixels.ndim == 3
+    assert pixels.shape[2] == 3
+    again = decode(data)
+    assert np.array_equal(pixels, again), "two readings differ: memory that nobody wrote"
+    grey = decode(data, mode="grey")
+    assert isinstance(grey, np.ndarray), grey
+    assert grey.shape == pixels.shape[:2]
+    small = decode(data, max_side=20)
+    assert isinstance(small, np.ndarray), small
+    assert max(small.shape) <= 20
+    if name.endswith("PNG") and data.startswith(b"\x89PNG") and not put_right:
+        good = decode(sample(name))
+        assert np.array_equal(pixels, good), "other pixels, although checksums forbid that"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the mutations; a process that dies leaves the file that did it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--examples", type=int, default=400)
+    parser.add_argument("--minutes", type=float, help="instead of a number of examples")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()))
+    arguments = parser.parse_args(argv)
+    _limit_memory()
+    current = arguments.keep / "fuzzed-image.bin"
+    end = time.monotonic() + 60 * (arguments.minutes or 0)
+    number = random.SystemRandom().randrange(2**32) if arguments.minutes else arguments.seed
+    n_files = _run(number, arguments.examples, current)
+    while time.monotonic() < end:
+        number += 1
+        n_files += _run(number, arguments.examples, current)
+    current.unlink(missing_ok=True)
+    print(f"{n_files:,} files, every one refused or read alike")
+    return 0
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _run(number: int, n_examples: int, current: Path) -> int:
+    """Check some mutations; return how many."""
+    n_files = 0
+
+    @seed(number)
+    @settings(
+        max_examples=n_examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(mutated())
+    def check_one(example):
+        nonlocal n_files
+        n_files += 1
+        current.write_bytes(example[1])
+        signal.alarm(SECONDS)  # not caught: what hangs is ended, and its file is still there
+        check(*example)
+        signal.alarm(0)
+
+    check_one()
+    return n_files
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The same images and seed give the same bytes, whatever surrounds the program."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.faults.commands import run_from_shell
+from tests.faults.conftest import write_photos
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """Give a folder of photographs with a class that is not written in ASCII."""
+    folder = write_photos(tmp_path_factory.mktemp("crowd") / "photos", n_images=7)
+    (folder / "wood").rename(folder / "forêt")
+    return folder
+
+
+def train(folder, target, *arguments, environment=None, **options):
+    """Train with two recipes' worth of words and windows; return the bytes of the model."""
+    done = run_from_shell(
+        *("train", folder, "-o", target, "--recipe", "words", "--no-cache", "--quiet", *arguments),
+        environment=os.environ | (environment or {}),
+        **options,
+    )
+    assert done.code == 0, done.output
+    return target.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def expected(crowd, tmp_path_factory):
+    return train(crowd, tmp_path_factory.mktemp("expected") / "m.vw", "--jobs", "1")
+
+
+SURROUNDINGS = {
+    "many jobs": {"arguments": ["--jobs", "7"]},
+    "one thread": {
+        "environment": dict.fromkeys(
+            ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"], "1"
+        )
+    },
+    "another place and time": {
+        "environment": {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
+        "cwd": "/",
+    },
+    "another hash seed and umask": {"environment": {"PYTHONHASHSEED": "14"}, "umask": 0o077},
+}
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+def test_the_model_does_not_depend_on(surroundings, crowd, expected, tmp_path):
+    options = dict(SURROUNDINGS[surroundings])
+    arguments = options.pop("arguments", [])
+    assert train(crowd, tmp_path / "m.vw", *arguments, **options) == expected
+
+
+def test_the_model_does_not_depend_on_the_order_of_the_files_nor_their_folder(
+    crowd, expected, tmp_path
+):
+    elsewhere = tmp_path / "elsewhere"
+    for path in sorted(crowd.rglob("*.png"), key=lambda path: path.stem, reverse=True):
+        copy = elsewhere / path.relative_to(crowd)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+        os.utime(copy, (1, 1))
+    relative = train("elsewhere", tmp_path / "m.vw", cwd=tmp_path)
+    assert relative == expected
