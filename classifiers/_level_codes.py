@@ -21,13 +21,29 @@ def mark_any(levels, present):
 
 
 @njit()
-def translate(levels, number_of, known, out):
-    """out[k] = number_of[levels[k]]; returns whether all levels are known."""
+def translate(levels, number_of, out):
+    """out[k] = number_of[levels[k]]."""
+    for k in range(np.uint64(levels.size)):
+        out[k] = number_of[levels[k]]
+
+
+@njit()
+def count_steps(levels, heights, out):
+    """out[k] = how many of the heights levels[k] reaches, in parts that stay in the cache."""
+    for start in range(0, levels.size, 4096):
+        part, target = levels[start : start + 4096], out[start : start + 4096]
+        target[:] = 0
+        for height in heights:
+            for k in range(np.uint64(part.size)):
+                target[k] += out.dtype.type(part[k] >= height)
+
+
+@njit()
+def all_known(levels, known):
+    """Whether known is 1 at all levels."""
     unknown = np.uint8(0)
     for k in range(np.uint64(levels.size)):
-        level = levels[k]
-        out[k] = number_of[level]
-        unknown |= ~known[level]
+        unknown |= ~known[levels[k]]
     return unknown & np.uint8(1) == 0
 
 
@@ -41,7 +57,8 @@ def encode(x, code_of, codes):
 
 @njit()
 def highest_levels(x, top):
-    """top[j] = max_i x[i, j]."""
+    """top[j] = max_i x[i, j]; top : of x's type."""
     for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            top[j] = max(top[j], x[i, j])
+        row = x[i]
+        for j in range(np.uint64(row.size)):
+            top[j] = row[j] if row[j] > top[j] else top[j]

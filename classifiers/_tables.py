@@ -66,12 +66,64 @@ def _emit_add_to_rows(context, builder, signature, arguments):
         context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4)
     )
     lane = arguments[3]
-    vector = ir.VectorType(ir.DoubleType(), LANES)
-    added = builder.load(_vector_at(builder, source, arguments[5], lane, vector), align=8)
+    vector = ir.VectorType(ir.FloatType(), LANES)
+    added = builder.load(_vector_at(builder, source, arguments[5], lane, vector), align=4)
     with cgutils.for_range(builder, arguments[2]) as loop:
         row = _vector_at(builder, values, _cell(builder, cells, loop.index), lane, vector)
-        builder.store(builder.fadd(builder.load(row, align=8), added), row, align=8)
+        builder.store(builder.fadd(builder.load(row, align=4), added), row, align=4)
     return context.get_dummy_value()
+
+
+@intrinsic
+def sum_of_differences(typing, values, count):
+    """Sum of v − v over a multiple of LANES values: 0, or NaN if one is not finite."""
+    return types.float64(values, types.int64), _emit_sum_of_differences
+
+
+def _emit_sum_of_differences(context, builder, signature, arguments):
+    kind = signature.args[0].dtype
+    if isinstance(kind, types.Integer):
+        return ir.Constant(ir.DoubleType(), 0.0)
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    number = context.get_data_type(kind)
+    vector = ir.VectorType(number, LANES)
+    total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
+    start, step = ir.Constant(ir.IntType(64), 0), ir.Constant(ir.IntType(64), LANES)
+    with cgutils.for_range_slice(builder, start, arguments[1], step, inc=True) as (k, _):
+        where = builder.bitcast(builder.gep(data, [k]), vector.as_pointer())
+        loaded = builder.load(where, align=4)
+        difference = builder.fsub(loaded, loaded)
+        builder.store(builder.fadd(builder.load(total), difference), total)
+    found = builder.load(total)
+    lanes = [builder.extract_element(found, ir.IntType(32)(k)) for k in range(LANES)]
+    while len(lanes) > 1:
+        lanes = [builder.fadd(a, b) for a, b in zip(lanes[::2], lanes[1::2])]
+    return lanes[0] if kind == types.float64 else builder.fpext(lanes[0], ir.DoubleType())
+
+
+@intrinsic
+def nonzero(typing, values, first):
+    """Bit k of the result: values[first + k] != 0, of 64 values."""
+    return types.uint64(values, types.int64), _emit_nonzero
+
+
+def _emit_nonzero(context, builder, signature, arguments):
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), 64)
+    where = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
+    zeros = ir.Constant(vector, [0] * 64)
+    different = builder.icmp_unsigned("!=", builder.load(where, align=1), zeros)
+    return builder.bitcast(different, ir.IntType(64))
+
+
+@intrinsic
+def lowest_bit(typing, word):
+    """Position of the lowest bit of a word that is not 0."""
+    return types.int64(types.uint64), _emit_lowest_bit
+
+
+def _emit_lowest_bit(context, builder, signature, arguments):
+    return builder.cttz(arguments[0], ir.IntType(1)(1))
 
 
 def _cell(builder, cells, position):
@@ -97,8 +149,22 @@ def _plain_add_to_rows(values, cells, count, lane, source, i):
         values[cells[k], lane : lane + LANES] += source[i, lane : lane + LANES]
 
 
+def _plain_nonzero(values, first):
+    return np.uint64(sum(1 << k for k in range(64) if values[first + k]))
+
+
+def _plain_sum_of_differences(values, count):
+    return float((values[:count].astype(float) - values[:count]).sum())
+
+
+def _plain_lowest_bit(word):
+    return (int(word) & -int(word)).bit_length() - 1
+
+
 if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
     add_rows, add_to_rows = _plain_add_rows, _plain_add_to_rows
+    nonzero, lowest_bit = _plain_nonzero, _plain_lowest_bit
+    sum_of_differences = _plain_sum_of_differences
 
 
 @njit()
@@ -111,11 +177,19 @@ def find_cells(x, base, top, cells):
 @njit()
 def find_nonzero_cells(x, base, top, cells):
     """Like ``find_cells`` without the features at level 0, where T is 0; returns how many."""
-    count = np.uint64(0)
-    for j in range(np.uint64(x.size)):
+    count = 0
+    whole = x.size - x.size % 64
+    for start in range(0, whole, 64):
+        word = nonzero(x, start)
+        while word != np.uint64(0):
+            j = np.uint64(start + lowest_bit(word))
+            word &= word - np.uint64(1)
+            cells[count] = base[j] + min(np.int32(x[j]), top[j])
+            count += 1
+    for j in range(np.uint64(whole), np.uint64(x.size)):
         cells[count] = base[j] + min(np.int32(x[j]), top[j])
-        count += np.uint64(x[j] != 0)
-    return np.int64(count)
+        count += np.int64(x[j] != 0)
+    return count
 
 
 @njit()
@@ -139,25 +213,125 @@ def look_up(x, rows, base, top, values, first, last, out):
 
 
 @njit()
-def look_up_full(x, table, first, last, out):
-    """out[i] += sum_j table[j, x_ij], first <= j < last, of one output with all levels."""
-    stride = np.uint64(table.shape[1])
-    flat = table.reshape(-1)
-    four = np.uint64(4)
-    for i in range(x.shape[0]):
-        a = b = c = d = np.float32(0)
-        j, end = np.uint64(first), np.uint64(last)
-        while j + four <= end:
-            at = j * stride
-            a += flat[at + x[i, j]]
-            b += flat[at + stride + x[i, j + np.uint64(1)]]
-            c += flat[at + np.uint64(2) * stride + x[i, j + np.uint64(2)]]
-            d += flat[at + np.uint64(3) * stride + x[i, j + np.uint64(3)]]
-            j += four
-        while j < end:
-            a += flat[j * stride + x[i, j]]
-            j += np.uint64(1)
-        out[i] += (a + b) + (c + d)
+def score_values(x, lowest, scale, number_of, base, top, values, levels, out):
+    """out[i] += sum_j T[j, level of x_ij]; returns whether all is sound.
+
+    x : (n, d) numbers     number_of : (levels,) int32, −1 for levels that have no cell
+    levels : unsigned, for use; as many features' tables stay in the cache
+    """
+    width = levels.size
+    cells = np.empty(width, np.int32)
+    sound = True
+    for first in range(0, x.shape[1], width):
+        tops, bases = top[first : first + width], base[first : first + width]
+        here = levels[: bases.size]
+        for i in range(x.shape[0]):
+            part = x[i, first : first + width]
+            sound &= is_finite(part)
+            find_levels(part, lowest, scale, number_of.size - 1, here)
+            count, known = find_nonzero_numbered_cells(here, number_of, bases, tops, cells)
+            sound &= known
+            if values.shape[1] == 1:
+                out[i, 0] += sum_of(values[:, 0], cells[:count])
+                continue
+            for lane in range(0, values.shape[1], LANES):
+                add_rows(values, cells, count, lane, out, i)
+    return sound
+
+
+@njit()
+def score_by_steps(x, lowest, scale, highest, heights, steps, levels, out):
+    """Like ``score_values`` for one output with few levels: adds up the steps that are reached.
+
+    heights : (g,) of the levels' type, ascending, without 0
+    steps : (g, d) float32, by how much T rises from the height below
+    """
+    sound = True
+    width = levels.size
+    known = np.empty(width, np.uint8)
+    for first in range(0, x.shape[1], width):
+        for i in range(x.shape[0]):
+            part = x[i, first : first + width]
+            here, seen = levels[: part.size], known[: part.size]
+            sound &= is_finite(part)
+            find_levels(part, lowest, scale, highest, here)
+            mark_equal(here, here.dtype.type(0), seen, True)
+            for t in range(heights.size):
+                mark_equal(here, heights[t], seen, False)
+                out[i, 0] += sum_reached(here, heights[t], steps[t, first : first + width])
+            sound &= all_marked(seen)
+    return sound
+
+
+@njit()
+def mark_equal(levels, height, seen, first):
+    """seen[k] = 1 where the level is at the height, and 0 elsewhere if it is the first."""
+    if first:
+        for k in range(np.uint64(levels.size)):
+            seen[k] = np.uint8(levels[k] == height)
+    else:
+        for k in range(np.uint64(levels.size)):
+            seen[k] |= np.uint8(levels[k] == height)
+
+
+@njit()
+def all_marked(seen):
+    """Whether all of at most 65,535 marks are 1."""
+    count = np.uint16(0)
+    for k in range(np.uint64(seen.size)):
+        count += np.uint16(seen[k])
+    return np.int64(count) == seen.size
+
+
+@njit(fastmath={"reassoc", "nsz"})
+def sum_reached(levels, height, steps):
+    """Sum of the steps whose level is at the height or above."""
+    total = np.float32(0)
+    for k in range(np.uint64(levels.size)):
+        total += steps[k] if levels[k] >= height else np.float32(0)
+    return total
+
+
+@njit()
+def is_finite(x):
+    """Whether no number is infinite or NaN; x : (n,)."""
+    whole = x.size - x.size % LANES
+    check = sum_of_differences(x, whole)
+    for k in range(whole, x.size):
+        check += np.float64(x[k]) - np.float64(x[k])
+    return check == 0.0
+
+
+@njit()
+def find_levels(x, lowest, scale, highest, levels):
+    """levels = floor((x − lowest) scale), clipped to 0 … highest; NaN becomes 0."""
+    top = np.float64(highest)
+    for k in range(np.uint64(x.size)):
+        level = (np.float64(x[k]) - lowest) * scale
+        level = level if level > 0.0 else 0.0
+        levels[k] = np.int32(level if level < top else top)
+
+
+@njit()
+def find_nonzero_numbered_cells(levels, number_of, base, top, cells):
+    """Like ``find_nonzero_cells`` by the levels' numbers; returns whether all have one as well."""
+    count, least = 0, np.int32(0)
+    whole = levels.size - levels.size % 64
+    for start in range(0, whole, 64):
+        word = nonzero(levels, start)
+        while word != np.uint64(0):
+            j = np.uint64(start + lowest_bit(word))
+            word &= word - np.uint64(1)
+            number = number_of[levels[j]]
+            least |= number  # negative once one is
+            cells[count] = base[j] + min(max(number, np.int32(0)), top[j])
+            count += 1
+    for j in range(np.uint64(whole), np.uint64(levels.size)):
+        number = number_of[levels[j]]
+        least |= number
+        cells[count] = base[j] + min(max(number, np.int32(0)), top[j])
+        count += np.int64(levels[j] != 0)
+    return count, least >= 0
 
 
 @njit()
@@ -179,8 +353,8 @@ def sum_of(values, cells):
 def sum_by_level(x, rows, coefficients, base, top, first, last, sums):
     """sums[base[j] + k] += c_i for every x_ij = k, features first … last - 1.
 
-    x : (n, d) unsigned     rows : (m,) samples that take part     coefficients : (m, lanes) float64
-    base : (d,) int32, such that feature ``first`` begins at 0     sums : (cells, lanes) float64
+    x : (n, d) unsigned     rows : (m,) samples that take part     coefficients : (m, lanes) float32
+    base : (d,) int32, such that feature ``first`` begins at 0     sums : (cells, lanes) float32
     """
     cells = np.empty(last - first, np.int32)
     one = sums.shape[1] == 1
@@ -189,8 +363,8 @@ def sum_by_level(x, rows, coefficients, base, top, first, last, sums):
         if one:
             find_cells(part, base[first:last], top[first:last], cells)
             coefficient = coefficients[r, 0]
-            for cell in cells:
-                sums[cell, 0] += coefficient
+            for k in range(np.uint64(cells.size)):
+                sums[np.uint32(cells[k]), 0] += coefficient
         else:
             count = find_nonzero_cells(part, base[first:last], top[first:last], cells)
             for lane in range(0, sums.shape[1], LANES):

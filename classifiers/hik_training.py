@@ -125,7 +125,7 @@ def train_tables(
         shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, y.shape[0])
         if solver == "gram" or gram_is_faster(*shape, gram_limit=gram_limit):
             solved = _solve_on_gram(levels, numbers, y, taking_part, settings, start, gram_limit)
-            codes, _ = numbers.numbers_of(levels)
+            codes = numbers.numbers_of(levels)
             layout = full_layout(codes, aligned=False)
             data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
             alpha, n_iter, violation = solved
@@ -175,7 +175,7 @@ def train_crammer_singer(
         "max_iter": settings.max_iter,
         "seed": settings.seed,
     }
-    codes, _ = numbers.numbers_of(levels)
+    codes = numbers.numbers_of(levels)
     layout = full_layout(codes, aligned=False)
     data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
     if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):

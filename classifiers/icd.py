@@ -278,7 +278,6 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         )
         self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
         self.n_iter_ = int(state["n_iter"])
-        self._keep_full_table()
         if "sigmoids" in state:
             self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
         return self
@@ -317,7 +316,6 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         trained = self._train(levels, numbers, codes, taking_part, earlier, reuse)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
-        self._keep_full_table()
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
         if self.warm_start or hasattr(self, "seen_"):
             self.memory_ = taking_part.keys, trained.alpha

@@ -10,6 +10,7 @@ from visualwords.classifiers import _level_codes
 
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
+_FEW_LEVELS = 16  # up to which comparing with each is faster than looking up
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
 
@@ -28,26 +29,43 @@ class LevelNumbers:
         self.heights = np.asarray(heights, np.int64)
         self.is_identity = bool(self.heights[-1] == self.heights.size - 1)
 
-    def numbers_of(self, levels: Any) -> tuple[Any, bool]:
-        """Return the numbers of levels (array or CSR matrix), and whether all have one.
+    def numbers_of(self, levels: Any) -> Any:
+        """Return the numbers of levels (array or CSR matrix) that have one.
 
         A level above all others counts as the highest.
         """
         if self.is_identity:
-            return levels, True
+            return levels
         if sparse.issparse(levels):
-            data, complete = self.numbers_of(levels.data)
-            parts = (data, levels.indices, levels.indptr)
-            return sparse.csr_matrix(parts, shape=levels.shape), complete
-        capped = np.searchsorted(self.heights, np.arange(np.iinfo(levels.dtype).max + 1))
-        table = np.minimum(capped, self.heights.size - 1).astype(levels.dtype)
-        known = np.ones(table.size, np.uint8)
-        known[: self.heights[-1]] = 0
-        known[self.heights] = 1
+            parts = (self.numbers_of(levels.data), levels.indices, levels.indptr)
+            return sparse.csr_matrix(parts, shape=levels.shape)
         numbers = np.empty(levels.shape, levels.dtype)
         flat = np.ascontiguousarray(levels).reshape(-1)
-        complete = _level_codes.translate(flat, table, known, numbers.reshape(-1))
-        return numbers, bool(complete)
+        if self.heights.size <= _FEW_LEVELS and self.heights[-1] <= np.iinfo(levels.dtype).max:
+            steps = self.heights[1:].astype(levels.dtype)
+            _level_codes.count_steps(flat, steps, numbers.reshape(-1))
+        else:
+            _level_codes.translate(flat, self.table(levels.dtype), numbers.reshape(-1))
+        return numbers
+
+    def knows(self, levels: Any) -> bool:
+        """Whether all levels of an array or CSR matrix have a number."""
+        if self.is_identity:
+            return True
+        flat = levels.data if sparse.issparse(levels) else np.ascontiguousarray(levels).reshape(-1)
+        return bool(_level_codes.all_known(flat, self.known(flat.dtype)))
+
+    def table(self, dtype: Any) -> np.ndarray:
+        """Return the number of every level that a type has."""
+        capped = np.searchsorted(self.heights, np.arange(np.iinfo(dtype).max + 1))
+        return np.minimum(capped, self.heights.size - 1).astype(dtype)
+
+    def known(self, dtype: Any) -> np.ndarray:
+        """Return 1 for every level of a type that has a number or is above all others, else 0."""
+        known = np.ones(max(np.iinfo(dtype).max, self.heights[-1]) + 1, np.uint8)
+        known[: self.heights[-1]] = 0
+        known[self.heights] = 1
+        return known
 
 
 def occurring_levels(levels: Any) -> LevelNumbers:
@@ -119,12 +137,12 @@ def full_layout(levels: Any, aligned: bool = True) -> TableLayout:
 
     Not ``aligned``: features follow each other without cells that only fill up.
     """
-    highest = np.zeros(levels.shape[1], np.int64)
+    highest = np.zeros(levels.shape[1], levels.dtype)
     if sparse.issparse(levels):
         np.maximum.at(highest, levels.indices, levels.data)
     else:
         _level_codes.highest_levels(levels, highest)
-    return TableLayout(*_layout(highest + 1, None, aligned), None)
+    return TableLayout(*_layout(highest.astype(np.int64) + 1, None, aligned), None)
 
 
 def encode_levels(levels: Any, layout: TableLayout, reuse: bool = False) -> LevelCodes:

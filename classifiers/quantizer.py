@@ -166,8 +166,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         X = np.ascontiguousarray(X)
         levels = np.empty(X.shape, self.dtype_)
         source, target = X.reshape(-1), levels.reshape(-1)
-        uniform = self.strategy == "uniform"
-        lowest, scale = (self.v_min_, self._scale()) if uniform else (0.0, 1.0)
+        lowest, scale = self.line()
         top = float(self.n_levels_ - 1)
         for start in range(0, source.size, _CHUNK):
             part = as_compiled(source[start : start + _CHUNK])
@@ -197,6 +196,10 @@ class Quantizer(TransformerMixin, BaseEstimator):
         levels.sum_duplicates()
         levels.eliminate_zeros()
         return levels
+
+    def line(self) -> tuple[float, float]:
+        """Return v_min and levels a unit, where levels are even in the value."""
+        return (self.v_min_, self._scale()) if self.strategy == "uniform" else (0.0, 1.0)
 
     @property
     def dtype_(self) -> Any:

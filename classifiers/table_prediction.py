@@ -11,8 +11,6 @@ from visualwords.classifiers.level_codes import LevelNumbers
 from visualwords.classifiers.linearity import level_counts, straight_tables
 from visualwords.classifiers.quantizer import Quantizer
 
-_MOST_CELLS = 1 << 24  # of a table that is kept in full for faster prediction: 64 MB
-
 
 class TablePrediction:
     """Predicting by look-up; :class:`ICDClassifier` adds learning to it.
@@ -39,14 +37,16 @@ class TablePrediction:
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        if hasattr(self, "full_table_") and not sparse.issparse(X):
-
-            def levels_of(start: int, end: int) -> np.ndarray:
-                return self.quantizer_._levels(X[start:end])
-
-            return tables.look_up_full(levels_of, X.shape[0], self.full_table_, self.n_jobs)
-        scores = self._scores(self.quantizer_._levels(X))
+        given, X = (
+            X,
+            validate_data(
+                self, X, accept_sparse="csr", dtype="numeric", reset=False, ensure_all_finite=False
+            ),
+        )
+        scores = self._scores_of_values(X)
+        if scores is None:  # not all are finite, or a level is one that training never saw
+            X = validate_data(self, given, accept_sparse="csr", dtype="numeric", reset=False)
+            scores = self._scores(self.quantizer_._levels(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
     def predict(self, X: Any) -> np.ndarray:
@@ -107,12 +107,18 @@ class TablePrediction:
             self.table_offsets_, values, self.table_levels_, self.quantizer_.n_levels_
         )
 
-    def _keep_full_table(self) -> None:
-        """Keep a table of all levels for one score's look-ups, if it is not too large."""
-        self.__dict__.pop("full_table_", None)
-        cells = self.quantizer_.n_levels_ * (self.table_offsets_.size - 1)
-        if self._n_outputs() == 1 and cells <= _MOST_CELLS:
-            self.full_table_ = self.tables_[0]
+    def _scores_of_values(self, X: Any) -> np.ndarray | None:
+        """Scores of dense values in one pass, or None where that can't be."""
+        quantizer = self.quantizer_
+        if sparse.issparse(X) or quantizer.strategy == "quantile":
+            return None
+        numbers = LevelNumbers(self.table_levels_)
+        known = numbers.known(quantizer.dtype_)[: quantizer.n_levels_]
+        number_of = numbers.table(quantizer.dtype_)[: quantizer.n_levels_].astype(np.int32)
+        number_of[known == 0] = -1
+        return tables.score_values(
+            X, quantizer.line(), number_of, self.table_offsets_, self.table_values_, self.n_jobs
+        )
 
     def _scores(self, levels: Any) -> np.ndarray:
         """Sums of look-ups."""
@@ -124,10 +130,12 @@ class TablePrediction:
 
         A level that training never saw lies between two that it did.
         """
-        codes, complete = LevelNumbers(self.table_levels_).numbers_of(levels)
+        numbers = LevelNumbers(self.table_levels_)
         offsets, values = self.table_offsets_, self.table_values_
-        if not complete:
-            codes = levels
+        codes = levels
+        if numbers.knows(levels):
+            codes = numbers.numbers_of(levels)
+        else:
             of_cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
             every = np.arange(self.table_levels_[-1] + 1)
             offsets, values = tables.tables_at(offsets, self.table_levels_[of_cells], values, every)

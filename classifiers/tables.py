@@ -1,18 +1,21 @@
 """Tables of additive models, compact: every feature has only the levels that training saw."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers import _tables
+from visualwords.classifiers.value_survey import as_compiled
 from visualwords.threads import in_threads
 
 _FEATURES_AT_A_TIME = 128  # their tables stay in the second-level cache while all rows pass
 _ROWS_AT_A_TIME = 2048
-_FEATURES_OF_ONE_OUTPUT = 512
-_ROWS_IN_CACHE = 256
+_ROWS_IN_SINGLE = 4096  # coefficients added up in single precision before they go to double
+_FEATURES_OF_VALUES = 512
+_FEATURES_OF_STEPS = 4096
+_ROWS_IN_CACHE = 64
+_FEW_LEVELS = 16  # up to which comparing with each is faster than looking up
 
 
 def n_lanes(n_outputs: int) -> int:
@@ -85,16 +88,21 @@ def build_tables(
     """
     tables = np.empty((offsets[-1], coefficients.shape[1]), np.float32)
     base, top = _cells_of(offsets)
+    single = coefficients.astype(np.float32)
 
     def do(first: int, last: int) -> None:
         start, end = offsets[first], offsets[last]
         sums = np.zeros((end - start, coefficients.shape[1]))
-        if sparse.issparse(codes):
-            parts = codes.data, codes.indices, codes.indptr
-            _tables.sum_by_level_sparse(*parts, rows, coefficients, base, top, sums)
-        else:
-            here = base - base[first]
-            _tables.sum_by_level(codes, rows, coefficients, here, top, first, last, sums)
+        for row in range(0, rows.size, _ROWS_IN_SINGLE):
+            some = slice(row, row + _ROWS_IN_SINGLE)
+            part = np.zeros(sums.shape, np.float32)
+            if sparse.issparse(codes):
+                parts = codes.data, codes.indices, codes.indptr
+                _tables.sum_by_level_sparse(*parts, rows[some], single[some], base, top, part)
+            else:
+                here = base - base[first]
+                _tables.sum_by_level(codes, rows[some], single[some], here, top, first, last, part)
+            sums += part
         _tables.tables_from_sums(offsets[first : last + 1] - start, heights[start:end], sums)
         tables[start:end] = sums
 
@@ -172,37 +180,59 @@ def look_up(
     return out
 
 
-def look_up_full(
-    levels_of: Callable[[int, int], np.ndarray],
-    n: int,
-    table: np.ndarray,
+def score_values(
+    X: np.ndarray,
+    line: tuple[float, float],
+    number_of: np.ndarray,
+    offsets: np.ndarray,
+    values: np.ndarray,
     n_jobs: int | None = None,
-) -> np.ndarray:
-    """Return the scores of one output from a table with all levels of all features.
-
-    Faster than :func:`look_up` for dense rows: nothing is translated, and levels are made and used
-    while they are in the cache.
+) -> np.ndarray | None:
+    """Return the scores of dense values: quantised and looked up while they are in the cache.
 
     Parameters
     ----------
-    levels_of : function of start and end
-        Gives the levels (unsigned, dense) of rows start … end − 1.
-    n : int
-        Rows.
-    table : (d, n_levels) float32
+    X : (n, d)
+    line : lowest, scale
+        The level of a value is ⌊(value − lowest) scale⌋, clipped to those there are.
+    number_of : (levels,) int32
+        Cell of every level among those that have one; −1 for levels that have none.
+    offsets : (d + 1,) int64
+    values : (cells, lanes) float32
     n_jobs : int or None
         Threads; the result does not depend on it.
+
+    Returns
+    -------
+    (n, lanes) float64, or None
+        None where a value is not finite or has a level without a cell.
     """
-    out = np.zeros(n)
+    out = np.zeros((X.shape[0], values.shape[1]))
+    sound = np.ones(-(-X.shape[0] // _ROWS_IN_CACHE), bool)
+    kind: Any = np.uint8 if number_of.size <= 256 else np.uint16
+    heights = np.flatnonzero(number_of > 0)
+    if values.shape[1] == 1 and heights.size <= _FEW_LEVELS:
+        loop: Any = _tables.score_by_steps
+        width = _FEATURES_OF_STEPS
+        steps = _steps(offsets, values[:, 0], heights.size)
+        fixed: Any = (*line, number_of.size - 1, heights.astype(kind), steps)
+    else:
+        loop, fixed = _tables.score_values, (*line, number_of, *_cells_of(offsets), values)
+        width = _FEATURES_OF_VALUES
 
     def do(start: int, end: int) -> None:
-        levels = levels_of(start, end)
-        for first in range(0, table.shape[0], _FEATURES_OF_ONE_OUTPUT):
-            last = min(first + _FEATURES_OF_ONE_OUTPUT, table.shape[0])
-            _tables.look_up_full(levels, table, first, last, out[start:end])
+        part = as_compiled(np.ascontiguousarray(X[start:end]))
+        room = np.empty(width, kind)
+        sound[start // _ROWS_IN_CACHE] = loop(part, *fixed, room, out[start:end])
 
-    in_threads(do, n, _ROWS_IN_CACHE, n_jobs)
-    return out
+    in_threads(do, X.shape[0], _ROWS_IN_CACHE, n_jobs)
+    return out if sound.all() else None
+
+
+def _steps(offsets: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """By how much each feature's table rises to its first, second, … cell; 0 beyond the last."""
+    cells = np.minimum(offsets[:-1] + np.arange(count + 1)[:, None], offsets[1:] - 1)
+    return np.diff(values[cells], axis=0)
 
 
 def expand_tables(

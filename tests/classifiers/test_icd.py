@@ -209,3 +209,36 @@ def test_a_state_that_does_not_belong_together_is_refused(rng, name, spoil):
     state[name] = spoil(state[name])
     with pytest.raises(ValueError, match="do not belong together"):
         ICDClassifier().set_state(state)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint16])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("top", [5, 60])  # few levels are added up by steps, many looked up
+def test_scores_in_one_pass_are_sums_of_table_entries(rng, dtype, classes, top):
+    X, y = rng.integers(0, top + 1, (50, 700)), rng.integers(0, classes, 50)
+    model = ICDClassifier(quantization="integer").fit(X, y)
+    new = rng.integers(0, top + 3, (30, 700))
+    scores = model.decision_function(new.astype(dtype)).reshape(30, -1)
+    levels, features = model.quantizer_.transform(new), np.arange(700)
+    for k, table in enumerate(model.tables_):
+        np.testing.assert_allclose(scores[:, k], table[features, levels].sum(axis=1), atol=1e-5)
+
+
+def test_dense_values_between_the_levels_of_training_are_interpolated(rng):
+    X = 10.0 * rng.integers(0, 4, (40, 70))
+    model = ICDClassifier(quantization="integer").fit(X, X[:, 0] > 10)
+    new = rng.integers(0, 31, (9, 70)).astype(float)
+    expected = model.tables_[0][np.arange(70), new.astype(int)].sum(axis=1)
+    np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_new_values_that_are_not_finite_are_refused(rng, bad, dtype):
+    X = rng.random((20, 77)).astype(dtype)
+    model = ICDClassifier().fit(X, np.arange(20) % 2)
+    for where in (0, 70, 76):
+        new = X.copy()
+        new[7, where] = bad
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            model.decision_function(new)

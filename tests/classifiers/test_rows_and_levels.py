@@ -38,10 +38,10 @@ def test_keys_of_rows_agree_between_dense_and_sparse(rng):
 def test_levels_are_numbered_if_few_occur():
     few = level_codes.occurring_levels(np.array([[0, 20, 100]], np.uint8))
     assert few.heights.tolist() == [0, 20, 100]
-    numbers, complete = few.numbers_of(np.array([20, 0, 100, 200], np.uint8))
+    numbers = few.numbers_of(np.array([20, 0, 100, 200], np.uint8))
     assert numbers.tolist() == [1, 0, 2, 2]
-    assert complete
-    assert not few.numbers_of(np.array([50], np.uint8))[1]
+    assert few.knows(np.array([20, 0, 100, 200], np.uint8))
+    assert not few.knows(np.array([50], np.uint8))
     many = level_codes.occurring_levels(np.array([[0, 2, 3]], np.uint8))
     assert many.is_identity
 
