@@ -47,29 +47,32 @@ class Bodies:
             self.held -= len(body)
 
     async def _read(self, request: Request, body: bytearray) -> None:
+        chunks = request.stream()
         if _announced(request) > self.limits.max_bytes:
-            await self._refuse_length(request)
-        async for chunk in request.stream():
+            if "expect" not in request.headers:  # else the client asks before it sends
+                await self._drain(chunks)
+            raise self._too_long()
+        async for chunk in chunks:
             if len(body) + len(chunk) > self.limits.max_bytes:
-                await self._refuse_length(request)
+                await self._drain(chunks)
+                raise self._too_long()
             if self.held + len(chunk) > self.limits.max_held:
+                await self._drain(chunks)
                 sentence = "too many images at once; wait a moment and try again"
                 raise RefusedError(503, sentence, {"retry-after": "1", **CLOSE})
             self.held += len(chunk)
             body += chunk
 
-    async def _refuse_length(self, request: Request) -> None:
-        if "expect" not in request.headers:  # else the client asks before it sends
-            await self._drain(request)
+    def _too_long(self) -> RefusedError:
         most = self.limits.max_bytes / 2**20
-        raise RefusedError(413, f"the file is larger than {most:g} MB; send a smaller one", CLOSE)
+        return RefusedError(413, f"the file is larger than {most:g} MB; send a smaller one", CLOSE)
 
-    async def _drain(self, request: Request) -> None:
+    async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Throw some more of a body away: a client that is still sending can't hear the answer."""
         left = 4 * self.limits.max_bytes
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
-                async for chunk in request.stream():
+                async for chunk in chunks:
                     left -= len(chunk)
                     if left < 0:
                         return

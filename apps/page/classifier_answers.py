@@ -35,6 +35,8 @@ class ClassifierAnswers:
     def __init__(self, model: ImageClassifier, name: str, max_pixels: int):
         self.model = model.set_params(n_jobs=1, cache_dir=None, max_pixels=max_pixels)
         self.name = name
+        # Folders may have names that no text can hold; everyone sees what the terminal shows.
+        self.labels = [printable(str(label)) for label in model.classes_]
         self.explain(as_png(golden_images()[0]), 1, None)  # compiles and loads what there is
 
     def about(self) -> dict[str, Any]:
@@ -60,8 +62,8 @@ class ClassifierAnswers:
             "name": self.name,
             "summary": f"Tells {len(model.classes_)} classes of images apart.",
             "classes": [
-                {"label": str(label), "images": int(count)}
-                for label, count in zip(model.classes_, model.class_counts_)
+                {"label": label, "images": int(count)}
+                for label, count in zip(self.labels, model.class_counts_)
             ],
             "facts": [{"name": name, "value": value} for name, value in facts.items()],
             "explains": True,
@@ -78,7 +80,7 @@ class ClassifierAnswers:
         if self.model.sigmoids_ is not None:
             shares = self.model.probabilities(scores)[0]
         scores = np.array([-scores[0], scores[0]]) if scores.ndim == 1 else scores[0]
-        classes = _ranked(self.model.classes_, scores, shares)[:top]
+        classes = _ranked(self.labels, scores, shares)[:top]
         return {
             "kind": "classifier",
             "label": classes[0]["label"],
@@ -89,19 +91,19 @@ class ClassifierAnswers:
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
         """Return the evidence for the best classes, or for one of them."""
         start = time.perf_counter()
-        if label is not None and label not in self.model.classes_:
+        if label is not None and label not in self.labels:
             raise RefusedError(404, "the model has no such class; /api/model lists them")
         try:
             found = self.model.explain(data)
         except ImageError as problem:
             raise ImageError(str(problem).removeprefix("image 0: ")) from None
-        ranked = _ranked(found.classes, found.scores, found.probabilities)
+        ranked = _ranked(self.labels, found.scores, found.probabilities)
         wanted = [c for c in ranked if c["label"] == label] if label is not None else ranked[:top]
         return {
-            "label": found.label,
+            "label": ranked[0]["label"],
             "exact": found.exact,
             "method": found.method,
-            "classes": [one | _evidence(found, one["label"]) for one in wanted],
+            "classes": [one | _evidence(found, self.labels.index(one["label"])) for one in wanted],
             "similar": self._similar(data),
             "seconds": round(time.perf_counter() - start, 4),
         }
@@ -118,7 +120,7 @@ class ClassifierAnswers:
         return [
             {
                 "name": printable(gallery.names[i]),
-                "label": str(gallery.labels[i]),
+                "label": printable(str(gallery.labels[i])),
                 "similarity": round(float(similarity), 4),
                 "thumbnail": _data_url(gallery.thumbnails[i]) if gallery.thumbnails else "",
             }
@@ -127,12 +129,12 @@ class ClassifierAnswers:
 
 
 def _ranked(
-    labels: np.ndarray, scores: np.ndarray, shares: np.ndarray | None
+    labels: list[str], scores: np.ndarray, shares: np.ndarray | None
 ) -> list[dict[str, Any]]:
     """Return classes with scores and probabilities, highest score first."""
     return [
         {
-            "label": str(labels[i]),
+            "label": labels[i],
             "score": round(float(scores[i]), 6),
             "probability": None if shares is None else round(float(shares[i]), 6),
         }
@@ -140,14 +142,14 @@ def _ranked(
     ]
 
 
-def _evidence(found: Explanation, label: str) -> dict[str, Any]:
+def _evidence(found: Explanation, column: int) -> dict[str, Any]:
     height, width = found.shape
     scale = min(1.0, MAP_SIDE / max(height, width))
     shape = max(1, round(height * scale)), max(1, round(width * scale))
-    column = found.column_of(label)
+    evidence = found.heat_map(str(found.classes[column]), shape)
     return {
         "offset": float(found.offsets[column]),
-        "map": [[float(f"{v:.5g}") for v in row] for row in found.heat_map(label, shape)],
+        "map": [[float(f"{v:.5g}") for v in row] for row in evidence],
         "words": _words(found, column),
     }
 

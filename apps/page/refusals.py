@@ -56,7 +56,9 @@ class AnswerRefusals:
         except RefusedError as refused:
             await refused.response()(scope, receive, send)
         except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+            logger.exception(
+                "%s %r failed", scope["method"], scope["path"]
+            )  # quoted: it has any form
             if not started:
                 sentence = "something went wrong here with this request; the server's log says what"
                 await RefusedError(500, sentence).response()(scope, receive, send)

@@ -1,6 +1,7 @@
 """What the server says of real models: the same as the library, in plain values."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -122,6 +123,21 @@ def test_two_classes_have_two_scores(tmp_path, rng):
     answer = answers_of(path, max_pixels=100_000).predict(as_png(images[0]), 5)
     assert [c["label"] for c in answer["classes"]] == ["sea", "sand"]
     assert sum(c["probability"] for c in answer["classes"]) == pytest.approx(1)
+
+
+def test_classes_of_any_name_are_shown_as_the_terminal_shows_them(tmp_path, rng):
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(2)]
+    names = ["two\nlines", os.fsdecode(b"caf\xe9"), "\u202egnp.exe"]
+    path = tmp_path / "odd.vw"
+    ImageClassifier("color").fit(images, [name for name in names for _ in range(2)]).save(path)
+    odd = answers_of(path, max_pixels=100_000)
+    shown = [c["label"] for c in odd.about()["classes"]]
+    assert sorted(shown) == sorted(["two\\nlines", "caf\\udce9", "\\u202egnp.exe"])
+    for image, label in zip(images[::2], ("two\\nlines", "caf\\udce9", "\\u202egnp.exe")):
+        assert odd.predict(as_png(image), 1)["label"] == label
+        explained = odd.explain(as_png(image), 1, label)
+        assert explained["classes"][0]["label"] == label
+        json.dumps(explained, ensure_ascii=False).encode()
 
 
 def test_what_is_no_usable_image_says_why(answers):

@@ -114,6 +114,8 @@ def test_a_long_body_is_refused_by_its_announced_length_and_while_it_streams(ser
             yield b"x" * (1 << 16)
 
     refused(post(address, chunks()), 413, "larger than 1 MB")
+    one_chunk_too_long = iter([b"x" * (1 << 20), b"x"])
+    refused(post(address, one_chunk_too_long), 413, "larger than 1 MB")
     assert post(address, b"x" * (1 << 20)).status_code == 200
 
 
