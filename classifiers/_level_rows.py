@@ -57,9 +57,18 @@ def dense_pairs(x, place, shift, factor, top, root, columns, levels):
 
 @njit()
 def row_sums(levels, bounds, by_level, out):
-    """out[i] = sum over the row's levels of by_level[level]."""
+    """out[i] = sum over the row's levels of by_level[level], in sums that do not wait."""
+    four = np.uint64(4)
     for i in range(out.size):
-        total = 0.0
-        for q in range(bounds[i], bounds[i + 1]):
-            total += by_level[levels[q]]
-        out[i] = total
+        a = b = c = d = 0.0
+        q, end = np.uint64(bounds[i]), np.uint64(bounds[i + 1])
+        while q + four <= end:
+            a += by_level[levels[q]]
+            b += by_level[levels[q + np.uint64(1)]]
+            c += by_level[levels[q + np.uint64(2)]]
+            d += by_level[levels[q + np.uint64(3)]]
+            q += four
+        while q < end:
+            a += by_level[levels[q]]
+            q += np.uint64(1)
+        out[i] = (a + b) + (c + d)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers import kernels
+from visualwords.classifiers.kernels import _additive as loops
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class AdditiveKernel:
 
     Parameters
     ----------
-    gram : function of two arrays (n, 1) and (m, 1)
+    gram : function of two arrays (n,) and (m,)
         Returns κ of all pairs, (n, m).
     diagonal : function of an array (n,)
         Returns κ(x, x).
@@ -30,7 +30,7 @@ class AdditiveKernel:
 
     def pairs(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return κ(width x_i, width y_j), (n, m)."""
-        return self.gram(self.width * x[:, None], self.width * y[:, None])
+        return self.gram(self.width * x, self.width * y)
 
     def same(self, x: np.ndarray) -> np.ndarray:
         """Return κ(width x_i, width x_i), (n,)."""
@@ -68,14 +68,32 @@ def additive_kernel(kernel: Any, p: float = -1) -> AdditiveKernel:
     if callable(kernel):
         return _from_function(kernel)
     if kernel == "jensen_shannon":
-        return AdditiveKernel(kernels.jensen_shannon, _itself)
+        return AdditiveKernel(partial(_compiled_pairs, loops.ENTROPY, 0.0), _itself)
     if kernel != "power_mean":
         raise ValueError(
             f"kernel={kernel!r}: choose 'power_mean', 'jensen_shannon' or a function of two numbers"
         )
     if not p <= 0:
         raise ValueError(f"p={p}: the power mean kernel needs p ≤ 0 (−1: χ², −inf: intersection)")
-    return AdditiveKernel(partial(kernels.power_mean, p=p), _itself)
+    return AdditiveKernel(partial(_power_means, float(p)), _itself)
+
+
+def _power_means(p: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """M_p of all pairs of two lists of numbers ≥ 0 ([Yang12], Eq. 4)."""
+    if p == -np.inf:
+        return np.minimum(x[:, None], y)
+    if p == 0:
+        return np.sqrt(x[:, None] * y)
+    if p == -1:
+        return _compiled_pairs(loops.HARMONIC, p, x, y)
+    with np.errstate(divide="ignore"):
+        return _compiled_pairs(loops.POWER, p, np.log(x), np.log(y))
+
+
+def _compiled_pairs(kind: int, p: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    out = np.empty((x.size, y.size))
+    loops.additive_pairs(kind, p, np.asarray(x, float), np.asarray(y, float), out)
+    return out
 
 
 def _itself(x: np.ndarray) -> np.ndarray:
@@ -84,7 +102,7 @@ def _itself(x: np.ndarray) -> np.ndarray:
 
 
 def _all_pairs(function: Callable[[Any, Any], Any], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.asarray(np.frompyfunc(function, 2, 1)(x, y.T), float)
+    return np.asarray(np.frompyfunc(function, 2, 1)(x[:, None], y), float)
 
 
 def _with_itself(function: Callable[[Any, Any], Any], x: np.ndarray) -> np.ndarray:

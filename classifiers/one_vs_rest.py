@@ -20,12 +20,27 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     >>> classes.tolist(), codes.tolist()
     (['cat', 'dog'], [1, 0, 1])
     """
-    classes, codes = np.unique(y, return_inverse=True)
+    y = np.asarray(y)
+    counted = _encode_by_counting(y)
+    classes, codes = np.unique(y, return_inverse=True) if counted is None else counted
     if classes.size < 2:
         raise ValueError(
             f"the labels hold one class only ({classes.tolist()}); a classifier needs at least two"
         )
     return classes, codes
+
+
+def _encode_by_counting(y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same for whole numbers that are close to each other, without sorting; else None."""
+    if y.dtype.kind not in "iub" or y.dtype == np.uint64 or y.ndim != 1 or not y.size:
+        return None
+    low, high = int(y.min()), int(y.max())
+    if high - low > max(y.size, 1024):
+        return None
+    places = y.astype(np.int64) - low
+    present = np.bincount(places) > 0
+    classes = (np.flatnonzero(present) + low).astype(y.dtype)
+    return classes, (np.cumsum(present) - 1)[places]
 
 
 def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -40,3 +40,15 @@ def additive_rows(
                 if symmetric and members[q] > i:
                     break
                 out[i, members[q]] += _term(kind, x, values[q], p)
+
+
+@njit()
+def additive_pairs(kind, p, x, y, out):
+    """out[i, j] = the term of two numbers x[i] and y[j]; 0 where one of them is.
+
+    x, y : for POWER, logarithms, −inf of 0
+    """
+    zero = -math.inf if kind == POWER else 0.0
+    for i in range(x.size):
+        for j in range(y.size):
+            out[i, j] = _term(kind, x[i], y[j], p) if x[i] > zero and y[j] > zero else 0.0

@@ -83,8 +83,9 @@ def solve_dual_low_rank(
     rng = np.random.default_rng(seed)
     limits = np.concatenate([[0], np.cumsum(sizes)])
     n_iter = 0
-    pool = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
-    with pool if effective_n_jobs(n_jobs) > 1 else nullcontext():
+    alone = len(groups) == 1 or effective_n_jobs(n_jobs) == 1
+    pool = None if alone else Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
+    with nullcontext() if pool is None else pool:
         while n_iter < max_iter and any(group.pending for group in groups):
             n_iter += 1
             for k in range(len(chunks)) if seed is None else rng.permutation(len(chunks)):
@@ -108,7 +109,7 @@ def solve_dual_low_rank(
                     score_table,
                     update_table,
                 )
-                if len(busy) == 1 or effective_n_jobs(n_jobs) == 1:
+                if pool is None or len(busy) == 1:
                     for group in busy:
                         group.visit(*how)
                 else:

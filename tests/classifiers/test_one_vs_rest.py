@@ -14,6 +14,22 @@ def test_one_class_is_refused():
         one_vs_rest.encode_labels(["a", "a"])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, bool, float, str])
+def test_labels_are_numbered_as_unique_does(rng, dtype):
+    for y in (rng.integers(0, 2, 50), 100 * rng.integers(-1, 2, 60), [5, 2**40, 5]):
+        y = np.asarray(y)
+        if dtype in (np.int8, np.uint8) and np.abs(y).max() > 127:
+            continue
+        y = (np.abs(y) if dtype in (np.uint8, np.uint64) else y).astype(dtype)
+        if np.unique(y).size < 2:
+            continue
+        classes, codes = one_vs_rest.encode_labels(y)
+        expected, expected_codes = np.unique(y, return_inverse=True)
+        np.testing.assert_array_equal(classes, expected)
+        assert classes.dtype == expected.dtype
+        np.testing.assert_array_equal(codes, expected_codes)
+
+
 def test_costs_multiply_the_weights():
     codes, classes = np.array([0, 0, 1]), np.array(["x", "y"])
     weight = np.array([1.0, 3.0, 2.0])
