@@ -1,6 +1,7 @@
 """What a classifier says of an image, as plain values for JSON."""
 
 import base64
+import math
 import re
 import time
 from typing import Any
@@ -149,9 +150,16 @@ def _evidence(found: Explanation, column: int) -> dict[str, Any]:
     evidence = found.heat_map(str(found.classes[column]), shape)
     return {
         "offset": float(found.offsets[column]),
-        "map": [[float(f"{v:.5g}") for v in row] for row in evidence],
+        "map": _shortened(evidence),
         "words": _words(found, column),
     }
+
+
+def _shortened(evidence: np.ndarray) -> list[list[float]]:
+    """Return rows of numbers with six digits of the largest one."""
+    largest = float(np.abs(evidence).max())
+    digits = 6 - math.ceil(math.log10(largest)) if largest > 0 else 0
+    return np.round(evidence.astype(np.float64), digits).tolist()
 
 
 def _words(found: Explanation, column: int) -> list[dict[str, Any]]:
