@@ -21,7 +21,7 @@ PLANES = 1 if has_byte_products() or not LANES else 2  # even and odd bytes have
 _VECTORS = 2
 GROUP = _VECTORS * LANES if LANES else 16  # columns whose products lie side by side
 POINTS = 10 if LANES == 16 else 5  # whose sums stay in registers
-BLOCK = 4 * POINTS  # whose intermediate results stay in the first-level cache
+BLOCK = 6 * POINTS  # whose intermediate results stay in the first-level cache
 _INT32, _BYTE, _FLOATS = ir.IntType(32), ir.IntType(8), ir.VectorType(ir.FloatType(), 16)
 
 
@@ -55,7 +55,7 @@ def _emit_block(context, builder, signature, arguments):
         vectors = [_load(builder, table, position, v) for v in range(PLANES * _VECTORS)]
         for p in range(POINTS):
             quad = builder.load(builder.gep(rows[p], [loop.index]), align=1)
-            _add_products(builder, _everywhere(builder, quad), vectors, sums[p])
+            _add_products(builder, _everywhere(builder, quad, LANES), vectors, sums[p])
     column = builder.mul(group, _index(length, GROUP))
     for p in range(POINTS):
         line = builder.mul(builder.add(first, _index(length, p)), width)
@@ -90,11 +90,12 @@ def _add_products(builder, quad, vectors, sums):
             builder.store(builder.add(builder.load(total), added), total)
 
 
-def _everywhere(builder, number):
+def _everywhere(builder, number, lanes):
+    vector = ir.VectorType(number.type, lanes)
     single = builder.insert_element(
-        ir.Constant(_sums_type(), ir.Undefined), number, ir.Constant(_INT32, 0)
+        ir.Constant(vector, ir.Undefined), number, ir.Constant(_INT32, 0)
     )
-    first = ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES)
+    first = ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes)
     return builder.shuffle_vector(single, single, first)
 
 
@@ -143,78 +144,102 @@ def _multiply(quads, point, tables, out, row):
 
 
 @njit()
-def project_bytes(quads, tables, scale, offset, x):
-    """x[i, j] = scale[j] · product of descriptor i with column j - offset[j].
+def _project(quads, start, m, tables, scale, offset, sums, last, x):
+    """x[i, 0] = scale · products of descriptor start + i with the columns - offset, i < m."""
+    for first in range(0, m, POINTS):
+        if start + first + POINTS <= quads.shape[0]:
+            _multiply(quads, start + first, tables, sums, 0)
+        else:
+            last[: quads.shape[0] - start - first] = quads[start + first :]
+            _multiply(last, 0, tables, sums, 0)
+        for p in range(min(POINTS, m - first)):
+            for j in range(scale.size):
+                x[first + p, 0, j] = np.float32(sums[p, j]) * scale[j] - offset[j]
 
-    quads : (n, m) int32, each four uint8      x : (n, d) float32
+
+@njit()
+def project_bytes(quads, tables, scale, offset, x):
+    """x[i, 0, j] = scale[j] · product of descriptor i with column j - offset[j].
+
+    quads : (n, m) int32, each four uint8      x : (n, 1, d) float32
     """
     sums = np.empty((POINTS, tables.shape[0] * GROUP), np.int32)
     last = np.zeros((POINTS, quads.shape[1]), np.int32)
-    n = quads.shape[0]
-    for start in range(0, n, POINTS):
-        if start + POINTS <= n:
-            _multiply(quads, start, tables, sums, 0)
-        else:
-            last[: n - start] = quads[start:]
-            _multiply(last, 0, tables, sums, 0)
-        for p in range(min(POINTS, n - start)):
-            for j in range(x.shape[1]):
-                x[start + p, j] = np.float32(sums[p, j]) * scale[j] - offset[j]
+    _project(quads, 0, quads.shape[0], tables, scale, offset, sums, last, x)
 
 
 @intrinsic
-def _dot_of_rows(typing, a, i, b, k):
-    """sum_j a[i, j] b[k, j] of float32 rows whose length is a multiple of 64."""
-    return types.float32(a, i, b, k), _emit_dot
+def _four_dots(typing, x, points, first, factors, k, out):
+    """out[first + i] = sum_j x[points[first + i], j] factors[k, j] for i = 0, 1, 2, 3.
+
+    x, factors : float32, whose rows have a multiple of 16 numbers      points : int64
+    """
+    return types.void(x, points, first, factors, k, out), _emit_dots
 
 
-def _emit_dot(context, builder, signature, arguments):
-    (left, width), (right, _) = (_row(context, builder, signature, arguments, k) for k in (0, 2))
+def _emit_dots(context, builder, signature, arguments):
+    points, out = (_array(context, builder, signature, arguments, k) for k in (1, 5))
+    right, width = _row(context, builder, signature, arguments, 3, arguments[4])
+    places = [builder.add(arguments[2], _index(width, i)) for i in range(4)]
+    owners = [builder.load(builder.gep(points.data, [place])) for place in places]
+    rows = [_row(context, builder, signature, arguments, 0, owner)[0] for owner in owners]
     zero = ir.Constant(_FLOATS, [0.0] * 16)
-    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(4)]
-    with cgutils.for_range_slice(builder, _index(width, 0), width, _index(width, 64)) as (at, _):
-        for v, total in enumerate(sums):
-            x, y = (_load_floats(builder, row, at, v) for row in (left, right))
-            builder.store(_multiply_add(builder, x, y, builder.load(total)), total)
-    a, b, c, d = (builder.load(total) for total in sums)
-    every = builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
+    sums = [cgutils.alloca_once_value(builder, zero) for _ in rows]
+    with cgutils.for_range_slice(builder, _index(width, 0), width, _index(width, 16)) as (at, _):
+        factor = _load_floats(builder, right, at, 0)
+        for row, total in zip(rows, sums):
+            added = _multiply_add(
+                builder, _load_floats(builder, row, at, 0), factor, builder.load(total)
+            )
+            builder.store(added, total)
     kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), _FLOATS])
     reduce = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.fadd.v16f32")
-    return builder.call(reduce, [ir.Constant(ir.FloatType(), 0.0), every], fastmath=("fast",))
-
-
-@intrinsic
-def _add_row(typing, sums, k, factor, both, p):
-    """sums[k, j] += factor · both[p, j] for all j of both; their number is a multiple of 64."""
-    return types.void(sums, k, types.float32, both, p), _emit_add
-
-
-def _emit_add(context, builder, signature, arguments):
-    target, _ = _row(context, builder, signature, arguments, 0)
-    source, width = _row(context, builder, signature, arguments, 3)
-    single = builder.insert_element(
-        ir.Constant(_FLOATS, ir.Undefined), arguments[2], ir.Constant(_INT32, 0)
-    )
-    factor = builder.shuffle_vector(
-        single, single, ir.Constant(ir.VectorType(_INT32, 16), [0] * 16)
-    )
-    with cgutils.for_range_slice(builder, _index(width, 0), width, _index(width, 64)) as (at, _):
-        for v in range(4):
-            added = _multiply_add(
-                builder,
-                factor,
-                _load_floats(builder, source, at, v),
-                _load_floats(builder, target, at, v),
-            )
-            builder.store(added, _vector_at(builder, target, at, v), align=4)
+    for place, total in zip(places, sums):
+        start = ir.Constant(ir.FloatType(), 0.0)
+        value = builder.call(reduce, [start, builder.load(total)], fastmath=("fast",))
+        builder.store(value, builder.gep(out.data, [place]))
     return context.get_dummy_value()
 
 
-def _row(context, builder, signature, arguments, k):
-    """Pointer to row arguments[k + 1] of the array arguments[k], and the row's length."""
-    array = context.make_array(signature.args[k])(context, builder, arguments[k])
+@intrinsic
+def _add_rows(typing, sums, row, x, points, weights, first, stop):
+    """sums[row, j] += weights[i] x[points[i], j], first <= i < stop; a multiple of 64 numbers."""
+    return types.void(sums, row, x, points, weights, first, stop), _emit_add
+
+
+def _emit_add(context, builder, signature, arguments):
+    points, weights = (_array(context, builder, signature, arguments, k) for k in (3, 4))
+    target, width = _row(context, builder, signature, arguments, 0, arguments[1])
+    with cgutils.for_range_slice(builder, _index(width, 0), width, _index(width, 64)) as (at, _):
+        sums = [
+            cgutils.alloca_once_value(builder, _load_floats(builder, target, at, v))
+            for v in range(4)
+        ]
+        with cgutils.for_range_slice(builder, arguments[5], arguments[6], _index(width, 1)) as (
+            i,
+            _,
+        ):
+            owner = builder.load(builder.gep(points.data, [i]))
+            source, _ = _row(context, builder, signature, arguments, 2, owner)
+            weight = builder.load(builder.gep(weights.data, [i]))
+            factor = _everywhere(builder, weight, 16)
+            for v, total in enumerate(sums):
+                value = _load_floats(builder, source, at, v)
+                builder.store(_multiply_add(builder, factor, value, builder.load(total)), total)
+        for v, total in enumerate(sums):
+            builder.store(builder.load(total), _vector_at(builder, target, at, v), align=4)
+    return context.get_dummy_value()
+
+
+def _array(context, builder, signature, arguments, k):
+    return context.make_array(signature.args[k])(context, builder, arguments[k])
+
+
+def _row(context, builder, signature, arguments, k, number):
+    """Pointer to a row of the array arguments[k], and the row's length."""
+    array = _array(context, builder, signature, arguments, k)
     width = cgutils.unpack_tuple(builder, array.shape)[1]
-    return builder.gep(array.data, [builder.mul(arguments[k + 1], width)]), width
+    return builder.gep(array.data, [builder.mul(number, width)]), width
 
 
 def _vector_at(builder, row, position, v):
@@ -233,23 +258,21 @@ def _multiply_add(builder, x, y, z):
 
 
 @njit(fastmath=True)
-def _as_codes(x, start, m, limit, both, codes, largest):
-    """Rows of coordinates and their squares, as they are and as bytes; the largest square's code.
+def _as_codes(m, limit, planes, codes, largest):
+    """Square coordinates; round them and their squares to bytes; the largest square's code.
 
-    x : (n, d) float32      both : (m, 2, d) float32      codes : (m, 2, d) uint8
+    planes : (m, 2, d) float32, coordinates and their squares      codes : (m, 2, d) uint8
     """
     linear, square = np.float32(127.5) / limit, np.float32(255) / (limit * limit)
     for p in range(m):
-        for j in range(x.shape[1]):
-            both[p, 0, j] = x[start + p, j]
-        for j in range(x.shape[1]):
-            code = np.int32(x[start + p, j] * linear + np.float32(128))
+        for j in range(planes.shape[2]):
+            code = np.int32(planes[p, 0, j] * linear + np.float32(128))
             codes[p, 0, j] = np.uint8(max(min(code, np.int32(255)), np.int32(0)))
-        for j in range(x.shape[1]):
-            both[p, 1, j] = x[start + p, j] * x[start + p, j]
+        for j in range(planes.shape[2]):
+            planes[p, 1, j] = planes[p, 0, j] * planes[p, 0, j]
         top = np.int32(0)
-        for j in range(x.shape[1]):
-            value = both[p, 1, j] * square + np.float32(0.5)
+        for j in range(planes.shape[2]):
+            value = planes[p, 1, j] * square + np.float32(0.5)
             code = np.int32(value if value < np.float32(300) else np.float32(300))
             top = max(top, code)
             codes[p, 1, j] = np.uint8(min(code, np.int32(255)))
@@ -295,86 +318,152 @@ def _exponentials(x, n, bits):
 @njit()
 def _candidates(flags, m, active, stops):
     """List the columns of the flags that are not 0; those of row p end at stops[p + 1]."""
-    n = 0
+    n = np.uint64(0)
     for p in range(m):
         for start in range(0, flags.shape[1], 64):
             marks = _marks(flags, p * flags.shape[1] + start)
             while marks:
-                active[n] = start + np.int64(_lowest_bit(marks))
+                active[n] = np.uint64(start) + _lowest_bit(marks)
                 marks &= marks - np.uint64(1)
-                n += 1
+                n += np.uint64(1)
         stops[p + 1] = n
 
 
-@njit(fastmath=True)
-def _logits(both, m, factors, constants, least, active, stops, logit, tops):
-    """log p(x, k) of the candidates, less the largest of each point; only those >= least stay."""
-    n, stop = 0, 0
+@njit()
+def _group(active, stops, m, ends, points, slots):
+    """Order the candidates by Gaussians: those of k end at ends[k], with their points.
+
+    slots : where each candidate of the points' order has gone
+    """
+    one, total = np.uint64(1), np.uint64(0)
+    ends[:] = 0
+    for a in range(stops[m]):
+        ends[active[a]] += one
+    for k in range(ends.size):
+        total, ends[k] = total + ends[k], total
     for p in range(m):
-        start, stop = stop, stops[p + 1]
-        top = np.float32(-np.finfo(np.float32).max)
-        for a in range(start, stop):
-            value = _dot_of_rows(both, p, factors, active[a]) + constants[active[a]]
-            logit[a] = value
-            top = value if value > top else top
-        for a in range(start, stop):
-            value, column = logit[a] - top, active[a]
-            logit[n], active[n] = value, column
-            n += 1 if value >= least else 0
-        tops[p], stops[p + 1] = top, n
-    return n
+        for a in range(stops[p], stops[p + 1]):
+            e = ends[active[a]]
+            ends[active[a]] = e + one
+            points[e], slots[a] = p, e
+
+
+@njit()
+def _log_probabilities(both, factors, constants, ends, points, logits):
+    """log p(x, k) of the candidates; three more numbers are overwritten."""
+    start = np.uint64(0)
+    for k in range(ends.size):
+        for e in range(start, ends[k], np.uint64(4)):
+            _four_dots(both, points, e, factors, k, logits)
+        for e in range(start, ends[k]):
+            logits[e] += constants[k]
+        start = ends[k]
 
 
 @njit(fastmath=True)
-def _add(cells, start, m, both, active, stops, share, tops, zeroth, sums):
-    """Add the responsibilities, and what they weight, to the cells; the sum of log p(x)."""
-    k, likelihood, product = zeroth.shape[1], 0.0, 1.0
+def _responsibilities(m, stops, slots, least, shares, bits, logits):
+    """Turn log p(x, k) of the candidates into p(k | x), or 0; returns the sum of log p(x)."""
+    likelihood, product = 0.0, 1.0
+    for p in range(m):
+        top = np.float32(-np.finfo(np.float32).max)
+        for a in range(stops[p], stops[p + 1]):
+            value = logits[slots[a]]
+            shares[a] = value
+            top = value if value > top else top
+        for a in range(stops[p], stops[p + 1]):
+            value = shares[a] - top
+            shares[a] = value if value > np.float32(-80) else np.float32(-80)
+        likelihood += top
+    _exponentials(shares, stops[m], bits)
     for p in range(m):
         total = np.float32(0)
         for a in range(stops[p], stops[p + 1]):
-            total += share[a]
-        likelihood += tops[p]
+            total += shares[a] if shares[a] >= least else np.float32(0)
         product *= total  # at most k ** BLOCK, as large as float64 bears: one logarithm for all
-        cell, factor = np.int64(cells[start + p]), np.float32(1) / total
+        factor = np.float32(1) / total
         for a in range(stops[p], stops[p + 1]):
-            q = share[a] * factor
-            zeroth[cell, active[a]] += q
-            _add_row(sums, cell * k + active[a], q, both, p)
+            logits[slots[a]] = shares[a] * factor if shares[a] >= least else np.float32(0)
     return likelihood + math.log(product)
 
 
-@njit(fastmath=True)
+@njit()
+def _add(cells, start, m, both, ends, points, shares, zeroth, sums):
+    """Add the responsibilities, and what they weight, to the cells of the points.
+
+    Neighbours in points and shares whose cell is the same are added at once; both are overwritten.
+    """
+    cell, uniform = np.int64(cells[start]), True
+    for p in range(start, start + m):
+        uniform &= cells[p] == cell
+    e, one, zero = np.uint64(0), np.uint64(1), np.uint64(0)
+    for k in range(ends.size):
+        while e < ends[k]:
+            first, n, mass = e, e, np.float32(0)
+            if not uniform:
+                cell = np.int64(cells[start + np.int64(points[e])])
+            while e < ends[k] and (uniform or cells[start + np.int64(points[e])] == cell):
+                q = shares[e]
+                points[n], shares[n] = points[e], q
+                n += one if q > 0 else zero
+                mass += q
+                e += one
+            zeroth[cell, k] += mass
+            _add_rows(sums, cell * ends.size + k, both, points, shares, first, n)
+
+
+@njit()
 def add_moments(
-    x, cells, tables, scale, lower, width, limit, factors, constants, least, both, zeroth, sums
+    quads,
+    projection,
+    x,
+    cells,
+    tables,
+    bounds,
+    limit,
+    factors,
+    constants,
+    least,
+    both,
+    zeroth,
+    sums,
 ):
     """Add q and q (x, x^2) to the sums of each descriptor's cell; q are the responsibilities.
 
-    x : (n, d) float32, d a multiple of 32       cells : (n,) int32
-    tables : columns for the bytes of (x, x^2); scale, lower : (k,) float32 and width : (k,) int32
-    make products with them lower bounds of log p(x, k), and distances to upper ones, in 64ths
+    quads : (n, m) int32, descriptors of four bytes each, and projection, the tables, scale and
+    offset that make coordinates of them; or none, and x : (n, d) float32, the coordinates
+    d is a multiple of 32                     cells : (n,) int32
+    tables : columns for the bytes of (x, x^2)     bounds : of log p(x, k) from their products,
+    in 64ths: scale, lower : (k,) float32 and the distance to the upper ones : (k,) int32
     limit : largest coordinate that bytes represent
     factors, constants : (k, 2 d), (k,) float32, log p(x, k) = factors (x, x^2) + constants
-    least : logarithm of the smallest share of the largest q that counts; the others are 0
+    least : smallest share of the largest q that counts; the others are 0
     both : (BLOCK, 2 d) float32, is overwritten
     zeroth : (n_cells, k), sums : (n_cells * k, 2 d) float32     returns the sum of log p(x)
     """
     k, d = constants.size, x.shape[1]
-    codes, largest = np.zeros((BLOCK, 2 * d), np.uint8), np.empty(BLOCK, np.int32)
-    planes, quads = both.reshape((BLOCK, 2, d)), codes.view(np.int32)
+    planes, codes = both.reshape((BLOCK, 2, d)), np.zeros((BLOCK, 2, d), np.uint8)
+    products = np.empty((POINTS, projection[0].shape[0] * GROUP), np.int32)
+    last, largest = np.zeros((POINTS, quads.shape[1]), np.int32), np.empty(BLOCK, np.int32)
     scores = np.empty((BLOCK, tables.shape[0] * GROUP), np.int32)
     flags, bound = np.zeros((BLOCK, (k + 63) // 64 * 64), np.uint8), np.empty((BLOCK, k), np.int32)
-    active, bits = np.empty(k * BLOCK, np.int64), np.empty(k * BLOCK, np.int32)
-    logit, stops = np.empty(k * BLOCK, np.float32), np.zeros(BLOCK + 1, np.int64)
-    tops, likelihood = np.empty(BLOCK, np.float32), 0.0
-    in_64ths = np.int32(least * 64)
-    for start in range(0, x.shape[0], BLOCK):
-        m = min(BLOCK, x.shape[0] - start)
-        _as_codes(x, start, m, limit, planes, codes.reshape((BLOCK, 2, d)), largest)
+    active, slots = np.empty(k * BLOCK, np.uint64), np.empty(k * BLOCK, np.uint64)
+    ends, stops = np.empty(k, np.uint64), np.zeros(BLOCK + 1, np.uint64)
+    points, logits = np.zeros(k * BLOCK + 3, np.uint64), np.empty(k * BLOCK + 3, np.float32)
+    shares, bits = np.empty(k * BLOCK, np.float32), np.empty(k * BLOCK, np.int32)
+    likelihood, in_64ths = 0.0, np.int32(64 * math.log(least))
+    for start in range(0, cells.size, BLOCK):
+        m = min(BLOCK, cells.size - start)
+        if quads.shape[0]:
+            _project(quads, start, m, *projection, products, last, planes)
+        else:
+            planes[:m, 0] = x[start : start + m]
+        _as_codes(m, limit, planes, codes, largest)
         for p in range(0, m, POINTS):
-            _multiply(quads, p, tables, scores, p)
-        _screen(scores, m, largest, scale, lower, width, in_64ths, bound, flags)
+            _multiply(codes.reshape((BLOCK, 2 * d)).view(np.int32), p, tables, scores, p)
+        _screen(scores, m, largest, *bounds, in_64ths, bound, flags)
         _candidates(flags, m, active, stops)
-        n = _logits(both, m, factors, constants, least, active, stops, logit, tops)
-        _exponentials(logit, n, bits)
-        likelihood += _add(cells, start, m, both, active, stops, logit, tops, zeroth, sums)
+        _group(active, stops, m, ends, points, slots)
+        _log_probabilities(both, factors, constants, ends, points, logits)
+        likelihood += _responsibilities(m, stops, slots, least, shares, bits, logits)
+        _add(cells, start, m, both, ends, points, logits, zeroth, sums)
     return likelihood

@@ -1,5 +1,7 @@
 """Sums over the descriptors of an image that Fisher vectors and VLAD are made of."""
 
+import math
+
 import numpy as np
 
 from visualwords.compiled import njit
@@ -44,3 +46,13 @@ def fisher_gradients(zeroth, sums, shares, starts, members, constants, out):
                 second = total[i, 1, j] - mean * (first + first - mass[i] * mean)
                 second -= mass[i] * constants[1, i, j]
                 out[w, 1, i, j] = second * constants[3, i, j] * shares[w]
+
+
+@njit(fastmath=True)
+def signed_roots(values):
+    """values = sign(values) sqrt(|values|), in place.
+
+    values : (n,) float32 or float64
+    """
+    for i in range(values.size):
+        values[i] = math.copysign(math.sqrt(abs(values[i])), values[i])

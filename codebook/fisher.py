@@ -12,8 +12,6 @@ from visualwords.codebook.soft_moments import SoftMoments
 
 __all__ = ["FisherVectors"]
 
-_BLOCK = 1024  # descriptors treated at once, within the second-level cache
-
 
 class FisherVectors(LocalEncoder):
     """Encode local features by the gradients of a Gaussian mixture's log-likelihood [1]_.
@@ -143,11 +141,7 @@ class FisherVectors(LocalEncoder):
         pyramid, width = self._pyramid, self._moments.width
         n_cells = pyramid.membership.shape[1]
         zeroth, sums = self._moments.empty(n_cells)
-        block = np.empty((min(_BLOCK, len(descriptors)), width), np.float32)
-        for start in range(0, len(descriptors), _BLOCK):
-            part = descriptors[start : start + _BLOCK]
-            x = self._map.apply(part, block[: len(part)])
-            self._moments.add(x, cells[start : start + _BLOCK], zeroth, sums)
+        self._moments.add(descriptors, cells, zeroth, sums, self._map)
         n = pyramid.membership @ np.bincount(cells, minlength=n_cells).astype(np.float32)
         shares = (1 / np.maximum(n, 1)).astype(np.float32)
         k, d = self._constants.shape[1:]

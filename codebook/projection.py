@@ -96,16 +96,21 @@ class AffineMap:
             self._tables, self._scale = pack_columns(codes), np.zeros(width or m, np.float32)
             self._scale[:m] = scales
 
-    def apply(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return y of each row of X, (n, width) float32, written to ``out`` if that is given."""
-        if out is None:
-            out = np.empty((len(X), len(self._offset)), np.float32)
-        if X.dtype == np.uint8 and self._tables is not None:
-            project_bytes(_in_quads(X), self._tables, self._scale, self._offset, out)
-        else:
-            np.matmul(X.astype(np.float32, copy=False), self._matrix.T, out=out)
-            out -= self._offset
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return y of each row of X, (n, width) float32."""
+        prepared = self.prepare(X)
+        if prepared is None:
+            return X.astype(np.float32, copy=False) @ self._matrix.T - self._offset
+        out = np.empty((len(X), len(self._offset)), np.float32)
+        quads, projection = prepared
+        project_bytes(quads, *projection, out[:, None])
         return out
+
+    def prepare(self, X: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, ...]] | None:
+        """Return bytes as quads, and what projects them; None where whole numbers can't."""
+        if X.dtype != np.uint8 or self._tables is None:
+            return None
+        return _in_quads(X), (self._tables, self._scale, self._offset)
 
 
 def _in_quads(X: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 
 from visualwords.codebook._fisher import BLOCK, LANES, add_moments
 from visualwords.codebook.byte_products import aligned_zeros, as_bytes, pack_columns
+from visualwords.codebook.projection import AffineMap
 
 __all__ = ["LEAST", "SoftMoments"]
 
@@ -12,6 +13,10 @@ _LIMIT = 5.0  # largest coordinate that a byte represents
 _MARGIN = 3.0  # standard errors by which bounds from bytes are apart from the estimate
 _WIDEST = 8.0  # standard error up to which bounds from bytes are of use
 _NARROWEST = 1e-6  # least variance
+_NO_BYTES = (
+    np.zeros((0, 1), np.int32),
+    (np.zeros((1, 1, 1, 1), np.int32), np.zeros(0, np.float32), np.zeros(0, np.float32)),
+)
 
 
 class SoftMoments:
@@ -56,7 +61,7 @@ class SoftMoments:
         self._factors = aligned_zeros((k, 2 * self.width))
         self._factors[...] = factors.reshape(k, -1)
         self._constants = constants.astype(np.float32)
-        self._screen = _bounds(factors, constants, means, variances)
+        self._tables, self._bounds = _screening(factors, constants, means, variances)
 
     @staticmethod
     def padded(d: int) -> int:
@@ -88,13 +93,31 @@ class SoftMoments:
         k = len(self._constants)
         return np.zeros((n_cells, k), np.float32), aligned_zeros((n_cells * k, 2 * self.width))
 
-    def add(self, x: np.ndarray, cells: np.ndarray, zeroth: np.ndarray, sums: np.ndarray) -> float:
-        """Add the points to sums that :meth:`empty` made; return the sum of log p(x)."""
+    def add(
+        self,
+        x: np.ndarray,
+        cells: np.ndarray,
+        zeroth: np.ndarray,
+        sums: np.ndarray,
+        affine: AffineMap | None = None,
+    ) -> float:
+        """Add the points to sums that :meth:`empty` made; return the sum of log p(x).
+
+        With an affine map of the same width, x are what it makes the points of.
+        """
+        quads, projection = _NO_BYTES
+        if affine is not None:
+            prepared = affine.prepare(x)
+            if prepared is None:
+                x = affine.apply(x)
+            else:
+                quads, projection, x = *prepared, np.empty((0, self.width), np.float32)
         if not LANES:
             return self._add_by_products(x, cells, zeroth, sums)
+        work = aligned_zeros((BLOCK, 2 * self.width))
         return add_moments(
-            *(x, cells, *self._screen, np.float32(_LIMIT), self._factors, self._constants),
-            *(np.float32(np.log(LEAST)), aligned_zeros((BLOCK, 2 * self.width)), zeroth, sums),
+            *(quads, projection, x, cells, self._tables, self._bounds, np.float32(_LIMIT)),
+            *(self._factors, self._constants, np.float32(LEAST), work, zeroth, sums),
         )
 
     def _add_by_products(self, x, cells, zeroth, sums) -> float:
@@ -114,9 +137,9 @@ class SoftMoments:
         return float((top + np.log(total)).sum(dtype=np.float64))
 
 
-def _bounds(
+def _screening(
     factors: np.ndarray, constants: np.ndarray, means: np.ndarray, variances: np.ndarray
-) -> tuple[np.ndarray, ...]:
+) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
     """Tables, scale, lower bound and distance to the upper one, for scores of bytes in 64ths.
 
     With codes c of the coordinates, x ≈ (c − 127.5) r / 127.5 and x² ≈ c r² / 255, r the
@@ -139,9 +162,5 @@ def _bounds(
     scale, lower = np.where(unknown, 0, 64 * scales), 64 * (middle - _MARGIN * error)
     lower[unknown], width = -(2.0**28), np.ceil(128 * _MARGIN * error + 2)
     width[unknown] = 2**29
-    return (
-        pack_columns(codes),
-        scale.astype(np.float32),
-        lower.astype(np.float32),
-        width.astype(np.int32),
-    )
+    bounds = scale.astype(np.float32), lower.astype(np.float32), width.astype(np.int32)
+    return pack_columns(codes), bounds

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from visualwords.codebook._moments import signed_roots
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
 
 __all__ = ["NORMS", "SCOPES", "inverse_document_frequency", "normalize", "signed_power"]
@@ -41,9 +42,12 @@ def signed_power(values: np.ndarray, power: float) -> np.ndarray:
     """
     if power == 1:
         return values
+    if power == 0.5 and values.flags.c_contiguous:
+        signed_roots(values.reshape(-1))
+        return values
     signs = np.sign(values)
     np.abs(values, out=values)
-    np.power(values, power, out=values) if power != 0.5 else np.sqrt(values, out=values)
+    np.power(values, power, out=values)
     values *= signs
     return values
 
