@@ -1,0 +1,82 @@
+"""The linear SVM of bytes against scikit-learn's, and its promise of exact sums."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.svm import LinearSVC
+
+from visualwords.classifiers.byte_linear import ByteLinearClassifier, exact_product
+
+
+@pytest.fixture
+def rows(rng):
+    """Four overlapping classes of bytes in many columns."""
+    y = np.repeat(np.arange(4), 25)
+    centers = rng.normal(0, 6, (4, 3000))
+    X = np.clip(np.rint(rng.normal(centers[y], 25)), -127, 127).astype(np.int8)
+    return X, np.array(["a", "b", "c", "d"])[y]
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_scores_are_those_of_scikit_learn_up_to_the_rounding_of_weights(rows, n_classes):
+    X, y = rows
+    X, y = X[: 25 * n_classes], y[: 25 * n_classes]
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    peer = LinearSVC(C=10, dual=True, fit_intercept=False, tol=1e-6, max_iter=20000).fit(unit, y)
+    ours = ByteLinearClassifier(C=10, tol=1e-6).fit(X, y)
+    assert ours.weights_.dtype == np.int8
+    difference = ours.decision_function(X) - peer.decision_function(unit)
+    lengths = np.linalg.norm(X.astype(float), axis=1)
+    noise = np.outer(lengths, ours.factors_ / np.sqrt(12))  # of weights rounded to whole numbers
+    assert (np.abs(difference.reshape(len(X), -1)) < 5 * noise).all()
+
+
+def test_products_are_exact_where_floats_would_round(rng):
+    X = rng.integers(-128, 128, (7, 5000)).astype(np.int8)
+    Y = np.full((2, 5000), 127, np.int8)
+    np.testing.assert_array_equal(exact_product(X, Y), X.astype(int) @ Y.astype(int).T)
+    np.testing.assert_array_equal(exact_product(X, X), X.astype(int) @ X.astype(int).T)
+
+
+def test_scores_do_not_depend_on_what_else_is_scored(rows):
+    X, y = rows
+    model = ByteLinearClassifier().fit(X, y)
+    one_by_one = np.vstack([model.decision_function(row[None]) for row in X])
+    np.testing.assert_array_equal(model.decision_function(X), one_by_one)
+
+
+def test_contributions_add_up_to_the_scores(rows):
+    X, y = rows
+    model = ByteLinearClassifier().fit(X, y)
+    np.testing.assert_allclose(
+        model.contributions(X[:1]).sum(axis=0), model.decision_function(X[:1])[0], atol=1e-12
+    )
+
+
+def test_held_out_scores_are_those_of_models_trained_without_the_fold(rows):
+    X, y = rows
+    model = ByteLinearClassifier()
+    scores = model.fit_and_hold_out(X, y, n_folds=25, seed=0)
+    np.testing.assert_array_equal(scores, model.held_out_scores(X, y, 25, 0))
+    left_out = ByteLinearClassifier().fit(X[1:], y[1:]).decision_function(X[:1])[0]
+    np.testing.assert_allclose(scores[0], left_out, atol=0.1)  # its fold holds out three more
+    np.testing.assert_array_equal(
+        model.decision_function(X), clone(model).fit(X, y).decision_function(X)
+    )
+
+
+def test_a_restored_state_gives_the_same_scores(rows):
+    X, y = rows
+    model = ByteLinearClassifier().fit(X, y)
+    again = ByteLinearClassifier().set_state(model.get_state())
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="do not belong together"):
+        ByteLinearClassifier().set_state(model.get_state() | {"factors": np.ones(2)})
+
+
+def test_other_rows_are_refused_with_a_sentence(rows):
+    X, y = rows
+    with pytest.raises(TypeError, match="needed is an int8 matrix"):
+        ByteLinearClassifier().fit(X.astype(float), y)
+    with pytest.raises(ValueError, match="7 columns; the model has 3000"):
+        ByteLinearClassifier().fit(X, y).decision_function(X[:, :7])
