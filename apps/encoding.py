@@ -1,22 +1,42 @@
-"""The second stage of every recipe: what was extracted → one row of non-negative numbers an image.
+"""From the features of one image to its row: what every channel learns, and how it applies it.
 
-Channels are brought to a common scale and put side by side, which adds their kernels.
+Three steps, each a plain function of what came before: ``learn`` from a sample of patches,
+``encode`` one image after the other (small arrays, which the cache keeps), and ``assemble`` the
+matrix of many.
 """
 
+import hashlib
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.recipes import CODEBOOKS, Channel, Recipe
-from visualwords.codebook import BagOfWords, FeatureSetEncoder, PyramidMatchEmbedding
-from visualwords.features.local_features import LocalFeatureSets
+from visualwords.apps.recipe import Channel, Recipe
+from visualwords.codebook import (
+    BagOfWords,
+    FeatureSetEncoder,
+    FeatureSets,
+    FisherVectors,
+    HIKCodebook,
+    KMeansCodebook,
+    PyramidMatchEmbedding,
+    SpatialPyramid,
+)
+from visualwords.errors import FolderError, ImageError
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.progress import Progress, Silent
 
 PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5
 PATCHES_PER_WORD = 5
+PATCHES_PER_GAUSSIAN = 20
+UNIT = 4096.0  # shares of words are multiplied by this before they become float16
+VECTOR_LENGTH = 300.0  # of the bytes of a whole image's numbers
+WINDOW_LENGTH = 500.0  # of the bytes of a window of weight 1 of a Fisher vector
+
+CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
 
 Rows: TypeAlias = Any  # an array or a CSR matrix; SciPy publishes no types
+Features: TypeAlias = np.ndarray | LocalFeatures
 
 
 class ChannelEncoder:
@@ -31,87 +51,145 @@ class ChannelEncoder:
     def __init__(self, channel: Channel, seed: int):
         self.channel = channel
         self.seed = seed
+        self.n_patches = 0
+        self.stage: Any = None
+        self.embedding: PyramidMatchEmbedding | None = None
+        self.scale = 1.0
 
-    def fit_transform(
-        self, values: np.ndarray | LocalFeatureSets, codes: np.ndarray, progress: Progress
-    ) -> Rows:
-        """Learn what the channel needs to learn, and the scale; return the training rows.
+    def learn(self, sample: LocalFeatureSets, progress: Progress | None = None) -> "ChannelEncoder":
+        """Learn words, Gaussians or directions from patches.
 
         Few patches make few words, at most one for every `PATCHES_PER_WORD`; none make rows
         without columns.
         """
-        self.n_patches = len(values.descriptors) if isinstance(values, LocalFeatureSets) else 0
-        self.stages = self._new_stages()
-        for stage in self.stages:
-            values = _fit_transform(stage, values, codes, progress)
-        rows = self._rows(values)
-        numbers = rows.data if sparse.issparse(rows) else rows[rows != 0]
-        self.scale = float(np.percentile(numbers, PERCENTILE)) if numbers.size else 1.0
-        return self._scaled(rows)
+        self.n_patches = len(sample.descriptors)
+        self.stage = self._new_stage()
+        if self.stage is None:
+            return self
+        if isinstance(self.stage, FeatureSetEncoder):
+            self.stage.fit(sample)
+        else:
+            self.stage.fit(self.prepared(sample), progress=progress or Silent())
+        return self
 
-    def transform(self, values: np.ndarray | LocalFeatureSets) -> Rows:
-        """Return the rows of other images."""
-        for stage in self.stages:
-            values = stage.transform(values)
-        return self._scaled(self._rows(values))
+    def encode(self, features: Features) -> np.ndarray:
+        """Return what is kept of one image: a row of few bytes a column, or points of a set."""
+        if not isinstance(features, LocalFeatures):
+            return self._encode_vector(features)
+        if self.stage is None:
+            return np.zeros(0, np.float32)
+        if isinstance(self.stage, FeatureSetEncoder):
+            return self.stage.transform([features]).points
+        if isinstance(self.stage, FisherVectors):
+            row = self.stage.encode(self.prepared(features))
+            return _as_bytes(row, WINDOW_LENGTH * self.channel.weight)
+        return (self.stage.transform([features])[0] * np.float32(UNIT)).astype(np.float16)
+
+    def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
+        """Return the matrix of many images; with ``learn``, after learning the common scale."""
+        if isinstance(self.stage, FeatureSetEncoder):
+            return self._embed(encoded, learn)
+        rows = _stacked(encoded)
+        if rows.dtype == np.int8:
+            return rows
+        if learn:
+            numbers = rows[rows != 0]
+            self.scale = float(np.percentile(numbers, PERCENTILE)) if numbers.size else 1.0
+        return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
         state = {"scale": np.array(self.scale), "n_patches": np.array(self.n_patches)}
-        for number, stage in enumerate(self.stages):
-            state |= {f"stage{number}/{name}": v for name, v in stage.get_state().items()}
+        if self.stage is not None:
+            state |= {f"stage/{name}": value for name, value in self.stage.get_state().items()}
+        if self.embedding is not None:
+            state |= {f"sets/{name}": value for name, value in self.embedding.get_state().items()}
         return state
 
     def set_state(self, state: dict[str, np.ndarray]) -> "ChannelEncoder":
         """Become the encoder, of the same channel, whose `get_state` this is."""
         self.scale, self.n_patches = float(state["scale"]), int(state["n_patches"])
-        self.stages = self._new_stages()
-        for number, stage in enumerate(self.stages):
-            prefix = f"stage{number}/"
-            stage.set_state(
-                {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-            )
+        self.stage = self._new_stage()
+        if self.stage is not None:
+            self.stage.set_state(_part("stage/", state))
+        learned = _part("sets/", state)
+        self.embedding = self._new_embedding().set_state(learned) if learned else None
         return self
 
-    def _new_stages(self) -> list[Any]:
-        """Return unfitted transformers, in the order of their application."""
-        words, sets = self.channel.words, self.channel.sets
+    def fingerprint(self) -> str:
+        """Return a name for what `encode` does; part of the keys of what it made."""
+        digest = hashlib.blake2b(repr((self.channel, self.n_patches)).encode(), digest_size=16)
+        if self.stage is not None:
+            for name, value in sorted(self.stage.get_state().items()):
+                digest.update(f"{name} {value.dtype} {value.shape}".encode())
+                digest.update(np.ascontiguousarray(value).tobytes())
+        return digest.hexdigest()
+
+    def _new_stage(self) -> Any:
+        """Return what learns from patches; None where there are none."""
+        words, fisher, sets = self.channel.words, self.channel.fisher, self.channel.sets
         if not self.n_patches:
-            return []
+            return None
         if words is not None:
             n_words = min(words.n_words, -(-self.n_patches // PATCHES_PER_WORD))
             codebook = CODEBOOKS[words.codebook](
                 n_words, random_state=self.seed, **words.codebook_params
             )
-            return [
-                BagOfWords(
-                    codebook, words.pyramid, norm=words.norm, scope=words.scope, power=words.power
-                )
-            ]
+            kept = {"norm": words.norm, "scope": words.scope, "power": words.power}
+            return BagOfWords(codebook, words.pyramid, output="dense", **kept)
+        if fisher is not None:
+            return FisherVectors(
+                min(fisher.n_gaussians, -(-self.n_patches // PATCHES_PER_GAUSSIAN)),
+                fisher.n_components,
+                SpatialPyramid(fisher.pyramid, weights=fisher.weights),
+                self.seed,
+            )
         if sets is not None:
-            return [
-                FeatureSetEncoder(sets.n_components, random_state=self.seed),
-                PyramidMatchEmbedding(
-                    sets.n_shifts,
-                    finest_level=sets.finest_level,
-                    min_sets=sets.min_sets,
-                    random_state=self.seed,
-                ),
-            ]
-        return []
+            return FeatureSetEncoder(sets.n_components, random_state=self.seed)
+        return None
 
-    def _rows(self, values: Any) -> Rows:
-        """Return rows as they are; local features that no stage could take have no columns."""
-        return np.zeros((len(values), 0)) if isinstance(values, LocalFeatureSets) else values
+    def _new_embedding(self) -> PyramidMatchEmbedding:
+        sets = self.channel.sets
+        if sets is None:
+            raise ValueError("the channel has no sets")
+        return PyramidMatchEmbedding(
+            sets.n_shifts,
+            finest_level=sets.finest_level,
+            min_sets=sets.min_sets,
+            random_state=self.seed,
+        )
 
-    def _scaled(self, rows: Rows) -> Rows:
+    def _embed(self, encoded: list[np.ndarray], learn: bool) -> Rows:
+        """Return sets of points as sparse rows."""
+        offsets = np.concatenate([[0], np.cumsum([len(points) for points in encoded])])
+        empty = np.zeros((0, self.stage.n_dimensions_), np.int32)
+        points = np.concatenate([*encoded, empty])
+        sets = FeatureSets(points, offsets.astype(np.int64), self.stage.side)
+        if learn:
+            self.embedding = self._new_embedding().fit(sets)
+        if self.embedding is None:
+            raise ValueError("the embedding has not learned")
+        rows = self.embedding.transform(sets)
+        if learn:
+            self.scale = float(np.percentile(rows.data, PERCENTILE)) if rows.data.size else 1.0
         return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
 
+    def prepared(self, features: Any) -> Any:
+        """Return local features with square roots of the descriptors, if the channel wants them."""
+        if self.channel.fisher is None or not self.channel.fisher.root:
+            return features
+        roots = np.sqrt(features.descriptors.astype(np.float32))
+        rest = (features.positions, features.sizes)
+        if isinstance(features, LocalFeatureSets):
+            return LocalFeatureSets(roots, *rest, features.offsets)
+        return LocalFeatures(roots, *rest)
 
-def _fit_transform(stage: Any, values: Any, codes: np.ndarray, progress: Progress) -> Any:
-    if isinstance(stage, BagOfWords):
-        return stage.fit(values, codes, progress=progress).transform(values)
-    return stage.fit_transform(values)
+    def _encode_vector(self, numbers: np.ndarray) -> np.ndarray:
+        comparable = _comparable(numbers, self.channel.power)
+        if not self.channel.linear:
+            return comparable
+        length = np.sqrt((comparable.astype(np.float64) ** 2).sum())
+        return _as_bytes(comparable / max(length, 1e-12), VECTOR_LENGTH * self.channel.weight)
 
 
 def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:
@@ -119,24 +197,39 @@ def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:
     return [ChannelEncoder(channel, seed) for channel in recipe.channels]
 
 
-def learn_rows(
-    encoders: list[ChannelEncoder],
-    channels: list[Any],
-    codes: np.ndarray,
-    progress: Progress | None = None,
-) -> list[Rows]:
-    """Let every channel's encoder learn; return the training rows of each channel."""
-    progress = progress or Silent()
-    return [
-        encoder.fit_transform(values, codes, progress)
-        for encoder, values in zip(encoders, channels)
-    ]
-
-
 def side_by_side(rows: list[Rows]) -> Rows:
     """Join the rows of channels; the result is sparse if any of them is."""
+    rows = [part for part in rows if part.shape[1]] or rows[:1]
     if len(rows) == 1:
         return rows[0]
     if any(sparse.issparse(part) for part in rows):
         return sparse.hstack([sparse.csr_matrix(part) for part in rows], format="csr")
     return np.concatenate(rows, axis=1)
+
+
+def _as_bytes(values: np.ndarray, factor: float) -> np.ndarray:
+    return np.clip(np.rint(values * np.float32(factor)), -127, 127).astype(np.int8)
+
+
+def _comparable(numbers: np.ndarray, power: float | None) -> np.ndarray:
+    """Return counts as shares of their sum, raised to a power; no counts give zeros."""
+    if numbers.min(initial=0) < 0:
+        raise ImageError("the extractor gives negative numbers, which no histogram has")
+    if power is None:
+        return numbers.astype(np.float32, copy=False)
+    shares = numbers / max(numbers.sum(dtype=np.float64), 1.0)
+    return (shares**power).astype(np.float32)
+
+
+def _stacked(encoded: list[np.ndarray]) -> np.ndarray:
+    sizes = {len(vector) for vector in encoded}
+    if len(sizes) > 1:
+        raise FolderError(
+            f"the extractor gives from {min(sizes)} to {max(sizes)} numbers an image; "
+            "bring all images to one size, or give it a parameter that does"
+        )
+    return np.stack(encoded) if encoded else np.zeros((0, 0), np.float32)
+
+
+def _part(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

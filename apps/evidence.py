@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps import fisher_evidence
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.explanation import ChannelEvidence, Explanation
-from visualwords.codebook import BagOfWords
+from visualwords.codebook import BagOfWords, FisherVectors
 from visualwords.features import HOG, Centrist, ColorHistogram
 from visualwords.features.grid import as_windows, pyramid_windows, window_bounds
 from visualwords.features.local_features import LocalFeatures
@@ -17,6 +18,10 @@ BLOCK = 8  # pixels; the evidence of single pixels is summed in blocks of this s
 WORDS = "each word's table value is shared equally among the patches counted in its window"
 PIXELS = "each bin's table value is shared equally among the pixels counted in it"
 BLOCKS = "each number of HOG belongs to the block it was computed from"
+FISHER = (
+    "each column of a Fisher vector is shared among patches in proportion to what they gave to it, "
+    "as if square roots were sums: a gradient, scaled to add up to the score"
+)
 NOWHERE = "the recipe has columns that belong to no place; they are in the offsets"
 
 
@@ -74,24 +79,31 @@ def _numbered(names: list[str]) -> list[str]:
 def _of_patches(
     name: str, encoder: ChannelEncoder, found: LocalFeatures, shape: tuple, values: np.ndarray
 ) -> tuple[ChannelEvidence, str]:
-    if not encoder.stages or not isinstance(encoder.stages[0], BagOfWords):
+    stage = encoder.stage
+    if isinstance(stage, BagOfWords):
+        method, word = WORDS, "word"
+        words = stage.words_of(found) if len(found) else np.zeros(0, np.int32)
+        shares = stage.share(found, values) if len(found) else np.zeros((0, values.shape[1]))
+        n_windows, n_words = len(values) // stage.codebook_.n_words, stage.codebook_.n_words
+        of_words = values.reshape(n_windows, n_words, -1).sum(axis=0, dtype=np.float64)
+    elif isinstance(stage, FisherVectors):
+        method, word = FISHER, "Gaussian"
+        shares, words = fisher_evidence.share(stage, encoder.prepared(found), values)
+        k, d = stage.mixture_.means.shape
+        of_words = values.reshape(-1, k, d, values.shape[1]).sum(axis=(0, 2), dtype=np.float64)
+    else:
         return _nowhere(name, values)
-    bag = encoder.stages[0]
-    n_words = bag.codebook_.n_words
-    of_words = values.reshape(-1, n_words, values.shape[1]).sum(axis=0, dtype=np.float64)
     channel = ChannelEvidence(
         name=name,
         positions=found.positions,
         sizes=found.sizes[:, None] / np.array(shape[1::-1], np.float32),
-        words=bag.words_of(found) if len(found) else np.zeros(0, np.int32),
-        evidence=bag.share(found, values).astype(np.float32)
-        if len(found)
-        else np.zeros((0, values.shape[1]), np.float32),
-        names=[f"word {k}" for k in range(n_words)],
+        words=words,
+        evidence=shares.astype(np.float32),
+        names=[f"{word} {k}" for k in range(len(of_words))],
         values=of_words.astype(np.float32),
-        exact=True,
+        exact=method == WORDS,
     )
-    return channel, WORDS
+    return channel, method
 
 
 def _of_vector(

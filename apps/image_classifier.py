@@ -10,22 +10,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps import inputs
-from visualwords.apps.encoding import learn_rows, make_encoders, side_by_side
-from visualwords.apps.extraction import Extraction, extract, seen_image
+from visualwords.apps.encoding import side_by_side
+from visualwords.apps.extraction import Extraction, extract
 from visualwords.apps.inputs import Source, many_images, name_of
-from visualwords.apps.recipe_choice import channels_of, choose_recipe
+from visualwords.apps.reading import OpenedImage, Reader
+from visualwords.apps.recipe_choice import choose_recipe
 from visualwords.apps.recipes import (
     RECIPES,
     Recipe,
     change_recipe,
     find_recipe,
-    merge_channels,
     recipes_to_try,
 )
-from visualwords.apps.similarity import Gallery, Signer, thumbnail
+from visualwords.apps.similarity import make_thumbnails, remember
+from visualwords.apps.training import Trained, TrainingImages
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import calibration
-from visualwords.errors import FolderError, ImageError
+from visualwords.errors import ImageError
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageClassifier"]
 
-CALIBRATION_FOLDS = 5
+OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side")
 
 
 class ImageClassifier(ClassifierMixin, BaseEstimator):
@@ -44,16 +45,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     ----------
     recipe : str or Recipe, default="auto"
         Name of a recipe (see `visualwords.apps.recipes.RECIPES`), or one of your own. "auto"
-        tries the recipes by cross-validation on the training images and keeps the best.
+        tries recipes by cross-validation on the training images and keeps the best.
     random_state : int, default=0
     n_jobs : int, optional
         How many images are read at once; the model does not depend on it.
     cache_dir : path-like, optional
         Where features are kept, so that the same image is described once.
-    representation : {None, "histogram", "words", "pyramid-match"}
+    budget : float, default=60
+        Seconds that "auto" plans with: recipes are tried, cheapest first, whose recorded costs
+        add up to no more (see `visualwords.apps.recipe_choice.plan`), so that the choice depends
+        on the images alone; no recipe is begun after this time by the clock.
+    representation : {None, "histogram", "words", "fisher", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match, whose models are large.
-    n_words, pyramid, C, max_side : numbers, optional
+    n_words, n_gaussians, pyramid, C, max_side : numbers, optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.recipes.change_recipe`.
     keep_training : bool, default=True
@@ -71,6 +76,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     encoders_ : list of ChannelEncoder
     classifier_ : ICDClassifier or LinearClassifier
     tried_ : dict of recipe name → cross-validated mean accuracy per class; empty unless "auto"
+    tried_seconds_ : dict of recipe name → seconds that this took
+    cross_validated_ : float or None
+        Mean accuracy per class of the recipe in use, on folds of the training images.
     sigmoids_ : (n_problems, 2) array or None
         What turns scores into probabilities; None where a class has a single image.
     gallery_ : Gallery or None
@@ -94,8 +102,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         *,
+        budget: float = 60.0,
         representation: str | None = None,
         n_words: int | None = None,
+        n_gaussians: int | None = None,
         pyramid: int | None = None,
         C: float | None = None,
         max_side: int | None = None,
@@ -107,8 +117,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
+        self.budget = budget
         self.representation = representation
         self.n_words = n_words
+        self.n_gaussians = n_gaussians
         self.pyramid = pyramid
         self.C = C
         self.max_side = max_side
@@ -134,47 +146,15 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         progress = progress or Silent()
         sources, labels = inputs.training_images(X, y)
-        recipe, candidates = self._recipes()
-        extraction = self.extract(sources, recipe, progress=progress)
-        self.skipped_ = [(name_of(sources, i), reason) for i, reason in extraction.skipped]
+        images = TrainingImages(sources, labels, self._reader, self.random_state, progress)
+        try:
+            trained = self._train(images)
+        finally:
+            skipped = images.last_skipped
+            self.skipped_ = [(name_of(sources, i), reason) for i, reason in skipped]
         if warn and self.skipped_:
             self._warn_of_skipped(len(sources))
-        labels = labels[extraction.kept]
-        inputs.check_classes(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        self.class_counts_ = np.bincount(codes)
-        encoders = make_encoders(recipe, self.random_state)
-        rows = learn_rows(encoders, extraction.channels, codes, progress)
-        self.recipe_ = recipe
-        self.tried_: dict[str, float] = {}
-        if candidates:
-            self.recipe_, self.tried_ = choose_recipe(
-                candidates,
-                recipe,
-                rows,
-                codes,
-                seed=self.random_state,
-                n_jobs=self.n_jobs,
-                progress=progress,
-            )
-        used = channels_of(self.recipe_, recipe)
-        self.encoders_ = [encoders[i] for i in used]
-        X = side_by_side([rows[i] for i in used])
-        if not X.shape[1]:
-            raise FolderError(
-                f"the images are too small for the patches of recipe {self.recipe_.name!r}; "
-                "use larger images or recipe='auto'"
-            )
-        progress.start("training the classifier", 1)
-        self.classifier_ = self.recipe_.build_classifier(self.random_state, self.n_jobs)
-        self.classifier_.fit(X, codes)
-        progress.advance()
-        self.sigmoids_ = self._calibrate(X, codes)
-        self.gallery_ = None
-        if self.keep_training:
-            kept = [sources[i] for i in extraction.kept]
-            self.gallery_ = self._remember(kept, labels, X)
-        self.training_digests_ = np.frombuffer(b"".join(extraction.digests), np.uint64)
+        self._keep(trained, sources, labels, progress)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -208,19 +188,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def extract(
         self,
         sources: Sequence[Source],
-        recipe: Recipe | None = None,
         *,
         progress: Progress | None = None,
     ) -> Extraction:
         """Describe images by the recipe; unreadable ones are listed, not raised."""
-        return extract(
-            sources,
-            recipe or self.recipe_,
-            n_jobs=self.n_jobs,
-            cache=None if self.cache_dir is None else FeatureCache(self.cache_dir),
-            max_pixels=self.max_pixels,
-            progress=progress,
-        )
+        return extract(sources, self.encoders_, self._reader(self.recipe_.max_side), progress)
 
     def decide(self, extraction: Extraction) -> np.ndarray:
         """Return the scores of images that `extract` has described."""
@@ -232,22 +204,21 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self)
         source = inputs.one_image(image)
-        extraction = self.extract([source])
-        for _, reason in extraction.skipped:
-            raise ImageError(f"{name_of([source], 0)}: {reason}")
-        rows = [e.transform(c) for e, c in zip(self.encoders_, extraction.channels)]
-        row = side_by_side(rows)
+        try:
+            opened = OpenedImage(source, self._reader(self.recipe_.max_side))
+            found = [opened.features(channel) for channel in self.recipe_.channels]
+        except ImageError as problem:
+            raise ImageError(f"{name_of([source], 0)}: {problem}") from None
+        parts = [e.assemble([e.encode(f)]) for e, f in zip(self.encoders_, found)]
+        row = side_by_side(parts)
         scores = self.classifier_.decision_function(row)
-        columns = self.classifier_.contributions(row)
+        columns = _both_classes(self.classifier_.contributions(row))
         known = self.sigmoids_ is not None
         return evidence.explain(
             self.encoders_,
-            [
-                seen_image(source, channel.build().color_mode, self.recipe_, self.max_pixels)
-                for channel in self.recipe_.channels
-            ],
-            [channel[0] for channel in extraction.channels],
-            np.split(_both_classes(columns), np.cumsum([r.shape[1] for r in rows])[:-1]),
+            [opened.pixels(c.build().color_mode) for c in self.recipe_.channels],
+            found,
+            np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
             _both_classes(scores.reshape(1, -1))[0],
             self.classes_,
             self.probabilities(scores)[0] if known else None,
@@ -315,43 +286,59 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return extraction
 
     def _encode(self, extraction: Extraction) -> Any:
-        rows = [e.transform(c) for e, c in zip(self.encoders_, extraction.channels)]
-        return side_by_side(rows)
+        parts = [e.assemble(c) for e, c in zip(self.encoders_, extraction.channels)]
+        return side_by_side(parts)
 
-    def _calibrate(self, X: Any, codes: np.ndarray) -> np.ndarray | None:
-        """Fit sigmoids on scores of training images that were held out."""
-        if self.class_counts_.min() < 2:
-            return None
-        scores = calibration.held_out_scores(
-            self.classifier_, X, codes, n_folds=CALIBRATION_FOLDS, random_state=self.random_state
-        )
-        return calibration.fit_sigmoids(scores, codes)
+    def _reader(self, max_side: int | None) -> Reader:
+        cache = None if self.cache_dir is None else FeatureCache(self.cache_dir)
+        return Reader(max_side, self.max_pixels, cache, self.n_jobs)
 
-    def _remember(self, sources: list[Source], labels: np.ndarray, X: Any) -> Gallery:
-        signer = Signer()
-        signatures = signer.fit_transform(X)
-        names = [inputs.short_name(sources, i, label) for i, label in enumerate(labels)]
-        small = None
-        if self.thumbnails:
-            small = [thumbnail(source, self.max_pixels) for source in sources]
-        return Gallery(signer, signatures, names, labels, small)
+    def _train(self, images: TrainingImages) -> Trained:
+        """Train the recipe, or those that "auto" tries."""
+        recipe, candidates = self._recipes()
+        self.tried_: dict[str, float] = {}
+        self.tried_seconds_: dict[str, float] = {}
+        if recipe is not None:
+            return images.train(recipe, self.n_jobs)
+        choice = choose_recipe(candidates, images, self.budget, self.n_jobs)
+        self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
+        return choice.best
 
-    def _recipes(self) -> tuple[Recipe, list[Recipe]]:
-        """Return the recipe to extract and, where one is to be chosen, the candidates."""
-        names = ("n_words", "pyramid", "C", "max_side")
-        changes: dict[str, Any] = {name: getattr(self, name) for name in names}
+    def _keep(
+        self, trained: Trained, sources: list[Source], labels: np.ndarray, progress: Progress
+    ) -> None:
+        """Take over what was learned."""
+        labels = labels[trained.kept]
+        self.recipe_, self.encoders_ = trained.recipe, trained.encoders
+        self.classifier_ = trained.classifier
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.class_counts_ = np.bincount(codes)
+        self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
+        self.sigmoids_ = None
+        if trained.held_out is not None:
+            self.sigmoids_ = calibration.fit_sigmoids(trained.held_out, codes)
+        self.cross_validated_ = trained.accuracy
+        self.gallery_ = None
+        if self.keep_training:
+            kept = [sources[i] for i in trained.kept]
+            names = [inputs.short_name(kept, i, label) for i, label in enumerate(labels)]
+            pictures = None
+            if self.thumbnails:
+                pictures = make_thumbnails(kept, self._reader(None), progress)
+            self.gallery_ = remember(trained.rows, names, labels, pictures)
+
+    def _recipes(self) -> tuple[Recipe | None, list[Recipe]]:
+        """Return the recipe, or None and those that "auto" may choose from."""
+        changes: dict[str, Any] = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
             return change_recipe(find_recipe(self.recipe), **changes), []
-        candidates = [
-            change_recipe(recipe, **changes, strict=False)
-            for recipe in recipes_to_try(self.representation)
-        ]
+        candidates = recipes_to_try(self.representation)
         if not candidates:
             known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))
             raise ValueError(
                 f"there is no representation {self.representation!r}; choose from {known}"
             )
-        return merge_channels(candidates), candidates
+        return None, [change_recipe(recipe, **changes, strict=False) for recipe in candidates]
 
     def _warn_of_skipped(self, n_images: int) -> None:
         name, reason = self.skipped_[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import visualwords
+from visualwords.apps import table_bytes
 from visualwords.apps.encoding import make_encoders
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.recipes import Recipe
@@ -60,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
 def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
     golden = golden_images()
-    arrays = _prefixed(STATE, model.classifier_.get_state())
+    arrays = _prefixed(STATE, table_bytes.pack(model.classifier_))
     for number, encoder in enumerate(model.encoders_):
         arrays |= _prefixed(f"{ENCODER}{number}/", encoder.get_state())
     arrays |= {
@@ -165,6 +166,7 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
             "random_state": model.random_state,
             "iterations": int(model.classifier_.n_iter_),
             "recipes_tried": model.tried_,
+            "cross_validated": model.cross_validated_,
         },
         "versions": library_versions(),
     }
@@ -180,13 +182,15 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
     model.classes_ = np.array(manifest["classes"])
     model.class_counts_ = arrays["training/class_counts"]
     model.training_digests_ = arrays["training/digests"]
-    model.tried_ = training["recipes_tried"]
+    model.tried_, model.tried_seconds_ = training["recipes_tried"], {}
+    model.cross_validated_ = training["cross_validated"]
     model.skipped_ = []
     model.encoders_ = [
         encoder.set_state(_part(f"{ENCODER}{number}/", arrays))
         for number, encoder in enumerate(make_encoders(recipe, model.random_state))
     ]
-    model.classifier_ = recipe.build_classifier().set_state(_part(STATE, arrays))
+    state = table_bytes.unpack(_part(STATE, arrays))
+    model.classifier_ = recipe.build_classifier().set_state(state)
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")
     model.sigmoids_ = _sigmoids(arrays, len(model.classes_))

@@ -1,58 +1,104 @@
 """Choosing a recipe by cross-validation on the training images; test images are never seen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
 
-import numpy as np
-from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from visualwords.apps.recipe import Channel, Recipe
+from visualwords.apps.sampling import IMAGES
+from visualwords.apps.training import Trained, TrainingImages
+from visualwords.errors import FolderError
 
-from visualwords.apps.encoding import Rows, side_by_side
-from visualwords.apps.recipes import Recipe
-from visualwords.progress import Progress
-
-FOLDS = 3
+CORES = 2  # of the machine whose seconds a plan is made of
+SECONDS_TO_LEARN = 8.0  # words or Gaussians of one channel from a full sample, by one core
 
 
-def channels_of(recipe: Recipe, merged: Recipe) -> list[int]:
-    """Return where the channels of one recipe stand among those of all recipes."""
-    return [merged.channels.index(channel) for channel in recipe.channels]
+@dataclass(frozen=True)
+class Choice:
+    """The best recipe, trained, and what each that was tried reached.
+
+    Attributes
+    ----------
+    best : Trained
+    accuracies : dict of recipe name → mean accuracy per class in the folds
+    seconds : dict of recipe name → seconds of the clock that it took
+    left_out : names of the recipes that did not fit into the budget
+    """
+
+    best: Trained
+    accuracies: dict[str, float]
+    seconds: dict[str, float]
+    left_out: list[str]
+
+
+def estimate(channels: Iterable[Channel], n_images: int) -> float:
+    """Return the seconds that two cores need for channels, by what was recorded."""
+    share = min(1.0, n_images / IMAGES)  # of the largest sample of patches to learn from
+    seconds = [
+        n_images * channel.cost / 1000 + SECONDS_TO_LEARN * share * channel.learns
+        for channel in channels
+    ]
+    return sum(seconds) / CORES
+
+
+def plan(candidates: Sequence[Recipe], n_images: int, budget: float) -> list[Recipe]:
+    """Return the recipes to try, cheapest first: as many as the budget holds, at least one.
+
+    A channel that several recipes share counts once. The plan depends on the number of images
+    alone, not on the machine, its load, the number of jobs or what is cached: the same images give
+    the same choice, unless the clock ends it.
+    """
+    ordered = sorted(candidates, key=lambda recipe: estimate(recipe.channels, n_images))
+    chosen = ordered[:1]
+    for recipe in ordered[1:]:
+        channels = {repr(channel): channel for r in [*chosen, recipe] for channel in r.channels}
+        if estimate(channels.values(), n_images) <= budget:
+            chosen.append(recipe)
+    return chosen
 
 
 def choose_recipe(
-    candidates: Sequence[Recipe],
-    merged: Recipe,
-    rows: Sequence[Rows],
-    codes: np.ndarray,
-    *,
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress,
-) -> tuple[Recipe, dict[str, float]]:
-    """Return the best recipe, and the mean accuracy per class of each that was tried.
+    candidates: Sequence[Recipe], images: TrainingImages, budget: float, n_jobs: int | None
+) -> Choice:
+    """Train the recipes of the `plan` on the images, and return the most accurate.
 
-    Words are learned from all training images, without their labels having a say; the classifier
-    is tried on folds, which are the same for all recipes. A tie goes to the recipe that is listed
-    first. With a class of fewer than two images nothing can be tried, and the last recipe, the
-    richest, is taken.
+    Words are learned from all training images, without their labels having a say; classifiers are
+    tried on folds, which are the same for all recipes. A tie goes to the cheaper recipe. No recipe
+    is begun once the clock has passed the budget. With a class of fewer than two images nothing
+    can be compared, and the last recipe of the plan, the richest, is taken.
 
     Parameters
     ----------
     candidates : recipes to try
-    merged : recipe with the channels of all
-    rows : the training rows of each channel of ``merged``
-    codes : (n,) classes of the images
+    images : TrainingImages
+    budget : float
+        Seconds.
+    n_jobs : int, optional
     """
-    n_folds = min(FOLDS, int(np.bincount(codes).min()))
-    if n_folds < 2:
-        return candidates[-1], {}
-    progress.start("choosing a recipe", len(candidates))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    tried = {}
-    for recipe in candidates:
-        classifier = recipe.build_classifier(seed, n_jobs)
-        X = side_by_side([rows[i] for i in channels_of(recipe, merged)])
-        if X.shape[1]:  # the images may be too small for patches
-            guesses = cross_val_predict(classifier, X, codes, cv=folds)
-            tried[recipe.name] = float(balanced_accuracy_score(codes, guesses))
-        progress.advance()
-    return max(candidates, key=lambda recipe: tried.get(recipe.name, 0.0)), tried
+    start = perf_counter()
+    best: Trained | None = None
+    accuracies: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    for recipe in plan(candidates, len(images.sources), budget):
+        before = perf_counter()
+        if best is not None and before - start > budget:
+            break
+        try:
+            trained = images.train(recipe, n_jobs)
+        except FolderError as problem:  # the images may be too small for its patches
+            failure = problem
+            continue
+        seconds[recipe.name] = perf_counter() - before
+        if trained.accuracy is not None:
+            accuracies[recipe.name] = trained.accuracy
+        if best is None or _rank(trained) > _rank(best):
+            best = trained
+    if best is None:
+        raise failure
+    left_out = [recipe.name for recipe in candidates if recipe.name not in seconds]
+    return Choice(best, accuracies, seconds, left_out)
+
+
+def _rank(trained: Trained) -> float:
+    """Return the accuracy; where nothing could be compared, what it costs stands for it."""
+    return trained.recipe.cost if trained.accuracy is None else trained.accuracy

@@ -1,124 +1,59 @@
 """Recipes: named, readable settings of the whole path from an image file to a label."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-from visualwords.classifiers import ICDClassifier
-from visualwords.classifiers.linear import LinearClassifier
-from visualwords.codebook import HIKCodebook, KMeansCodebook
-from visualwords.features.extractor import Extractor
-from visualwords.features.registry import find_extractor
+from visualwords.apps.recipe import Channel, Fisher, MatchedSets, Recipe, Words
 
-CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
-CLASSIFIERS = {"ICDClassifier": ICDClassifier, "LinearClassifier": LinearClassifier}
+__all__ = [
+    "RECIPES",
+    "Channel",
+    "Fisher",
+    "MatchedSets",
+    "Recipe",
+    "Words",
+    "change_recipe",
+    "find_recipe",
+    "recipe_of_extractors",
+    "recipes_to_try",
+]
 
+_COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25, cost=1)
+_TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5, cost=1)
+_SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None, cost=1)
 
-@dataclass(frozen=True)
-class Words:
-    """Visual words: what a codebook learns from patches, and how windows count them.
+_FAST_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, words=Words(pyramid=21), cost=3)
+_SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 4}, words=Words(), cost=4)
+_CENTRIST_WORDS = Channel("Centrist", {"layout": "dense"}, words=Words(), cost=3)
+_SIFT_SETS = Channel("DenseSIFT", {"bin_size": [6, 12], "step": 8}, sets=MatchedSets(), cost=10)
 
-    The defaults are those that folds of scene15's training images preferred (docs/codebooks.md).
-    """
+_SIFT_FISHER = Channel(
+    "DenseSIFT",
+    {"bin_size": [4, 6, 8, 12], "step": 8, "root": True},
+    fisher=Fisher(),
+    linear=True,
+    cost=7,
+)
+_CENTRIST_FISHER = Channel(
+    "Centrist",
+    {"layout": "dense", "patch_size": 24},
+    fisher=Fisher(root=True),
+    linear=True,
+    weight=0.7,
+    cost=4,
+)
+_OBJECT_FISHER = Channel(
+    "DenseSIFT",
+    {"bin_size": [4, 6, 8, 10], "step": 6, "root": True},
+    fisher=Fisher(pyramid=31, weights=None),
+    linear=True,
+    cost=12,
+)
+_COLOR_WINDOWS = Channel(
+    "ColorHistogram", {"bins": 6, "space": "hsv", "windows": 3}, power=0.25, linear=True, cost=1.5
+)
 
-    codebook: str = "KMeansCodebook"
-    codebook_params: dict[str, Any] = field(default_factory=lambda: {"root": True})
-    n_words: int = 200
-    pyramid: int = 31
-    norm: str | None = "l1"
-    scope: str = "level"
-    power: float = 1.0
-
-
-@dataclass(frozen=True)
-class MatchedSets:
-    """Sets of patches compared by the pyramid match, as sparse vectors.
-
-    The finest bins are those that folds of caltech101's training images preferred.
-    """
-
-    n_components: int = 6
-    finest_level: int = 6
-    n_shifts: int = 3
-    min_sets: int = 2
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One way to look at an image: an extractor, and how its numbers become a row.
-
-    Patches are counted as visual words or matched as sets. Counts of a whole image are divided by
-    their sum and raised to ``power``: images of different sizes become alike, and a power below
-    one keeps large uniform areas from drowning everything else. Where ``power`` is None the
-    extractor has normalised its numbers itself.
-    """
-
-    extractor: str
-    params: dict[str, Any] = field(default_factory=dict)
-    power: float | None = 0.5
-    words: Words | None = None
-    sets: MatchedSets | None = None
-
-    def __post_init__(self) -> None:
-        if self.power is not None and not self.power > 0:
-            raise ValueError(f"power={self.power!r} must be positive, or None")
-
-    def build(self) -> Extractor:
-        """Make the extractor."""
-        return find_extractor(self.extractor)(**self.params)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything that happens to an image before the classifier, and the classifier's settings."""
-
-    name: str
-    summary: str
-    channels: tuple[Channel, ...]
-    max_side: int | None = 640
-    classifier: str = "ICDClassifier"
-    classifier_params: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.max_side is not None and not self.max_side >= 1:
-            raise ValueError(f"max_side={self.max_side!r} must be at least 1, or None")
-
-    @property
-    def representation(self) -> str:
-        """What the classifier sees: "pyramid-match", "words" or "histogram"."""
-        if any(channel.sets is not None for channel in self.channels):
-            return "pyramid-match"
-        if any(channel.words is not None for channel in self.channels):
-            return "words"
-        return "histogram"
-
-    def build_classifier(self, seed: int = 0, n_jobs: int | None = None) -> Any:
-        """Make the classifier."""
-        kind = CLASSIFIERS[self.classifier]
-        return kind(random_state=seed, n_jobs=n_jobs, **self.classifier_params)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the recipe as what JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Recipe":
-        """Restore a recipe from `to_json`."""
-        channels = []
-        for channel in values["channels"]:
-            words = None if channel["words"] is None else Words(**channel["words"])
-            sets = None if channel["sets"] is None else MatchedSets(**channel["sets"])
-            channels.append(Channel(**{**channel, "words": words, "sets": sets}))
-        return cls(**{**values, "channels": tuple(channels)})
-
-
-_COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25)
-
-_SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, words=Words())
-_CENTRIST_WORDS = Channel("Centrist", {"layout": "dense"}, words=Words())
-_SIFT_SETS = Channel("DenseSIFT", {"bin_size": [6, 12], "step": 8}, sets=MatchedSets())
-_SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None)
-_TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5)
+_LINEAR = "ByteLinearClassifier"
 
 RECIPES = {
     recipe.name: recipe
@@ -126,10 +61,30 @@ RECIPES = {
         Recipe("color", "64-bin RGB histogram of the whole image", (_COLOR,)),
         Recipe("texture", "CENTRIST of the whole image, blind to brightness", (_TEXTURE,)),
         Recipe("shape", "HOG of the image brought to 64×64 pixels", (_SHAPE,)),
+        Recipe("tiny", "64-bin RGB histogram and CENTRIST of the whole image", (_COLOR, _TEXTURE)),
+        Recipe("fast", "200 words of dense SIFT in 21 windows", (_FAST_WORDS,)),
         Recipe(
             "words",
             "200 words of dense SIFT and 200 of CENTRIST patches in 31 windows, kernels added",
             (_SIFT_WORDS, _CENTRIST_WORDS),
+        ),
+        Recipe(
+            "scene",
+            "Fisher vectors of SIFT at four scales and of CENTRIST patches in 8 windows",
+            (_SIFT_FISHER, _CENTRIST_FISHER),
+            classifier=_LINEAR,
+        ),
+        Recipe(
+            "object",
+            "Fisher vectors of SIFT at four scales in 31 windows",
+            (_OBJECT_FISHER,),
+            classifier=_LINEAR,
+        ),
+        Recipe(
+            "photo",
+            "Fisher vectors of SIFT and colours in 3×3 windows",
+            (_SIFT_FISHER, _COLOR_WINDOWS),
+            classifier=_LINEAR,
         ),
         Recipe(
             "pyramid-match",
@@ -137,7 +92,6 @@ RECIPES = {
             (_SIFT_SETS,),
             classifier="LinearClassifier",
         ),
-        Recipe("color-texture", "colour and texture, their kernels added", (_COLOR, _TEXTURE)),
     )
 }
 
@@ -155,6 +109,7 @@ def change_recipe(
     recipe: Recipe,
     *,
     n_words: int | None = None,
+    n_gaussians: int | None = None,
     pyramid: int | None = None,
     C: float | None = None,
     max_side: int | None = None,
@@ -165,8 +120,10 @@ def change_recipe(
     Parameters
     ----------
     recipe : Recipe
-    n_words, pyramid : int, optional
-        Of all its words.
+    n_words, n_gaussians : int, optional
+        Of all its words, and of all its Fisher vectors.
+    pyramid : int, optional
+        Windows of both: 1, 8, 21 or 31, their levels with equal weights.
     C : float, optional
         Cost of an error of the classifier.
     max_side : int, optional
@@ -179,18 +136,31 @@ def change_recipe(
     >>> change_recipe(RECIPES["words"], n_words=50).channels[0].words.n_words
     50
     """
-    of_words = {k: v for k, v in (("n_words", n_words), ("pyramid", pyramid)) if v is not None}
-    if strict and of_words and not any(channel.words for channel in recipe.channels):
-        raise ValueError(f"recipe {recipe.name!r} has no words; {', '.join(of_words)} can't be set")
-    channels = tuple(
-        channel
-        if channel.words is None
-        else replace(channel, words=replace(channel.words, **of_words))
-        for channel in recipe.channels
-    )
+    channels = [_changed(channel, n_words, n_gaussians, pyramid) for channel in recipe.channels]
+    for name, value, part in (
+        ("n_words", n_words, "words"),
+        ("n_gaussians", n_gaussians, "fisher"),
+    ):
+        if strict and value is not None and not any(getattr(c, part) for c in channels):
+            raise ValueError(f"recipe {recipe.name!r} has no {part}; {name} can't be set")
+    if strict and pyramid is not None and not any(c.words or c.fisher for c in channels):
+        raise ValueError(f"recipe {recipe.name!r} has no windows; pyramid can't be set")
     params = recipe.classifier_params if C is None else {**recipe.classifier_params, "C": C}
     side = recipe.max_side if max_side is None else max_side
-    return replace(recipe, channels=channels, classifier_params=params, max_side=side)
+    return replace(recipe, channels=tuple(channels), classifier_params=params, max_side=side)
+
+
+def _changed(
+    channel: Channel, n_words: int | None, n_gaussians: int | None, pyramid: int | None
+) -> Channel:
+    words, fisher = channel.words, channel.fisher
+    if words is not None:
+        words = replace(words, n_words=n_words or words.n_words, pyramid=pyramid or words.pyramid)
+    if fisher is not None:
+        fisher = replace(fisher, n_gaussians=n_gaussians or fisher.n_gaussians)
+        if pyramid is not None:
+            fisher = replace(fisher, pyramid=pyramid, weights=None)
+    return replace(channel, words=words, fisher=fisher)
 
 
 def recipe_of_extractors(names: Sequence[str]) -> Recipe:
@@ -208,7 +178,7 @@ def recipe_of_extractors(names: Sequence[str]) -> Recipe:
 
 
 def recipes_to_try(representation: str | None = None) -> list[Recipe]:
-    """Return the recipes that "auto" tries: those of a representation, or all but matching sets.
+    """Return the recipes that "auto" may try: those of a representation, or all but matching sets.
 
     Sets are left out unless they are asked for: their model has a weight for every bin.
     """
@@ -218,12 +188,3 @@ def recipes_to_try(representation: str | None = None) -> list[Recipe]:
         if recipe.representation == representation
         or (representation is None and recipe.representation != "pyramid-match")
     ]
-
-
-def merge_channels(recipes: Iterable[Recipe]) -> Recipe:
-    """Return a recipe whose channels are those of all, each once, so that they are read once."""
-    recipes = list(recipes)
-    channels: list[Channel] = []
-    for recipe in recipes:
-        channels += [channel for channel in recipe.channels if channel not in channels]
-    return Recipe("all", "every channel", tuple(channels), recipes[0].max_side)

@@ -1,6 +1,6 @@
 """Finding similar training images by short signatures of their rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import cv2
@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.inputs import Source
-from visualwords.features.extractor import as_rgb
-from visualwords.images import read_image, shrink
+from visualwords.apps.reading import OpenedImage, Reader
+from visualwords.progress import Progress
 
-__all__ = ["Gallery", "Signer", "thumbnail"]
+__all__ = ["Gallery", "Signer", "make_thumbnails", "remember"]
 
 BUCKETS = 4096
 COMPONENTS = 128
@@ -24,9 +24,10 @@ THUMBNAIL_QUALITY = 75
 class Signer:
     """Rows of a model as 128 bytes each whose products tell how alike images are.
 
-    The columns are added up, with random signs, in 4,096 buckets (a count sketch [1]_, which keeps
-    products of rows to about 1 in 60), and these are projected to the principal components of the
-    training images. Signatures have length 127; the similarity of two is their cosine.
+    The columns are added up, with random signs, in 4,096 buckets in turn (a count sketch [1]_,
+    which keeps products of rows to about 1 in 60), and these are projected to the principal
+    components of the training images. Signatures have length 127; the similarity of two is their
+    cosine.
 
     Attributes
     ----------
@@ -80,15 +81,18 @@ def sketch_rows(rows: Any) -> np.ndarray:
     Of rows without negative numbers square roots are taken, so that a few large counts do not
     decide.
     """
-    rows = sparse.csr_matrix(rows, dtype=np.float32)
-    random = np.random.default_rng(SEED)
-    d = rows.shape[1]
-    buckets = random.integers(0, BUCKETS, d, dtype=np.int32)
-    signs = random.integers(0, 2, d, dtype=np.int8).astype(np.float32) * 2 - 1
-    adder = sparse.csr_matrix((signs, (np.arange(d), buckets)), shape=(d, BUCKETS))
-    if rows.data.min(initial=0) >= 0:
-        rows.data = np.sqrt(rows.data)
-    return np.asarray((rows @ adder).todense())
+    n, d = rows.shape
+    signs = np.random.default_rng(SEED).integers(0, 2, d, dtype=np.int8) * np.int8(2) - np.int8(1)
+    values = rows.data if sparse.issparse(rows) else rows
+    is_count = values.min(initial=0) >= 0
+    sketch = np.zeros((n, BUCKETS), np.float32)
+    for i in range(n):
+        row = rows[[i]].toarray()[0] if sparse.issparse(rows) else rows[i]
+        padded = np.zeros(-(-d // BUCKETS) * BUCKETS, np.float32)
+        padded[:d] = np.sqrt(row) if is_count else row
+        padded[:d] *= signs
+        sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
+    return sketch
 
 
 class Gallery:
@@ -156,14 +160,27 @@ class Gallery:
         return cls(signer, state["signatures"], names, labels, thumbnails)
 
 
-def thumbnail(source: Source, max_pixels: int) -> bytes:
-    """Return a small JPEG of an image."""
-    if isinstance(source, np.ndarray):
-        pixels = shrink(as_rgb(source), THUMBNAIL_SIDE)
-    else:
-        pixels = read_image(source, "rgb", max_pixels, max_side=THUMBNAIL_SIDE)
-    options = [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY]
-    return cv2.imencode(".jpg", np.ascontiguousarray(pixels[:, :, ::-1]), options)[1].tobytes()
+def remember(
+    rows: Any, names: list[str], labels: np.ndarray, thumbnails: list[bytes] | None = None
+) -> Gallery:
+    """Return the gallery of training rows."""
+    signer = Signer()
+    return Gallery(signer, signer.fit_transform(rows), names, labels, thumbnails)
+
+
+def make_thumbnails(sources: Sequence[Source], reader: Reader, progress: Progress) -> list[bytes]:
+    """Return small JPEGs of images; nothing for one that can't be read any more."""
+    made = reader.each(_thumbnail, sources, "drawing thumbnails", progress)
+    return [b"" if isinstance(picture, str) else picture for picture in made]
+
+
+def _thumbnail(image: OpenedImage) -> bytes:
+    def draw() -> np.ndarray:
+        pixels = np.ascontiguousarray(image.small(THUMBNAIL_SIDE)[:, :, ::-1])
+        return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY])[1]
+
+    settings = {"thumbnail": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}
+    return image.cached(settings, draw).tobytes()
 
 
 def _cut(state: dict[str, np.ndarray]) -> Iterator[bytes]:

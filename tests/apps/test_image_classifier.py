@@ -11,7 +11,6 @@ from sklearn.model_selection import GridSearchCV
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.extraction import extract
 from visualwords.apps.loading import replay_golden
 from visualwords.apps.recipes import RECIPES, Channel, Recipe, recipe_of_extractors
 from visualwords.errors import FolderError, ImageError
@@ -135,7 +134,7 @@ def test_a_representation_limits_what_auto_tries(photos, tmp_path):
     np.testing.assert_array_equal(
         load(tmp_path / "m.vw").decision_function(folder), model.decision_function(folder)
     )
-    with pytest.raises(ValueError, match="no representation 'bag'; choose from histogram"):
+    with pytest.raises(ValueError, match="no representation 'bag'; choose from fisher, histogram"):
         ImageClassifier(representation="bag").fit(photos)
 
 
@@ -183,11 +182,13 @@ def test_an_extractor_whose_rows_differ_in_length_is_refused_with_a_sentence(rng
         ImageClassifier(recipe_of_extractors(["HOG"])).fit(images, list(COLORS))
 
 
-def test_negative_numbers_are_refused_with_a_sentence(rng, monkeypatch):
+def test_negative_numbers_are_refused_with_a_sentence(photos, monkeypatch):
     monkeypatch.setattr(ColorHistogram, "describe", lambda self, image: np.array([1.0, -1.0]))
-    image = noisy(COLORS["sea"], rng)
-    found = extract([image], RECIPES["color"])
-    assert found.skipped == [(0, "the extractor gives negative numbers, which no histogram has")]
+    model = ImageClassifier("color")
+    with pytest.raises(FolderError, match="no readable image"):
+        model.fit(photos)
+    reason = "the extractor gives negative numbers, which no histogram has"
+    assert {why for _, why in model.skipped_} == {reason}
 
 
 def test_probabilities_add_up_and_agree_with_the_labels(photos, tmp_path):

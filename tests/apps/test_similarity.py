@@ -23,7 +23,7 @@ def test_a_training_image_is_most_similar_to_itself(photos):
 
 
 def test_the_nearest_images_of_a_new_one_are_of_its_kind(photos, rng):
-    model = ImageClassifier("color-texture").fit(photos)
+    model = ImageClassifier("tiny").fit(photos)
     for label, color in COLORS.items():
         answers = model.similar(noisy(color, rng), k=4)
         assert {of for _, of, _ in answers} == {label}

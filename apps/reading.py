@@ -1,0 +1,150 @@
+"""Reading images for the stages of a recipe: each file once, in chunks, what fails left out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from visualwords.apps.encoding import Features
+from visualwords.apps.inputs import Source
+from visualwords.apps.recipe import Channel
+from visualwords.cache import FeatureCache
+from visualwords.duplicates import digest
+from visualwords.errors import ImageError
+from visualwords.features.extractor import as_grey, as_rgb
+from visualwords.images import MAX_PIXELS, read_bytes, read_image, shrink
+from visualwords.progress import Progress
+
+CHUNK = 16  # images; small enough that Ctrl-C is answered at once
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How images are read, whatever is then made of them.
+
+    Attributes
+    ----------
+    max_side : int or None
+        Longer side that images are shrunk to.
+    max_pixels : int
+        Larger images are refused.
+    cache : FeatureCache or None
+    n_jobs : int or None
+        Threads, or workers of the active joblib backend.
+    """
+
+    max_side: int | None = None
+    max_pixels: int = MAX_PIXELS
+    cache: FeatureCache | None = None
+    n_jobs: int | None = None
+
+    def each(
+        self,
+        work: Callable[["OpenedImage"], Any],
+        sources: Sequence[Source],
+        stage: str,
+        progress: Progress,
+    ) -> Iterator[Any]:
+        """Yield what ``work`` returns for every image, in order; a reason (str) where it can't.
+
+        ``work`` and its results travel between processes where the joblib backend has several.
+        """
+        progress.start(stage, len(sources))
+        chunks = [sources[i : i + CHUNK] for i in range(0, len(sources), CHUNK)]
+        pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        for results in pool(delayed(_work_on)(self, work, chunk) for chunk in chunks):
+            progress.advance(len(results))
+            yield from results
+
+
+def _work_on(
+    reader: Reader, work: Callable[["OpenedImage"], Any], sources: Sequence[Source]
+) -> list[Any]:
+    results: list[Any] = []
+    for source in sources:
+        try:
+            results.append(work(OpenedImage(source, reader)))
+        except ImageError as problem:
+            results.append(str(problem))
+    return results
+
+
+class OpenedImage:
+    """One image: its bytes, its pixels as extractors want them, and its features, made once each.
+
+    Parameters
+    ----------
+    source : path, content of a file (bytes) or uint8 array
+    reader : Reader
+    """
+
+    def __init__(self, source: Source, reader: Reader):
+        self.reader = reader
+        if isinstance(source, np.ndarray):
+            self.data = b""
+        else:
+            self.data = source if isinstance(source, bytes) else read_bytes(source)
+        self._source = self.data or source
+        self._pixels: dict[str, np.ndarray] = {}
+        self._features: dict[str, Features] = {}
+
+    @property
+    def digest(self) -> bytes:
+        """Fingerprint of the file; nothing for an array."""
+        return digest(self.data) if self.data else b""
+
+    @property
+    def seed(self) -> int:
+        """A number that depends on the image's content alone."""
+        content = self.data or np.ascontiguousarray(self._source).tobytes()
+        return int.from_bytes(digest(content), "little")
+
+    def pixels(self, mode: str) -> np.ndarray:
+        """Return the image as "rgb" or "grey", no larger than wanted."""
+        if mode not in self._pixels:
+            self._pixels[mode] = self._read(mode, self.reader.max_side)
+        return self._pixels[mode]
+
+    def small(self, max_side: int) -> np.ndarray:
+        """Return the image in colours, shrunk."""
+        return self._read("rgb", max_side)
+
+    def features(self, channel: Channel) -> Features:
+        """Return the local features or the vector that a channel's extractor gives."""
+        key = repr((channel.extractor, channel.params))
+        if key not in self._features:
+            extractor = channel.build()
+            image = self.pixels(extractor.color_mode)
+            made = extractor.extract if extractor.is_local else extractor.describe
+            self._features[key] = made(image)
+        return self._features[key]
+
+    def cached(self, settings: dict[str, Any], make: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return an array that the settings determine: from the cache, else made and kept."""
+        cache = self.reader.cache
+        if cache is None or not self.data:
+            return make()
+        key = cache.key(self.data, settings)
+        array = cache.get(key)
+        if array is None:
+            array = make()
+            cache.put(key, array)
+        return array
+
+    def settings(self, channel: Channel) -> dict[str, Any]:
+        """Return all that decides a channel's features, beside the bytes of the file."""
+        extractor = channel.build()
+        return {
+            "extractor": channel.extractor,
+            "params": extractor.get_params(),
+            "version": extractor.version,
+            "max_side": self.reader.max_side,
+        }
+
+    def _read(self, mode: str, max_side: int | None) -> np.ndarray:
+        if isinstance(self._source, np.ndarray):
+            pixels = as_rgb(self._source) if mode == "rgb" else as_grey(self._source)
+            return shrink(pixels, max_side)
+        return read_image(self._source, mode, self.reader.max_pixels, max_side=max_side)

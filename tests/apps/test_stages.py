@@ -1,0 +1,102 @@
+"""The stages of a recipe: samples by content, small rows, what is learned once is remembered."""
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier
+from visualwords.apps import sampling
+from visualwords.apps.encoding import ChannelEncoder
+from visualwords.apps.reading import OpenedImage, Reader
+from visualwords.apps.recipes import RECIPES, Channel, Fisher, Recipe
+from visualwords.codebook import FisherVectors
+from visualwords.features.local_features import LocalFeatureSets
+from visualwords.folders import ImageFolder
+from visualwords.progress import Silent
+
+FISHER = RECIPES["scene"].channels[0]
+
+
+@pytest.fixture
+def learned(photos):
+    """Give the encoder of scene's SIFT channel, learned from all photos."""
+    paths = ImageFolder(photos).paths
+    (sample,) = sampling.sample_patches(paths, [FISHER], Reader(640), Silent())
+    return ChannelEncoder(FISHER, 0).learn(sample), OpenedImage(paths[0], Reader(640))
+
+
+def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch):
+    monkeypatch.setattr(sampling, "LEAST", 20)
+    monkeypatch.setattr(sampling, "PATCHES", 0)
+    paths = ImageFolder(photos).paths
+    (one,) = sampling.sample_patches(paths, [FISHER], Reader(640), Silent())
+    (other,) = sampling.sample_patches(paths[::-1], [FISHER], Reader(640, n_jobs=3), Silent())
+    assert np.diff(one.offsets).tolist() == [20] * len(paths)
+    np.testing.assert_array_equal(one[0].descriptors, other[len(paths) - 1].descriptors)
+    everything = OpenedImage(paths[0], Reader(640)).features(FISHER)
+    assert len(everything) > 20
+    assert {d.tobytes() for d in one[0].descriptors} <= {
+        d.tobytes() for d in everything.descriptors
+    }
+
+
+def test_images_to_sample_from_are_equal_shares_of_the_classes(monkeypatch):
+    monkeypatch.setattr(sampling, "IMAGES", 10)
+    codes = np.repeat([0, 1, 2], [2, 50, 60])
+    chosen = sampling.chosen_images(codes, seed=0)
+    assert np.bincount(codes[chosen]).tolist() == [2, 4, 4]
+    assert (np.diff(chosen) > 0).all()
+
+
+def test_rows_are_bytes_that_keep_the_products_of_fisher_vectors(learned):
+    encoder, image = learned
+    exact = encoder.stage.encode(image.features(FISHER)).astype(float)
+    row = encoder.encode(image.features(FISHER))
+    assert row.dtype == np.int8
+    cosine = exact @ row / np.linalg.norm(exact) / np.linalg.norm(row.astype(float))
+    assert cosine > 0.999
+
+
+def test_an_image_without_patches_has_a_row_of_zeros(learned, rng):
+    encoder, image = learned
+    tiny = OpenedImage(noisy(COLORS["sea"], rng, (9, 9)), Reader(640))
+    row = encoder.encode(tiny.features(FISHER))
+    assert row.shape == encoder.encode(image.features(FISHER)).shape
+    assert not row.any()
+
+
+def test_a_restored_encoder_has_the_same_rows_and_fingerprint(learned):
+    encoder, image = learned
+    again = ChannelEncoder(FISHER, 0).set_state(encoder.get_state())
+    found = image.features(FISHER)
+    np.testing.assert_array_equal(again.encode(found), encoder.encode(found))
+    assert again.fingerprint() == encoder.fingerprint()
+    assert ChannelEncoder(FISHER, 0).fingerprint() != encoder.fingerprint()
+
+
+def test_what_was_learned_is_remembered(photos, tmp_path, monkeypatch):
+    cold = ImageClassifier("scene", cache_dir=tmp_path / "cache").fit(photos)
+    cold.save(tmp_path / "cold.vw")
+
+    def refuse(*_, **__):
+        raise AssertionError("learned again")
+
+    monkeypatch.setattr(FisherVectors, "fit", refuse)
+    monkeypatch.setattr(FisherVectors, "encode", refuse)
+    warm = ImageClassifier("scene", cache_dir=tmp_path / "cache").fit(photos)
+    monkeypatch.undo()
+    warm.save(tmp_path / "warm.vw")
+    assert (tmp_path / "warm.vw").read_bytes() == (tmp_path / "cold.vw").read_bytes()
+
+
+def test_channels_may_take_square_roots_of_counts(photos):
+    channel = Channel(
+        "Centrist", {"layout": "dense"}, fisher=Fisher(4, 5, 1, None, root=True), linear=True
+    )
+    model = ImageClassifier(Recipe("r", "", (channel,), classifier="ByteLinearClassifier"))
+    model.fit(photos)
+    found = OpenedImage(ImageFolder(photos).paths[0], Reader(640)).features(channel)
+    encoder = model.encoders_[0]
+    roots = encoder.prepared(LocalFeatureSets.concatenate([found])).descriptors
+    np.testing.assert_allclose(roots, np.sqrt(found.descriptors.astype(float)), rtol=1e-6)
+    assert model.score(photos) == 1.0
