@@ -5,7 +5,7 @@ left out and listed with its reason; a file is read once, and what is cached bel
 bytes that were read and to what the encoder had learned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +17,9 @@ from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.progress import Progress, Silent
 
 VERSION = 1  # of what encoders do; to be raised when the same image gives another row
+
+
+Encoded = tuple[bytes, list[np.ndarray]]  # fingerprint of the file, an array for each channel
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,7 @@ def extract(
     reader : Reader
     progress : Progress, optional
     """
-    work = partial(_encode, encoders, [encoder.fingerprint() for encoder in encoders])
-    results = list(reader.each(work, sources, "reading images", progress or Silent()))
+    results = list(encode_each(sources, encoders, reader, progress or Silent()))
     found = [result for result in results if not isinstance(result, str)]
     return Extraction(
         channels=[[arrays[c] for _, arrays in found] for c in range(len(encoders))],
@@ -68,9 +70,20 @@ def extract(
     )
 
 
+def encode_each(
+    sources: Sequence[Source],
+    encoders: Sequence[ChannelEncoder],
+    reader: Reader,
+    progress: Progress,
+) -> Iterator[Encoded | str]:
+    """Yield what was encoded of every image, in order; a reason where it can't be read."""
+    work = partial(_encode, encoders, [encoder.fingerprint() for encoder in encoders])
+    return reader.each(work, sources, "reading images", progress)
+
+
 def _encode(
     encoders: Sequence[ChannelEncoder], fingerprints: Sequence[str], image: OpenedImage
-) -> tuple[bytes, list[np.ndarray]]:
+) -> Encoded:
     """Return the fingerprint of the file, and an array for each channel."""
     arrays = [
         image.cached(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from visualwords.apps import inputs
+from visualwords.apps import disk_training, inputs
 from visualwords.apps.encoding import side_by_side
 from visualwords.apps.extraction import Extraction, extract
 from visualwords.apps.inputs import Source, many_images, name_of
@@ -61,6 +61,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     n_words, n_gaussians, pyramid, C, max_side : numbers, optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.recipes.change_recipe`.
+    memory : int, optional
+        Bytes that the training images' rows may take. Where they need more, they wait on disk, in
+        the system's temporary folder, and the classifier is `PmSVMClassifier` with the χ² kernel,
+        which reads them in blocks; only recipes of histograms and words can. See
+        `visualwords.apps.disk_training`.
     keep_training : bool, default=True
         Keep names and signatures (about 150 bytes an image) of the training images, for `similar`.
     thumbnails : bool, default=False
@@ -109,6 +114,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         pyramid: int | None = None,
         C: float | None = None,
         max_side: int | None = None,
+        memory: int | None = None,
         keep_training: bool = True,
         thumbnails: bool = False,
         max_pixels: int = MAX_PIXELS,
@@ -124,6 +130,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.pyramid = pyramid
         self.C = C
         self.max_side = max_side
+        self.memory = memory
         self.keep_training = keep_training
         self.thumbnails = thumbnails
         self.max_pixels = max_pixels
@@ -298,11 +305,18 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         recipe, candidates = self._recipes()
         self.tried_: dict[str, float] = {}
         self.tried_seconds_: dict[str, float] = {}
-        if recipe is not None:
+        few = images
+        if recipe is None:
+            if self.memory is not None:
+                few, candidates = disk_training.trial_of(images, candidates)
+            choice = choose_recipe(candidates, few, self.budget, self.n_jobs)
+            self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
+            if few is images:
+                return choice.best
+            recipe = choice.best.recipe
+        if self.memory is None:
             return images.train(recipe, self.n_jobs)
-        choice = choose_recipe(candidates, images, self.budget, self.n_jobs)
-        self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
-        return choice.best
+        return disk_training.train_within(images, recipe, self.memory, self.n_jobs)
 
     def _keep(
         self, trained: Trained, sources: list[Source], labels: np.ndarray, progress: Progress
@@ -316,10 +330,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
         self.sigmoids_ = None
         if trained.held_out is not None:
-            self.sigmoids_ = calibration.fit_sigmoids(trained.held_out, codes)
+            known = np.searchsorted(self.classes_, trained.held_out_labels)
+            self.sigmoids_ = calibration.fit_sigmoids(trained.held_out, known)
         self.cross_validated_ = trained.accuracy
         self.gallery_ = None
-        if self.keep_training:
+        if self.keep_training and trained.rows is not None:
             kept = [sources[i] for i in trained.kept]
             names = [inputs.short_name(kept, i, label) for i, label in enumerate(labels)]
             pictures = None

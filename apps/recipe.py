@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from visualwords.classifiers import ICDClassifier
+from visualwords.classifiers import ICDClassifier, PmSVMClassifier
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 from visualwords.classifiers.linear import LinearClassifier
 from visualwords.features.extractor import Extractor
@@ -13,6 +13,7 @@ CLASSIFIERS = {
     "ICDClassifier": ICDClassifier,
     "LinearClassifier": LinearClassifier,
     "ByteLinearClassifier": ByteLinearClassifier,
+    "PmSVMClassifier": PmSVMClassifier,
 }
 
 

@@ -25,10 +25,10 @@ PATCHES = 150_000  # of all of them together
 LEAST = 250  # of an image, if it has so many
 
 
-def chosen_images(codes: np.ndarray, seed: int) -> np.ndarray:
+def chosen_images(codes: np.ndarray, seed: int, n_images: int = IMAGES) -> np.ndarray:
     """Return positions of the images to sample from: equal shares of the classes, ascending."""
     random = np.random.default_rng(seed)
-    shares = fair_shares(np.bincount(codes), IMAGES)
+    shares = fair_shares(np.bincount(codes), n_images)
     chosen = [
         random.permutation(np.flatnonzero(codes == c))[:share] for c, share in enumerate(shares)
     ]

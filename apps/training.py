@@ -38,8 +38,10 @@ class Trained:
     kept : positions of the images that it learned from
     skipped : list of (position, reason)
     digests : fingerprints of the files
-    rows : matrix of the images that it learned from
-    held_out : scores of these images by classifiers of `FOLDS` folds; None if a class is too small
+    rows : matrix of the images that it learned from; None where they are on disk
+    held_out : scores of images by classifiers that did not learn from them, those of `FOLDS` folds
+        for all images; None if a class is too small
+    held_out_labels : the labels of these images
     accuracy : mean per class of these scores
     """
 
@@ -49,8 +51,9 @@ class Trained:
     kept: np.ndarray
     skipped: list[tuple[int, str]]
     digests: list[bytes]
-    rows: Rows
+    rows: Rows | None
     held_out: np.ndarray | None
+    held_out_labels: np.ndarray
     accuracy: float | None
 
 
@@ -123,29 +126,46 @@ class TrainingImages:
             [self.digests[i] for i in kept if self.digests[i]],
             rows,
             held_out,
-            None if held_out is None else _accuracy(held_out, self.labels[kept]),
+            self.labels[kept],
+            None if held_out is None else accuracy_of(held_out, self.labels[kept]),
         )
+
+    def part(self, positions: np.ndarray) -> "TrainingImages":
+        """Return some of the images."""
+        sources = [self.sources[i] for i in positions]
+        return TrainingImages(
+            sources, self.labels[positions], self.reader_for, self.seed, self.progress
+        )
+
+    def learned_encoders(self, recipe: Recipe) -> list[ChannelEncoder]:
+        """Return the encoders of a recipe's channels; those that are new learn from a sample."""
+        names = [_name(channel, recipe.max_side) for channel in recipe.channels]
+        new = {
+            name: ChannelEncoder(channel, self.seed)
+            for name, channel in zip(names, recipe.channels)
+            if name not in self._encoders
+        }
+        learning = [encoder for encoder in new.values() if encoder.channel.learns]
+        if learning:
+            reader = self.reader_for(recipe.max_side)
+            chosen = [self.sources[i] for i in chosen_images(self.codes, self.seed)]
+            channels = [encoder.channel for encoder in learning]
+            samples = sample_patches(chosen, channels, reader, self.progress)
+            learn(learning, samples, reader.cache, self.progress)
+        self._encoders |= new
+        return [self._encoders[name] for name in names]
 
     def _encode(self, recipe: Recipe) -> None:
         """Encode the images by those channels of a recipe that are new."""
-        reader = self.reader_for(recipe.max_side)
-        new = {_name(channel, recipe.max_side): channel for channel in recipe.channels}
-        encoders = {
-            name: ChannelEncoder(channel, self.seed)
-            for name, channel in new.items()
-            if name not in self._encoded
-        }
-        if not encoders:
+        self.learned_encoders(recipe)
+        names = [_name(channel, recipe.max_side) for channel in recipe.channels]
+        new = [name for name in dict.fromkeys(names) if name not in self._encoded]
+        if not new:
             return
-        learning = [encoder for encoder in encoders.values() if encoder.channel.learns]
-        chosen = [self.sources[i] for i in chosen_images(self.codes, self.seed)]
-        channels = [encoder.channel for encoder in learning]
-        samples = sample_patches(chosen, channels, reader, self.progress)
-        learn(learning, samples, reader.cache, self.progress)
-        found = extract(self.sources, list(encoders.values()), reader, self.progress)
+        encoders = [self._encoders[name] for name in new]
+        found = extract(self.sources, encoders, self.reader_for(recipe.max_side), self.progress)
         self.digests |= dict(zip(found.kept.tolist(), found.all_digests))
-        for (name, encoder), arrays in zip(encoders.items(), found.channels):
-            self._encoders[name] = encoder
+        for name, arrays in zip(new, found.channels):
             self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
             self._skipped[name] = found.skipped
 
@@ -162,9 +182,9 @@ def fit_and_hold_out(classifier: Any, X: Rows, y: np.ndarray, seed: int) -> np.n
     return calibration.held_out_scores(classifier, X, y, n_folds=n_folds, random_state=seed)
 
 
-def _accuracy(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the mean accuracy per class of scores."""
-    guesses = one_vs_rest.labels_of(scores, np.unique(labels))
+def accuracy_of(scores: np.ndarray, labels: np.ndarray, classes: np.ndarray | None = None) -> float:
+    """Return the mean accuracy per class of scores; the classes are those of the labels."""
+    guesses = one_vs_rest.labels_of(scores, np.unique(labels) if classes is None else classes)
     return float(balanced_accuracy_score(labels, guesses))
 
 

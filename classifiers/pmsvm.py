@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
@@ -254,25 +253,24 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         """Return the probability of every class, (n_samples, n_classes); needs ``probability``."""
         return calibration.probabilities(self.decision_function(X), self.sigmoids_)
 
-    def contributions(self, X: Any, output: int = 0) -> Any:
-        """Return what every feature adds to a score.
+    def contributions(self, X: Any) -> np.ndarray:
+        """Return what every column of one row adds to its scores; their sum is the score.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-        output : int, default=0
-            Column of the decision function.
+        X : array or CSR matrix of shape (1, n_features)
 
         Returns
         -------
-        CSR matrix of shape (n_samples, n_features)
-            Its rows sum to the decision values.
+        (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
         check_is_fitted(self)
         X = level_rows.canonical(self._check(X))
         rows, score, _ = self._tables.read(X, _unmoved(X))
-        values = np.einsum("qk,qk->q", self.weights_[output][rows.columns], score[rows.levels])
-        return sparse.csr_matrix((values, rows.columns.astype(np.int64), rows.bounds), X.shape)
+        added = np.zeros((X.shape[1], len(self.weights_)), np.float32)
+        columns = rows.columns.astype(np.int64)
+        added[columns] = np.einsum("cqk,qk->qc", self.weights_[:, columns], score[rows.levels])
+        return added
 
     @property
     def score_table_(self) -> np.ndarray:

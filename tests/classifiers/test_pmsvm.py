@@ -183,9 +183,10 @@ def test_contributions_and_tables_explain_the_score(histograms):
     X, y = histograms
     model = PmSVMClassifier(scaling="none").fit(X / X.max(), y)
     scores = model.decision_function(X / X.max())
-    for output in range(3):
-        parts = model.contributions(X / X.max(), output)
-        np.testing.assert_allclose(parts.sum(axis=1).ravel(), scores[:, [output]].T, atol=1e-5)
+    for row, score in zip(X / X.max(), scores):
+        added = model.contributions(row[None])
+        assert added.shape == (8, 3)
+        np.testing.assert_allclose(added.sum(axis=0), score, atol=1e-5)
     levels = np.rint(X / X.max() * 1000).astype(int)
     T = model.tables_
     assert T.shape == (3, 8, 1001)
