@@ -62,7 +62,8 @@ def _train_on_disk(
             f"{len(images.sources)} images are too many for recipe {recipe.name!r} in the memory "
             "that is allowed; allow more, or take recipe 'words', which can train from disk"
         )
-    recipe = replace(recipe, classifier=CLASSIFIER, classifier_params={})
+    parameters = {name: value for name, value in recipe.classifier_params.items() if name == "C"}
+    recipe = replace(recipe, classifier=CLASSIFIER, classifier_params=parameters)
     order = np.random.default_rng(images.seed).permutation(len(images.sources))
     stream = encode_each(
         [images.sources[i] for i in order],
