@@ -182,9 +182,9 @@ def fit_and_hold_out(classifier: Any, X: Rows, y: np.ndarray, seed: int) -> np.n
     return calibration.held_out_scores(classifier, X, y, n_folds=n_folds, random_state=seed)
 
 
-def accuracy_of(scores: np.ndarray, labels: np.ndarray, classes: np.ndarray | None = None) -> float:
-    """Return the mean accuracy per class of scores; the classes are those of the labels."""
-    guesses = one_vs_rest.labels_of(scores, np.unique(labels) if classes is None else classes)
+def accuracy_of(scores: np.ndarray, labels: np.ndarray) -> float:
+    """Return the mean accuracy per class of scores."""
+    guesses = one_vs_rest.labels_of(scores, np.unique(labels))
     return float(balanced_accuracy_score(labels, guesses))
 
 
