@@ -297,7 +297,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return side_by_side(parts)
 
     def _reader(self, max_side: int | None) -> Reader:
-        cache = None if self.cache_dir is None else FeatureCache(self.cache_dir)
+        cache = None if self.cache_dir is None else FeatureCache(os.path.abspath(self.cache_dir))
         return Reader(max_side, self.max_pixels, cache, self.n_jobs)
 
     def _train(self, images: TrainingImages) -> Trained:

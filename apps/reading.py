@@ -1,5 +1,6 @@
 """Reading images for the stages of a recipe: each file once, in chunks, what fails left out."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,11 +53,16 @@ class Reader:
         ``work`` and its results travel between processes where the joblib backend has several.
         """
         progress.start(stage, len(sources))
-        chunks = [sources[i : i + CHUNK] for i in range(0, len(sources), CHUNK)]
+        absolute = [_absolute(source) for source in sources]  # workers may be elsewhere
+        chunks = [absolute[i : i + CHUNK] for i in range(0, len(absolute), CHUNK)]
         pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         for results in pool(delayed(_work_on)(self, work, chunk) for chunk in chunks):
             progress.advance(len(results))
             yield from results
+
+
+def _absolute(source: Source) -> Source:
+    return os.path.abspath(source) if isinstance(source, str) else source
 
 
 def _work_on(

@@ -1,12 +1,31 @@
 """Options that several verbs share."""
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import click
 
 Verb = Callable[..., Any]
+
+UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+class Bytes(click.ParamType):
+    """An amount of memory: a number with or without a unit."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the number of bytes."""
+        if isinstance(value, int):
+            return value
+        number, unit = re.fullmatch(r"([0-9.]*)\s*(.*)", value).groups()  # type: ignore[union-attr]
+        try:
+            return int(float(number) * UNITS[unit.lower()])
+        except (KeyError, ValueError):
+            self.fail(f"{value!r} is no amount of memory; write 500MB or 2GB", param, ctx)
 
 
 class Seconds(click.ParamType):

@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Keep small copies of the images in the model, for its page to show similar ones.",
 )
+@click.option(
+    "--memory",
+    type=options.Bytes(),
+    metavar="SIZE",
+    help="What rows of images may take, say 2GB; with more of them, train from disk.",
+)
 @options.report
 @options.seed
 @options.reading
@@ -57,6 +63,7 @@ def train(
     test_size: float | None,
     folds: int | None,
     thumbnails: bool,
+    memory: int | None,
     report: str | None,
     seed: int,
     **reading: Any,
@@ -76,7 +83,7 @@ def train(
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
     model = ImageClassifier(
-        chosen_recipe(recipe, features), random_state=seed, thumbnails=thumbnails
+        chosen_recipe(recipe, features), random_state=seed, thumbnails=thumbnails, memory=memory
     )
     for path in (output, report):
         if path is not None:

@@ -1,9 +1,11 @@
+import click
 import numpy as np
 import pytest
 
 import visualwords
 from visualwords import ImageClassifier
 from visualwords.apps import disk_training
+from visualwords.apps.classify_images import options
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
@@ -64,3 +66,17 @@ def test_auto_compares_recipes_on_some_of_many_images(photos, small_blocks, monk
     model = ImageClassifier(memory=1).fit(photos)
     assert model.tried_
     assert model.recipe_.classifier == "PmSVMClassifier"
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("500mb", 5 * 10**8), ("7", 7)],
+)
+def test_amounts_of_memory_are_read(text, n_bytes):
+    assert options.Bytes().convert(text, None, None) == n_bytes
+
+
+@pytest.mark.parametrize("text", ["much", "GB", "2 boxes", "1.2.3GB"])
+def test_what_is_no_amount_of_memory_is_refused(text):
+    with pytest.raises(click.BadParameter, match="write 500MB or 2GB"):
+        options.Bytes().convert(text, None, None)
