@@ -5,11 +5,13 @@ left out and listed with its reason; a file is read once, and what is cached bel
 bytes that were read and to what the encoder had learned.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from joblib.parallel import get_active_backend
 
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
@@ -76,23 +78,58 @@ def encode_each(
     reader: Reader,
     progress: Progress,
 ) -> Iterator[Encoded | str]:
-    """Yield what was encoded of every image, in order; a reason where it can't be read."""
-    work = partial(_encode, encoders, [encoder.fingerprint() for encoder in encoders])
-    return reader.each(work, sources, "reading images", progress)
+    """Yield what was encoded of every image, in order; a reason where it can't be read.
+
+    Workers that do not share this process's memory leave arrays in the cache and send their keys.
+    An array that is not found there, because the cache is not shared or full, is made here.
+    """
+    fingerprints = [encoder.fingerprint() for encoder in encoders]
+    here = partial(_encode, encoders, fingerprints)
+    if reader.cache is None or _workers_share_memory():
+        yield from reader.each(here, sources, "reading images", progress)
+        return
+    there = partial(_encode_to_keys, encoders, fingerprints)
+    for source, result in zip(sources, reader.each(there, sources, "reading images", progress)):
+        if isinstance(result, str):
+            yield result
+            continue
+        digest, parts = result
+        arrays = [reader.cache.get(part) if isinstance(part, str) else part for part in parts]
+        missing = any(array is None for array in arrays)
+        yield here(OpenedImage(source, reader)) if missing else (digest, arrays)
+
+
+def _workers_share_memory() -> bool:
+    backend, _ = get_active_backend(prefer="threads")
+    return bool(backend.supports_sharedmem)
 
 
 def _encode(
     encoders: Sequence[ChannelEncoder], fingerprints: Sequence[str], image: OpenedImage
 ) -> Encoded:
     """Return the fingerprint of the file, and an array for each channel."""
-    arrays = [
-        image.cached(
-            {**image.settings(encoder.channel), "encoder": fingerprint, "encoding": VERSION},
-            partial(_encode_one, encoder, image),
-        )
+    return image.digest, [
+        image.cached(*_recipe_of(encoder, fingerprint, image))
         for encoder, fingerprint in zip(encoders, fingerprints)
     ]
-    return image.digest, arrays
+
+
+def _encode_to_keys(
+    encoders: Sequence[ChannelEncoder], fingerprints: Sequence[str], image: OpenedImage
+) -> tuple[bytes, list[str | np.ndarray]]:
+    """Return the fingerprint of the file, and where the cache has each channel's array."""
+    return image.digest, [
+        image.stored(*_recipe_of(encoder, fingerprint, image))
+        for encoder, fingerprint in zip(encoders, fingerprints)
+    ]
+
+
+def _recipe_of(
+    encoder: ChannelEncoder, fingerprint: str, image: OpenedImage
+) -> tuple[dict[str, Any], Callable[[], np.ndarray]]:
+    """Return what determines a channel's array, and how to make it."""
+    settings = {**image.settings(encoder.channel), "encoder": fingerprint, "encoding": VERSION}
+    return settings, partial(_encode_one, encoder, image)
 
 
 def _encode_one(encoder: ChannelEncoder, image: OpenedImage) -> np.ndarray:

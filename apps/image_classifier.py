@@ -24,11 +24,11 @@ from visualwords.apps.recipes import (
 )
 from visualwords.apps.similarity import make_thumbnails, remember
 from visualwords.apps.training import Trained, TrainingImages
-from visualwords.cache import FeatureCache
 from visualwords.classifiers import calibration
 from visualwords.errors import ImageError
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
+from visualwords.remote_cache import open_cache
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation import Explanation
@@ -49,7 +49,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     random_state : int, default=0
     n_jobs : int, optional
         How many images are read at once; the model does not depend on it.
-    cache_dir : path-like, optional
+    cache_dir : path-like or URL, optional
         Where features are kept, so that the same image is described once.
     budget : float, default=60
         Seconds that "auto" plans with: recipes are tried, cheapest first, whose recorded costs
@@ -297,7 +297,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return side_by_side(parts)
 
     def _reader(self, max_side: int | None) -> Reader:
-        cache = None if self.cache_dir is None else FeatureCache(os.path.abspath(self.cache_dir))
+        cache = None if self.cache_dir is None else open_cache(self.cache_dir)
         return Reader(max_side, self.max_pixels, cache, self.n_jobs)
 
     def _train(self, images: TrainingImages) -> Trained:

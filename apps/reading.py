@@ -139,6 +139,12 @@ class OpenedImage:
             cache.put(key, array)
         return array
 
+    def stored(self, settings: dict[str, Any], make: Callable[[], np.ndarray]) -> str | np.ndarray:
+        """Return the key of such an array, which is in the cache now; itself where it can't be."""
+        array = self.cached(settings, make)
+        cache = self.reader.cache
+        return cache.key(self.data, settings) if cache is not None and self.data else array
+
     def settings(self, channel: Channel) -> dict[str, Any]:
         """Return all that decides a channel's features, beside the bytes of the file."""
         extractor = channel.build()

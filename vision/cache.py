@@ -60,7 +60,7 @@ class FeatureCache:
     def get(self, key: str) -> np.ndarray | None:
         """Return the array of a key, or None if there is no entry or it is not intact."""
         try:
-            entry = self._path(key).read_bytes()
+            entry = self._load(key)
         except OSError:
             return None
         start = len(MAGIC) + CHECKSUM_BYTES
@@ -74,19 +74,9 @@ class FeatureCache:
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=False)
         payload = buffer.getvalue()
-        path = self._path(key)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._sweep()
-            # Not durable: the checksum tells what a power failure did to an entry.
-            write_atomically(
-                path,
-                MAGIC + _checksum(key, payload) + payload,
-                durable=False,
-                temporary_folder=self.folder,
-            )
-        except OSError:  # the feature is at hand; only the next run will be slower
-            return
+        # A write that fails is passed over: the feature is at hand, only the next run is slower.
+        with suppress(OSError):
+            self._store(key, MAGIC + _checksum(key, payload) + payload)
 
     def entries(self) -> Iterator[Path]:
         """Yield the files of the cache."""
@@ -113,6 +103,16 @@ class FeatureCache:
             with suppress(OSError):  # not empty: it holds files of others
                 folder.rmdir()
         return n_entries, n_bytes
+
+    def _load(self, key: str) -> bytes:
+        return self._path(key).read_bytes()
+
+    def _store(self, key: str, entry: bytes) -> None:
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._sweep()
+        # Not durable: the checksum tells what a power failure did to an entry.
+        write_atomically(path, entry, durable=False, temporary_folder=self.folder)
 
     def _sweep(self) -> None:
         """Remove, once, what writers that were killed left; it is all in one place."""

@@ -31,10 +31,10 @@ def cache() -> None:
 def info(cache_dir: str | None, as_json: bool) -> int:
     """Say where the features are, how many, and how large."""
     from visualwords.apps.terminal import printable
-    from visualwords.cache import FeatureCache
+    from visualwords.remote_cache import open_cache
 
     path = _path(cache_dir)
-    n_entries, n_bytes = FeatureCache(path).size()
+    n_entries, n_bytes = open_cache(path).size()
     if as_json:
         json.dump({"folder": path, "entries": n_entries, "bytes": n_bytes}, sys.stdout)
         print()
@@ -48,10 +48,10 @@ def info(cache_dir: str | None, as_json: bool) -> int:
 def clear(cache_dir: str | None) -> int:
     """Delete the features; files of others in the folder stay."""
     from visualwords.apps.terminal import printable
-    from visualwords.cache import FeatureCache
+    from visualwords.remote_cache import open_cache
 
     path = _path(cache_dir)
-    n_entries, n_bytes = FeatureCache(path).clear()
+    n_entries, n_bytes = open_cache(path).clear()
     print(f"{printable(path)}: {n_entries:,} entries deleted, {n_bytes / 1e6:,.1f} MB freed")
     return 0
 

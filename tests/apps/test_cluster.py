@@ -185,3 +185,16 @@ def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
     assert lost.returncode == 1
     assert "no scheduler answers" in lost.stderr
     assert "Traceback" not in lost.stderr
+
+
+def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, local_bytes, tmp_path):
+    place = f"file://{tmp_path}/cache"
+    with on_cluster(client):
+        assert trained(images, tmp_path / "a.vw", cache_dir=place) == local_bytes
+    assert list((tmp_path / "cache").glob("??/*.npy"))
+    assert trained(images, tmp_path / "b.vw", cache_dir=tmp_path / "cache") == local_bytes
+
+
+def test_a_cache_that_is_not_shared_costs_time_only(client, images, local_bytes, tmp_path):
+    with on_cluster(client):
+        assert trained(images, tmp_path / "a.vw", cache_dir="memory://here") == local_bytes
