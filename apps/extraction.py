@@ -101,7 +101,7 @@ def encode_each(
 
 def _workers_share_memory() -> bool:
     backend, _ = get_active_backend(prefer="threads")
-    return bool(backend.supports_sharedmem)
+    return getattr(backend, "supports_sharedmem", False)
 
 
 def _encode(
