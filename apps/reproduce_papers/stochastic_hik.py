@@ -1,8 +1,8 @@
 """Two stochastic solvers of the HIK SVM, in their plainest form: baselines of ICD.
 
 Both take one random sample at a time, shrink w and, where the margin is violated, step towards the
-sample in the unary space of [Wu10], Eq. (4), without ever making its vectors; scores are look-ups
-in the table of Eq. (9). They differ in the step sizes.
+sample in the unary space of [Wu10], Eq. (4), on the table of Eq. (9), without ever making vectors
+of that space. They differ in the step sizes.
 
 - PWLSGD (Maji and Berg, 2009) is Pegasos: step 1/(λt), shrinking by 1 − 1/t.
 - SIKMA (Wang, Hoiem, Forsyth, 2009) is online learning with kernels (NORMA): step η/√t, shrinking
@@ -73,9 +73,9 @@ class StochasticHIK:
         signs = np.where(positive, np.float32(1), np.float32(-1))
         order = np.concatenate([rng.permutation(len(signs)) for _ in range(self.n_epochs)])
         steps, shrinks = self._schedule(len(order), levels.sum(axis=1).mean())
-        weights = np.zeros((levels.shape[1], self.n_bins + 1), np.float32)
-        descend(levels, signs, order, steps, shrinks, weights)
-        return np.cumsum(weights, axis=1)  # Eq. (9)
+        table = np.zeros((levels.shape[1], self.n_bins + 1), np.float32)
+        descend(levels, signs, order, steps, shrinks, table)
+        return table
 
     def _schedule(self, n: int, self_similarity: float) -> tuple[np.ndarray, np.ndarray]:
         time = np.arange(2, n + 2)  # from 2: Pegasos' first step would shrink w to nothing
