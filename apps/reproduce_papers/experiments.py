@@ -71,7 +71,7 @@ _ALL = (
     ),
     Experiment(
         *("icd-fig1", ICD, "Figure 1", "accuracy over C"),
-        *(("scene15", "pedestrian"), 6),
+        *(("scene15", "pedestrian", "tabular"), 6),
     ),
     Experiment(
         *("pmk-fig3", PMK, "Figure 3", "pyramid match against the optimal partial matching"),

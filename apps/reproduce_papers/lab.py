@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +31,20 @@ class Lab:
         self.data = Path(data)
         self.quick = quick
         self.progress = progress or Silent()
+        self._made: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], Found]) -> Found:
+        """Make what several experiments of a run share, and keep it for the next one.
+
+        Examples
+        --------
+        >>> lab = Lab(".")
+        >>> lab.once("answer", lambda: 42), lab.once("answer", lambda: 0)
+        (42, 42)
+        """
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def folder(self, name: str) -> Path:
         """Return the folder of a data set, or say what is missing."""

@@ -32,6 +32,10 @@ class Windows(NamedTuple):
 
 def bootstrapped_windows(lab: Lab) -> Windows:
     """Return pedestrians with their mirror images, random and hard negatives."""
+    return lab.once("windows", lambda: _make_windows(lab))
+
+
+def _make_windows(lab: Lab) -> Windows:
     extractor = Centrist(layout="pedestrian")
     people, names = positives(lab)
     shown = [image for crop in people for image in (crop, crop[:, ::-1])]

@@ -54,9 +54,9 @@ def run(
 
     check_matplotlib()
     os.makedirs(output, exist_ok=True)
+    lab = Lab(data or _default_data(), quick)
     for name in names:
-        with progress_bars(quiet) as progress:
-            lab = Lab(data or _default_data(), quick, progress)
+        with progress_bars(quiet) as lab.progress:
             results, seconds = _repeat(EXPERIMENTS[name], lab)
         remark = QUICK if quick else ""
         _show(EXPERIMENTS[name], results, as_json)

@@ -6,14 +6,16 @@ of that space. They differ in the step sizes.
 
 - PWLSGD (Maji and Berg, 2009) is Pegasos: step 1/(λt), shrinking by 1 − 1/t.
 - SIKMA (Wang, Hoiem, Forsyth, 2009) is online learning with kernels (NORMA): step η/√t, shrinking
-  by 1 − λη/√t; here η is one over the mean of κ(x, x).
+  by 1 − λη/√t; here η is ``rate`` over the mean of κ(x, x).
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from visualwords.apps.reproduce_papers._stochastic_hik import descend
+from visualwords.apps.reproduce_papers.cost_choice import held_out_third
 from visualwords.classifiers import Quantizer
 
 
@@ -30,6 +32,8 @@ class StochasticHIK:
     n_epochs : int
         Passes over the samples.
     seed : int
+    rate : float
+        Of "norma".
     """
 
     def __init__(
@@ -39,12 +43,14 @@ class StochasticHIK:
         n_bins: int = 100,
         n_epochs: int = 5,
         seed: int = 0,
+        rate: float = 1.0,
     ):
         self.scheme = scheme
         self.regularization = regularization
         self.n_bins = n_bins
         self.n_epochs = n_epochs
         self.seed = seed
+        self.rate = rate
 
     def fit(self, X: Any, y: np.ndarray) -> "StochasticHIK":
         """Learn one table a class, or one for two classes."""
@@ -81,17 +87,16 @@ class StochasticHIK:
         time = np.arange(2, n + 2)  # from 2: Pegasos' first step would shrink w to nothing
         if self.scheme == "pegasos":
             return 1 / (self.regularization * time), 1 - 1 / time
-        steps = 1 / self_similarity / np.sqrt(time)
+        steps = self.rate / self_similarity / np.sqrt(time)
         return steps, 1 - np.minimum(self.regularization * steps, 0.5)
 
 
-def choose_regularization(scheme: str, X: Any, y: np.ndarray, grid: Any, **options: Any) -> float:
-    """Return the λ with the best accuracy on a third of the training rows."""
-    from visualwords.apps.reproduce_papers.cost_choice import held_out_third
-
+def choose_on_third(X: Any, y: np.ndarray, candidates: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parameters with the best accuracy on a third of the training rows."""
     some, other = held_out_third(y)
-    scores = []
-    for lam in grid:
-        model = StochasticHIK(scheme, lam, **options).fit(X[some], y[some])
-        scores.append(np.mean(model.predict(X[other]) == y[other]))
-    return float(grid[int(np.argmax(scores))])
+
+    def accuracy(parameters: dict[str, Any]) -> float:
+        model = StochasticHIK(**parameters).fit(X[some], y[some])
+        return float(np.mean(model.predict(X[other]) == y[other]))
+
+    return max(candidates, key=accuracy)

@@ -21,6 +21,11 @@ def word_histograms(lab: Lab, name: str, n_words: int = 200, output: str = "dens
     SIFT with bins of 4 pixels every 4 pixels; words of k-means on square roots; each of the three
     levels has sum 1. These settings were chosen on folds of scene15's training images.
     """
+    key = "words", name, n_words, output
+    return lab.once(key, lambda: _make_histograms(lab, name, n_words, output))
+
+
+def _make_histograms(lab: Lab, name: str, n_words: int, output: str) -> Split:
     train, test = pictures(lab, name)
     extractor = DenseSIFT(bin_size=4, step=4)
     codebook = KMeansCodebook(5 if lab.quick else n_words, random_state=0, root=True)
