@@ -1,0 +1,141 @@
+"""Many at once, and places where little may be written: the same answers everywhere."""
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from tests.faults.commands import Running, run_from_shell
+from tests.faults.conftest import IS_LONG
+from visualwords import load
+from visualwords.cache import FeatureCache
+from visualwords.folders import ImageFolder
+
+
+def test_four_trainings_may_share_a_cache(photos, model_bytes, tmp_path):
+    arguments = ["train", photos, "--recipe", "texture", "--cache", tmp_path / "cache", "--quiet"]
+    running = [
+        Running([*arguments, "-o", tmp_path / f"{i}.vw"], log=tmp_path / f"log{i}")
+        for i in range(4)
+    ]
+    for i, process in enumerate(running):
+        done = process.wait()
+        assert done.code == 0, done.output
+        assert (tmp_path / f"{i}.vw").read_bytes() == model_bytes
+    assert list(tmp_path.rglob(".writing-*")) == []
+    assert list(FeatureCache(tmp_path / "cache").entries())
+
+
+def test_sixteen_threads_may_ask_one_model(model, photos):
+    classifier = load(model)
+    paths = ImageFolder(photos).paths
+    expected = classifier.decision_function(paths)
+    orders = [np.random.default_rng(i).permutation(len(paths)) for i in range(32)]
+
+    def ask(order):
+        return classifier.decision_function([paths[i] for i in order])
+
+    with ThreadPoolExecutor(16) as pool:
+        for order, scores in zip(orders, pool.map(ask, orders)):
+            np.testing.assert_array_equal(scores, expected[order])
+
+
+def answer(path, photos, queue):
+    queue.put(load(path).decision_function(ImageFolder(photos).paths))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_model_works_in_a_child_however_it_is_started(method, model, photos):
+    expected = load(model).decision_function(ImageFolder(photos).paths)
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    child = context.Process(target=answer, args=(model, photos, queue))
+    child.start()
+    scores = queue.get(timeout=120)
+    child.join(timeout=120)
+    assert child.exitcode == 0
+    np.testing.assert_array_equal(scores, expected)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_processes_and_threads_of_joblib_give_the_same_scores(backend, model, photos):
+    classifier = load(model)
+    paths = ImageFolder(photos).paths
+    expected = classifier.decision_function(paths)
+    with joblib.parallel_config(backend, n_jobs=2):
+        np.testing.assert_array_equal(classifier.decision_function(paths), expected)
+
+
+@pytest.fixture
+def read_only_site(small_disk):
+    """Give a folder with a copy of the package, where nothing can be written."""
+    site = small_disk(1 << 16)
+    for folder in "vision", "features", "codebook", "classifiers", "apps":
+        target = site / "visualwords" / ("" if folder == "vision" else folder)
+        shutil.copytree(
+            ROOT / folder, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    subprocess.run(["mount", "-o", "remount,ro", site], check=True)
+    return site
+
+
+def homeless(**more):
+    """Return an environment without a home, and without any other place to write."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_", "HOME"))}
+    return kept | {"HOME": os.devnull} | more  # not even root can write below a file
+
+
+def test_a_read_only_installation_without_a_home_predicts_with_one_warning(
+    read_only_site, model, photos, tmp_path
+):
+    image = photos / "sea" / "0.png"
+    expected = run_from_shell("predict", model, image, "--no-cache", "--csv", "--quiet").output
+    done = run_from_shell(
+        *("predict", model, image, "--csv", "--quiet"),
+        environment=homeless(PYTHONPATH=str(read_only_site), PYTHONDONTWRITEBYTECODE="1"),
+        cwd=tmp_path,
+    )
+    assert done.code == 0, done.output
+    assert expected in done.output
+    assert done.output.count("warning:") == 1, done.output
+    assert "Set NUMBA_CACHE_DIR" in done.output
+    assert sorted(os.listdir(tmp_path)) == ["disk0", "photos.vw"]
+
+
+def test_where_code_is_imported_from_is_the_read_only_copy(read_only_site, tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-c", "import visualwords; print(visualwords.__file__)"],
+        env=homeless(PYTHONPATH=str(read_only_site)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.startswith(str(read_only_site))
+
+
+@pytest.mark.skipif(not IS_LONG, reason="compiles everything twice: set VISUALWORDS_LONG_TESTS=1")
+def test_a_damaged_cache_of_compiled_code_is_made_again(model, photos, tmp_path):
+    cache = tmp_path / "numba"
+    arguments = ["predict", model, photos / "sea" / "0.png", "--no-cache", "--csv", "--quiet"]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    first = run_from_shell(*arguments, environment=environment)
+    assert first.code == 0, first.output
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(b"\x80\x04 not what was here")
+    second = run_from_shell(*arguments, environment=environment)
+    assert second.code == 0, second.output
+    assert first.output in second.output
+    assert second.output.count("warning:") == 1, second.output
+    third = run_from_shell(*arguments, environment=environment)
+    assert third.output == first.output
