@@ -99,7 +99,22 @@ def gram_rows(
     >>> rows(np.array([1]))
     array([[0., 1., 0.]])
     """
-    itemsize = np.asarray(kernel(take(X, np.arange(1)), None)).dtype.itemsize
+
+    def finite(x: Any, y: Any) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):  # told in words instead
+            return _checked(kernel(x, y))
+
+    itemsize = np.asarray(finite(take(X, np.arange(1)), None)).dtype.itemsize
     if n * n * itemsize <= max_bytes:
-        return StoredRows(kernel(X, None))
-    return RowsOnDemand(kernel, X, n, max_bytes)
+        return StoredRows(finite(X, None))
+    return RowsOnDemand(finite, X, n, max_bytes)
+
+
+def _checked(block: Any) -> Any:
+    """Return kernel values as they are; ``ValueError`` where they are not all finite."""
+    if not np.isfinite(block.data if sparse.issparse(block) else block).all():
+        raise ValueError(
+            "the kernel of some samples is NaN or infinite; their values are too large for it, "
+            "multiply X by a constant so that its largest value is near 1"
+        )
+    return block

@@ -15,6 +15,7 @@ from scipy import sparse
 from visualwords.classifiers import _level_rows as loops
 
 _ENTRIES_AT_A_TIME = 1 << 20
+_LARGEST = 1e30
 _SAMPLE = 1 << 16  # entries that stand for the distribution of all
 _FINER = 0.5  # of the rounding error: the least gain for which levels are even in the root
 
@@ -93,13 +94,11 @@ def survey(X: Any, scaling: str) -> Survey:
     sparse_input = sparse.issparse(X)
     if scaling == "feature":
         low, high = (
-            np.asarray(m.toarray() if sparse_input else m, np.float32).ravel()
-            for m in (X.min(axis=0), X.max(axis=0))
+            _single(m.toarray() if sparse_input else m) for m in (X.min(axis=0), X.max(axis=0))
         )
     else:
         values = X.data if sparse_input else X
-        low = np.array([values.min(initial=0)], np.float32)
-        high = np.array([values.max(initial=0)], np.float32)
+        low, high = _single(values.min(initial=0)), _single(values.max(initial=0))
     if sparse_input and low.min(initial=0) < 0:
         raise ValueError(
             "sparse data with negative values: moving them to 0 … 1 would fill the matrix; pass a "
@@ -116,6 +115,19 @@ def survey(X: Any, scaling: str) -> Survey:
     sample = X[where // X.shape[1], columns].astype(float)
     stored = sample != (0 if low.size == 1 else np.minimum(low, 0)[columns])
     return Survey(low, high, columns[stored], sample[stored])
+
+
+def _single(limits: Any) -> np.ndarray:
+    """Return limits with 32 bits; ``ValueError`` where these could not tell them from 0 or ∞."""
+    limits = np.ravel(limits)
+    sizes = np.abs(limits[limits != 0]).astype(np.float64)
+    if sizes.size and not (1 / _LARGEST <= sizes.min() <= sizes.max() <= _LARGEST):
+        raise ValueError(
+            f"values as large as {sizes.max():g} and as small as {sizes.min():g}, but levels are "
+            f"computed with 32 bits; multiply X (or its columns) by a constant so that the largest "
+            f"values lie between {1 / _LARGEST:g} and {_LARGEST:g}"
+        )
+    return limits.astype(np.float32)
 
 
 def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelScale:

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
+LARGEST_COST = 1e8
+
 
 def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes and every label's index among them.
@@ -66,14 +68,16 @@ def sample_costs(
 ) -> np.ndarray:
     """Return the cost of every sample: C × weight of its class × its own weight.
 
-    "balanced" class weights count samples by their weights, as repeated rows would.
+    "balanced" class weights count samples by their weights, as repeated rows would. Costs end at
+    `LARGEST_COST`: an infinite C means that no error is allowed, which such a cost does too, and
+    the solvers compute with 32 bits.
 
     Examples
     --------
     >>> sample_costs(2.0, np.array([0, 1, 1]), np.array(["a", "b"]), {"b": 0.5}).tolist()
     [2.0, 1.0, 1.0]
     """
-    cost = np.full(codes.size, float(C))
+    cost = np.full(codes.size, min(float(C), LARGEST_COST))
     if sample_weight is not None:
         cost *= sample_weight
     if class_weight is not None:
@@ -81,7 +85,7 @@ def sample_costs(
             class_weight, classes=classes, y=classes[codes], sample_weight=sample_weight
         )
         cost *= by_class[codes]
-    return cost
+    return np.minimum(cost, LARGEST_COST)
 
 
 def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:

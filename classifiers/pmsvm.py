@@ -375,7 +375,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {choices}")
         if self.table_size is not None and not 1 <= self.table_size <= 65535:
             raise ValueError(f"table_size={self.table_size}: must be None or between 1 and 65535")
-        if self.C <= 0 or self.degree < 1:
+        if not self.C > 0 or self.degree < 1:
             raise ValueError(f"C={self.C} must be positive and degree={self.degree} at least 1")
 
     def __sklearn_tags__(self) -> Any:

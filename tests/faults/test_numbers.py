@@ -1,0 +1,112 @@
+"""Solvers on data that nobody would collect: they end, finite, or say in words what is wrong."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from visualwords import ImageClassifier
+from visualwords.classifiers import ICDClassifier, KernelSVC, PmSVMClassifier
+from visualwords.errors import FolderError
+
+SOLVERS = {
+    "Gram": ICDClassifier(solver="gram"),
+    "dual": ICDClassifier(solver="dual"),
+    "primal": ICDClassifier(solver="primal"),
+    "Crammer–Singer": ICDClassifier(multi_class="crammer_singer"),
+    "quantiles": ICDClassifier(quantization="quantile"),
+    "PmSVM": PmSVMClassifier(),
+    "SMO": KernelSVC(max_iter=200),
+}
+rng = np.random.default_rng(14)
+LABELS = np.arange(36) % 3
+GOOD = rng.random((36, 5)) + (LABELS[:, None] == np.arange(5))
+DATA = {
+    "all zeros": np.zeros_like(GOOD),
+    "all equal": np.ones_like(GOOD),
+    "one feature": GOOD[:, :1],
+    "duplicates with other labels": np.repeat(GOOD[:12], 3, axis=0),
+    "one large value": np.where(np.arange(36)[:, None] == 7, 1e12, GOOD),
+    "counts beyond 16 bits": np.round(GOOD * 1e6),
+    "one column of many that is not zero": np.eye(36)[:, :1].repeat(5, axis=1) * [[0, 0, 1, 0, 0]],
+}
+
+
+def fit(solver, X, y=LABELS, **parameters):
+    """Return a fitted clone; only not having converged may be warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return SOLVERS[solver].__class__(**SOLVERS[solver].get_params() | parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("data", DATA)
+def test_a_solver_ends_with_finite_scores_on(data, solver):
+    scores = fit(solver, DATA[data]).decision_function(DATA[data])
+    assert scores.shape == (36, 3)
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("C", [1e-300, 1e-30, 1e12, 1e300, np.inf])
+def test_any_positive_cost_gives_finite_scores(C, solver):
+    for X in GOOD, DATA["duplicates with other labels"]:
+        assert np.isfinite(fit(solver, X, C=C).decision_function(X)).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("C", [0, -1, np.nan])
+def test_a_cost_that_is_not_positive_is_refused(C, solver):
+    with pytest.raises(ValueError, match="C"):
+        fit(solver, GOOD, C=C)
+
+
+@pytest.mark.parametrize("solver", ["Gram", "dual", "primal"])
+@pytest.mark.parametrize("factor", [1e-300, 1e300])
+def test_icd_does_not_see_the_unit_of_the_data(factor, solver):
+    expected = fit(solver, GOOD).decision_function(GOOD)
+    scores = fit(solver, GOOD * factor).decision_function(GOOD * factor)
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-40, 1e40, 1e300])
+def test_pmsvm_refuses_numbers_that_32_bits_do_not_hold(factor):
+    with pytest.raises(ValueError, match="multiply X"):
+        fit("PmSVM", GOOD * factor)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e300])
+def test_smo_ends_or_says_that_the_kernel_is_not_finite(factor):
+    for kernel in "hik", "chi2", "ngmm":
+        try:
+            scores = fit("SMO", GOOD * factor, kernel=kernel).decision_function(GOOD * factor)
+        except ValueError as problem:
+            sentence = str(problem)
+            assert "multiply X" in sentence
+        else:
+            assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_refused(bad, solver):
+    X = GOOD.copy()
+    X[3, 2] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        fit(solver, X)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_class_is_refused_by_name(solver):
+    with pytest.raises(ValueError, match="class"):
+        fit(solver, GOOD, np.zeros(36, int))
+
+
+def test_one_class_left_after_unreadable_images_is_refused(photos):
+    sea, sand = photos / "sea" / "0.png", photos / "sand" / "nowhere.png"
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(FolderError, match="only class"),
+    ):
+        ImageClassifier("color").fit([sea, sea, sand], ["sea", "sea", "sand"])
