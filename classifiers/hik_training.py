@@ -255,9 +255,8 @@ def _gram_of(
             f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
             f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
         )
-    part = levels[rows]
-    dense = part.toarray() if sparse.issparse(part) else part
-    return level_gram(dense, levels=heights, n_jobs=n_jobs)
+    dense = levels.toarray() if sparse.issparse(levels) else levels
+    return level_gram(dense, order=rows, levels=heights, n_jobs=n_jobs)
 
 
 def _solve_on_tables(

@@ -150,8 +150,8 @@ def count_reached(x, step, plane_of, counts):
 
 
 @njit()
-def pack(x, first, last, columns, heights, words, bits):
-    """Bits of rows first … last - 1.
+def pack(x, order, first, last, columns, heights, words, bits):
+    """Bits of rows order[first] … order[last - 1].
 
     x : (n, d) unsigned     columns : (k,) int32, those that have bits, most planes first
     heights : (planes,) of x's type     words : (planes, 2) first word and number of words
@@ -159,7 +159,7 @@ def pack(x, first, last, columns, heights, words, bits):
     """
     buffer = np.zeros(columns.size + 64, x.dtype)
     for i in range(first, last):
-        row = x[i]
+        row = x[order[i]]
         for k in range(np.uint64(columns.size)):
             buffer[k] = row[columns[k]]
         for g in range(heights.size):
@@ -168,11 +168,11 @@ def pack(x, first, last, columns, heights, words, bits):
 
 
 @njit()
-def count_rest(x, first, last, tops, sizes):
-    """sizes[i] = how many values of row i exceed the tops."""
+def count_rest(x, order, first, last, tops, sizes):
+    """sizes[i] = how many values of row order[i] exceed the tops."""
     whole = x.shape[1] - x.shape[1] % 64
     for i in range(first, last):
-        row = x[i]
+        row = x[order[i]]
         total = 0
         for start in range(0, whole, 64):
             total += bits_of(exceeds(row, tops, start))
@@ -182,11 +182,11 @@ def count_rest(x, first, last, tops, sizes):
 
 
 @njit()
-def collect_rest(x, first, last, tops, bounds, columns, values):
+def collect_rest(x, order, first, last, tops, bounds, columns, values):
     """Columns of the values that exceed the tops, and by how much."""
     whole = x.shape[1] - x.shape[1] % 64
     for i in range(first, last):
-        row, q = x[i], bounds[i]
+        row, q = x[order[i]], bounds[i]
         for start in range(0, whole, 64):
             word = exceeds(row, tops, start)
             while word != np.uint64(0):

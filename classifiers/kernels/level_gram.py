@@ -16,6 +16,7 @@ def level_gram(
     x: np.ndarray,
     y: np.ndarray | None = None,
     *,
+    order: np.ndarray | None = None,
     levels: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
@@ -26,6 +27,8 @@ def level_gram(
     x : (n, d) uint8 or uint16
     y : (m, d) of the same type, optional
         Default: x, of which half the matrix is computed.
+    order : (m,) int, optional
+        The rows of x that are wanted, as if x were x[order].
     levels : (g,) int, optional
         Ascending from 0, all that occur among them; found if not given.
     n_jobs : int or None
@@ -50,9 +53,9 @@ def level_gram(
            [300., 301.]], dtype=float32)
     """
     x, y = np.ascontiguousarray(x), None if y is None else np.ascontiguousarray(y)
-    gram = _bit_gram(x, y, levels, n_jobs)
+    gram = _bit_gram(x, y, order, levels, n_jobs)
     if gram is None:
-        gram = _sliced_byte_gram(x, y, n_jobs)
+        gram = _sliced_byte_gram(x if order is None else x[order], y, n_jobs)
     if y is None:
         in_threads(
             lambda first, last: loops.mirror(gram, first, last), len(gram), _ROWS_AT_A_TIME, n_jobs
@@ -61,16 +64,20 @@ def level_gram(
 
 
 def _bit_gram(
-    x: np.ndarray, y: np.ndarray | None, levels: np.ndarray | None, n_jobs: int | None
+    x: np.ndarray,
+    y: np.ndarray | None,
+    order: np.ndarray | None,
+    levels: np.ndarray | None,
+    n_jobs: int | None,
 ) -> np.ndarray | None:
     """The matrix, or its lower half without y, from counted bits if that is faster, or None."""
-    n_rows = x.shape[0] if y is None else min(x.shape[0], y.shape[0])
+    n_rows = min(x.shape[0] if rows is None else rows.shape[0] for rows in (order, y))
     if not counts_bits_in_vectors() or n_rows < _SMALLEST:
         return None
     plan = unary_gram.plan_bits(x, unary_gram.present_levels(x, y) if levels is None else levels)
     if plan.vectors > _BITS_PER_BYTES * x.shape[1] / loops.WIDTH:
         return None
-    return unary_gram.unary_gram(x, y, plan, n_jobs)
+    return unary_gram.unary_gram(x, y, plan, n_jobs, order)
 
 
 def _sliced_byte_gram(x: np.ndarray, y: np.ndarray | None, n_jobs: int | None) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 from visualwords.classifiers.kernels import _unary_gram as loops
 from visualwords.threads import in_threads
 
-_SAMPLE = 256  # rows that tell how often levels are reached
+_SAMPLE = 128  # rows that tell how often levels are reached
 _FREQUENT = 0.04  # share of the rows that must reach a level of a column for it to get a bit
 _MOST_PLANES = 64
 _ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
@@ -107,46 +107,51 @@ class UnaryRows:
         """Return the rest's first entry of every column, rows, values, and places of entries."""
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.columns, minlength=d))])
         rows, values = np.empty(self.columns.size, np.uint32), np.empty_like(self.values)
-        places = np.empty(self.columns.size, np.int64)
+        places = np.empty(self.columns.size, np.uint32)
         mine = self.bounds, self.columns, self.values
         loops.by_column(*mine, starts[:-1].copy(), places, rows, values)
         return starts, rows, values, places
 
 
-def unary_rows(x: np.ndarray, plan: UnaryPlan, n_jobs: int | None) -> UnaryRows:
-    """Return the bits and the rest of all rows."""
-    bits = np.zeros((x.shape[0], plan.bounds[-1]), np.uint64)
-    sizes = np.zeros(x.shape[0] + 1, np.int64)
+def unary_rows(
+    x: np.ndarray, plan: UnaryPlan, n_jobs: int | None, order: np.ndarray | None = None
+) -> UnaryRows:
+    """Return the bits and the rest of all rows, or of those of an order."""
+    order = np.arange(x.shape[0]) if order is None else order
+    bits = np.zeros((order.size, plan.bounds[-1]), np.uint64)
+    sizes = np.zeros(order.size + 1, np.int64)
 
     def pack(first: int, last: int) -> None:
-        loops.pack(x, first, last, plan.columns, plan.heights, plan.words, bits)
-        loops.count_rest(x, first, last, plan.tops, sizes[1:])
+        loops.pack(x, order, first, last, plan.columns, plan.heights, plan.words, bits)
+        loops.count_rest(x, order, first, last, plan.tops, sizes[1:])
 
-    in_threads(pack, x.shape[0], _ROWS_AT_A_TIME, n_jobs)
+    def collect(first: int, last: int) -> None:
+        loops.collect_rest(x, order, first, last, plan.tops, bounds, columns, values)
+
+    in_threads(pack, order.size, _ROWS_AT_A_TIME, n_jobs)
     bounds = np.cumsum(sizes)
     columns, values = np.empty(bounds[-1], np.uint32), np.empty(bounds[-1], np.float32)
-    in_threads(
-        lambda first, last: loops.collect_rest(x, first, last, plan.tops, bounds, columns, values),
-        x.shape[0],
-        _ROWS_AT_A_TIME,
-        n_jobs,
-    )
+    in_threads(collect, order.size, _ROWS_AT_A_TIME, n_jobs)
     return UnaryRows(bits, bounds, columns, values)
 
 
 def unary_gram(
-    x: np.ndarray, y: np.ndarray | None, plan: UnaryPlan, n_jobs: int | None
+    x: np.ndarray,
+    y: np.ndarray | None,
+    plan: UnaryPlan,
+    n_jobs: int | None,
+    order: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return G[i, j] = Σ_k min(x[i, k], y[j, k]), exactly; half of it without y.
 
-    x and y have at least four rows, in C order.
+    x and y have at least four rows, in C order. ``order`` are the rows of x that are wanted.
     """
     symmetric = y is None
-    left = unary_rows(x, plan, n_jobs)
+    left = unary_rows(x, plan, n_jobs, order)
     right = left if y is None else unary_rows(y, plan, n_jobs)
     starts, *rest, places = right.rest_by_column(x.shape[1])
     stops = places if symmetric else starts[1:][left.columns]
-    out = np.empty((x.shape[0], right.bits.shape[0]), np.float32)
+    out = np.empty((left.bits.shape[0], right.bits.shape[0]), np.float32)
 
     def rows(first: int, last: int) -> None:
         loops.gram_rows(
@@ -155,5 +160,5 @@ def unary_gram(
         mine = left.bounds, left.columns, left.values, stops
         loops.add_rest(*mine, starts, *rest, first, last, out)
 
-    in_threads(rows, x.shape[0], _ROWS_AT_A_TIME, n_jobs, last_first=symmetric)
+    in_threads(rows, out.shape[0], _ROWS_AT_A_TIME, n_jobs, last_first=symmetric)
     return out

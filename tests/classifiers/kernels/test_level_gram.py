@@ -76,3 +76,11 @@ def test_levels_without_bits_are_counted_value_by_value(rng):
     np.testing.assert_array_equal(level_gram(x), hik.intersection_gram(x, x))
     lower = np.tril(unary_gram.unary_gram(x, None, plan, None))
     np.testing.assert_array_equal(lower, np.tril(hik.intersection_gram(x, x)))
+
+
+@pytest.mark.parametrize("top", [3, 255])  # counted bits where the processor can, and bytes
+def test_some_rows_in_some_order(rng, top):
+    x = rng.integers(0, top + 1, (400, 50)).astype(np.uint8)
+    order = rng.permutation(400)[:300]
+    expected = hik.intersection_gram(x[order], x[order])
+    np.testing.assert_array_equal(level_gram(x, order=order), expected)
