@@ -33,6 +33,7 @@ def _emit_survey_vectors(context, builder, signature, arguments):
     extremes = [
         cgutils.alloca_once_value(builder, _at(builder, limits, k, _DOUBLES)) for k in range(2)
     ]
+    differences = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [0.0] * LANES))
     zeros = ir.Constant(_COUNTS, [0] * LANES)
     totals = [cgutils.alloca_once_value(builder, zeros) for _ in range(2 * MARKS)]
     vector = ir.VectorType(context.get_data_type(kind), LANES)
@@ -41,6 +42,8 @@ def _emit_survey_vectors(context, builder, signature, arguments):
     with cgutils.for_range_slice(builder, start, arguments[1], step, inc=True) as (k, _):
         where = builder.bitcast(builder.gep(values.data, [k]), vector.as_pointer())
         loaded = _as_doubles(builder, builder.load(where, align=1), kind)
+        difference = builder.fsub(loaded, loaded)
+        builder.store(builder.fadd(builder.load(differences), difference), differences)
         for where, relation in zip(extremes, "<>"):
             kept = builder.load(where)
             better = builder.fcmp_ordered(relation, loaded, kept)
@@ -51,8 +54,9 @@ def _emit_survey_vectors(context, builder, signature, arguments):
             builder.store(builder.sub(builder.load(where), builder.sext(found, _COUNTS)), where)
     for k, (where, relation) in enumerate(zip(extremes, "<>")):
         _keep_best(builder, builder.load(where), relation, limits, k)
+    _add_lanes(builder, builder.load(differences), limits, 2, builder.fadd)
     for m, where in enumerate(totals):
-        _add_lanes(builder, builder.load(where), counts, m)
+        _add_lanes(builder, builder.load(where), counts, m, builder.add)
     return context.get_dummy_value()
 
 
@@ -86,18 +90,19 @@ def _keep_best(builder, vector, relation, array, k):
     builder.store(best, _address(builder, array, k))
 
 
-def _add_lanes(builder, vector, array, k):
+def _add_lanes(builder, vector, array, k, add):
     """array[k] += the sum of the lanes; array is C-ordered."""
     where = _address(builder, array, k)
     total = builder.load(where)
     for lane in range(LANES):
-        total = builder.add(total, builder.extract_element(vector, ir.IntType(32)(lane)))
+        total = add(total, builder.extract_element(vector, ir.IntType(32)(lane)))
     builder.store(total, where)
 
 
 def _plain_survey_vectors(values, count, marks, limits, counts):
     for value in values[:count].astype(np.float64):
-        limits[:] = min(limits[0], value), max(limits[1], value)
+        limits[:2] = min(limits[0], value), max(limits[1], value)
+        limits[2] += value - value
         counts += value < marks, value <= marks
 
 
@@ -160,7 +165,8 @@ def quantize_columns(x, edges, low, scale, buckets, first, last, out):
 def survey(values, marks, limits, counts):
     """Update the smallest and the largest value met, and how many are < and <= each of the marks.
 
-    values : (n,) finite      marks : (MARKS,) float64      limits : (2,) float64
+    values : (n,)      marks : (MARKS,) float64
+    limits : (3,) float64, the third stays 0 while all values are finite and becomes NaN otherwise
     counts : (2, MARKS) int64, of < and of <=
     """
     whole = values.size - values.size % LANES
@@ -168,6 +174,7 @@ def survey(values, marks, limits, counts):
     for k in range(whole, values.size):
         value = np.float64(values[k])
         limits[0], limits[1] = min(limits[0], value), max(limits[1], value)
+        limits[2] += value - value
         for m in range(MARKS):
             counts[0, m] += value < marks[m]
             counts[1, m] += value <= marks[m]

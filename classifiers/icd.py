@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -176,12 +177,14 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         ICDClassifier
             This object.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        validate = partial(validate_data, self, accept_sparse="csr", dtype="numeric")
+        surveyed = sample_weight is None and not self.warm_start and not sparse.issparse(X)
+        X, y = validate(X=X, y=y, ensure_all_finite=not surveyed)
         self.__dict__.pop("seen_", None)
         earlier = self._earlier() if self.warm_start else None
         X, y, sample_weight = self._checked(X, y, sample_weight)
-        if earlier is None:
-            self._fit_quantizer(X, sample_weight)
+        if earlier is None and not self._fit_quantizer(X, sample_weight):
+            validate(X=X, y=y)  # says which value is not finite
         levels = self.quantizer_._levels(X)
         self._fit_levels(levels, y, sample_weight, earlier, reuse=levels is not X)
         if self.probability:
@@ -292,13 +295,17 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         kept = np.flatnonzero(weight)
         return X[kept], y[kept], weight[kept]
 
-    def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> None:
+    def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> bool:
+        """Learn the levels; returns whether all values are finite."""
         quantizer = Quantizer(self.n_bins, strategy="uniform")
         quantizer._check_parameters()
         found = survey_values(X, weight, quantizer.percentile / 100, self.n_jobs)
+        if not found.finite:
+            return False
         automatic = "quantile" if found.lowest < 0 else "uniform"
         quantizer.strategy = automatic if self.quantization == "auto" else self.quantization
         self.quantizer_ = quantizer._fit_surveyed(X, found)
+        return True
 
     def _fit_levels(
         self,

@@ -20,11 +20,15 @@ _COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 
 @dataclass(frozen=True)
 class ValueSurvey:
-    """The smallest and the largest of all values; ``quantile()`` finds the one asked for."""
+    """The smallest and the largest of all values; ``quantile()`` finds the one asked for.
+
+    Nothing is meant by it unless all values are ``finite``.
+    """
 
     lowest: float
     highest: float
     quantile: Callable[[], float]
+    finite: bool = True
 
 
 def survey_values(
@@ -34,8 +38,9 @@ def survey_values(
 
     Parameters
     ----------
-    X : array or CSR matrix of finite numbers
-        Zeros that are not stored are values too.
+    X : array or CSR matrix
+        Zeros that are not stored are values too. Whether all are finite is found out for dense
+        arrays without weights, and taken for granted otherwise.
     weight : (n,), optional
         Of the rows.
     share : float in (0, 1]
@@ -45,8 +50,9 @@ def survey_values(
         Threads; the result does not depend on it.
     """
     if weight is None and not sparse.issparse(X) and X.size:
-        lowest, highest, quantile = _survey_dense(X, share, n_jobs)
+        lowest, highest, finite, quantile = _survey_dense(X, share, n_jobs)
     else:
+        finite = True
         values = X.data if sparse.issparse(X) else X
         zeros = [0.0] if values.size < X.shape[0] * X.shape[1] or not values.size else []
         limits = [float(v) for v in (values.min(), values.max())] if values.size else []
@@ -59,7 +65,7 @@ def survey_values(
             return _quantile_above(X, weight, share, lowest)
         return found
 
-    return ValueSurvey(lowest, highest, with_a_range)
+    return ValueSurvey(lowest, highest, with_a_range, finite)
 
 
 def as_compiled(values: np.ndarray) -> np.ndarray:
@@ -69,12 +75,12 @@ def as_compiled(values: np.ndarray) -> np.ndarray:
 
 def _survey_dense(
     X: np.ndarray, share: float, n_jobs: int | None
-) -> tuple[float, float, Callable[[], float]]:
-    """Limits and quantile: count around a sample's quantile, collect if it lies between."""
+) -> tuple[float, float, bool, Callable[[], float]]:
+    """Limits, whether all are finite, and what finds the quantile."""
     values = np.ascontiguousarray(X).reshape(-1)
     marks = _marks(values, share, X.shape[-1])
     n_chunks = -(-values.size // _CHUNK)
-    limits = np.tile([np.inf, -np.inf], (n_chunks, 1))
+    limits = np.tile([np.inf, -np.inf, 0.0], (n_chunks, 1))
     counts = np.zeros((n_chunks, 2, marks.size), np.int64)
 
     def look(start: int, end: int) -> None:
@@ -84,7 +90,8 @@ def _survey_dense(
     in_threads(look, values.size, _CHUNK, n_jobs)
     lowest, highest = float(limits[:, 0].min()), float(limits[:, 1].max())
     rank = max(ceil(share * values.size) - 1, 0)
-    return lowest, highest, partial(_by_rank, values, rank, marks, counts)
+    finite = not limits[:, 2].any()  # NaN counts as true
+    return lowest, highest, finite, partial(_by_rank, values, rank, marks, counts)
 
 
 def _by_rank(values: np.ndarray, rank: int, marks: np.ndarray, counts: np.ndarray) -> float:

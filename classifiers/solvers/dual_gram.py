@@ -10,6 +10,7 @@ from visualwords.classifiers.solvers.problem import DualProblem
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 _FEWEST_LANES = 4  # problems from which on several are advanced together
+_GAP = 0.025, 1e-4  # duality gap, relative: this share of the tolerance, and the finest asked for
 
 
 def solve_dual_gram(
@@ -33,7 +34,9 @@ def solve_dual_gram(
     problem : DualProblem
     tol : float
         A problem stops once the largest and the smallest projected gradient of a pass differ by
-        at most this.
+        at most this, and either its duality gap is at most a fortieth of it, relative (but not
+        below 1e-4), or half as many passes again have not led there: passes over the matrix are
+        cheap next to making it.
     max_iter : int
         Passes over the samples.
     seed : int or None
@@ -75,6 +78,28 @@ def _first_scores(gram: np.ndarray, coefficients: np.ndarray, tol: float) -> np.
     return scores
 
 
+def _allowed(tol: float) -> float:
+    return max(_GAP[0] * tol, _GAP[1])
+
+
+def _last_pass(n_iter: int) -> int:
+    """The pass after which the gap does not matter any more."""
+    return n_iter + n_iter // 2
+
+
+def _gap(alpha: np.ndarray, y: np.ndarray, scores: np.ndarray, problem: DualProblem) -> float:
+    """Primal less dual objective of one problem, relative to the dual."""
+    rows = problem.rows
+    alpha, margin, diagonal = alpha[rows], (y * scores)[rows], problem.diagonal[rows]
+    slack = np.maximum(1 - margin, 0)
+    squared = diagonal > 0
+    loss = np.where(squared, slack**2 / (2 * np.where(squared, diagonal, 1)), 0)
+    loss = np.where(squared, loss, np.where(slack > 0, problem.upper[rows], 0) * slack)
+    half = alpha @ margin / 2
+    dual = alpha.sum() - half - diagonal @ alpha**2 / 2
+    return float((half + loss.sum() - dual) / max(dual, 1e-300))
+
+
 def _solve_one_by_one(
     gram: np.ndarray,
     y: np.ndarray,
@@ -90,11 +115,16 @@ def _solve_one_by_one(
     fixed = problem.diagonal, problem.curvature, problem.upper
     for p in range(len(y)):
         rng = np.random.default_rng(seed)
-        while violation[p] > tol and n_iter[p] < max_iter:
+        last = max_iter
+        while n_iter[p] < last:
             order = problem.rows if seed is None else rng.permutation(problem.rows)
             found = _dual_gram.epoch(gram, order, y[p], *fixed, alpha[p], scores[p])
             n_iter[p] += 1
             violation[p] = found[0] - found[1]
+            if violation[p] <= tol:
+                last = min(last, _last_pass(n_iter[p]))
+                if _gap(alpha[p], y[p], scores[p], problem) <= _allowed(tol):
+                    break
     return alpha, n_iter, violation
 
 
@@ -120,7 +150,7 @@ def _solve_together(
     scores = by_sample(_first_scores(gram, alpha * y, tol))
     signs, alpha = by_sample(y), by_sample(alpha)
     n_iter, violation = np.zeros(n_groups * lanes, np.int64), np.full(n_groups * lanes, np.inf)
-    running = np.arange(n_groups * lanes) < size
+    running, last = np.arange(n_groups * lanes) < size, np.full(n_groups * lanes, max_iter)
     extremes = np.empty((n_groups, 2, lanes))
     fixed = problem.diagonal, problem.curvature, problem.upper
     rng = np.random.default_rng(seed)
@@ -130,6 +160,11 @@ def _solve_together(
         _dual_gram.epoch_of_lanes(gram, order, signs, *fixed, alpha, scores, live, extremes)
         n_iter[running] += 1
         violation[running] = (extremes[:, 0] - extremes[:, 1]).ravel()[running]
-        running &= (violation > tol) & (n_iter < max_iter)
+        for p in np.flatnonzero(running & (violation <= tol)):
+            last[p] = min(last[p], _last_pass(n_iter[p]))
+            where = p // lanes, slice(None), p % lanes
+            gap = _gap(alpha[where], signs[where], scores[where], problem)
+            running[p] = gap > _allowed(tol)
+        running &= n_iter < last
     by_problem = np.swapaxes(alpha, 1, 2).reshape(n_groups * lanes, -1)
     return np.ascontiguousarray(by_problem[:size]), n_iter[:size], violation[:size]

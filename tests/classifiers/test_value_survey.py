@@ -37,3 +37,14 @@ def test_threads_and_sparse_storage_change_nothing(rng):
     ):
         assert (other.lowest, other.highest) == (one.lowest, one.highest)
         assert other.quantile() == one.quantile()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_that_are_not_finite_are_noticed(rng, dtype):
+    X = rng.random((30, 7)).astype(dtype)
+    assert survey_values(X, None, 0.975).finite
+    for bad in (np.nan, np.inf, -np.inf):
+        for where in (0, 100, 209):
+            spoiled = X.copy()
+            spoiled.flat[where] = bad
+            assert not survey_values(spoiled, None, 0.975).finite
