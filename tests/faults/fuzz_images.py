@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+import visualwords._decoding as decoding
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 
@@ -115,10 +116,19 @@ def decode(data: bytes, **options) -> np.ndarray | str:
         return str(problem)
 
 
+def _without_simplejpeg(data: bytes) -> np.ndarray | str:
+    kept, decoding.simplejpeg = decoding.simplejpeg, None
+    try:
+        return decode(data)
+    finally:
+        decoding.simplejpeg = kept
+
+
 def check(name: str, data: bytes, put_right: bool) -> None:
     """Decode a file in several ways and compare what must agree."""
     pixels = decode(data)
     if isinstance(pixels, str):
+        assert isinstance(_without_simplejpeg(data), str), "read without simplejpeg"
         assert pixels, "an empty reason"
         assert "\n" not in pixels
         assert "emory" not in pixels, "the limit of memory was reached"
@@ -134,6 +144,7 @@ def check(name: str, data: bytes, put_right: bool) -> None:
     small = decode(data, max_side=20)
     assert isinstance(small, np.ndarray), small
     assert max(small.shape) <= 20
+    assert np.array_equal(pixels, _without_simplejpeg(data)), "simplejpeg reads it otherwise"
     if name.endswith("PNG") and data.startswith(b"\x89PNG") and not put_right:
         good = decode(sample(name))
         assert np.array_equal(pixels, good), "other pixels, although checksums forbid that"
