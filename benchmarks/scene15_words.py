@@ -82,7 +82,7 @@ def main() -> None:
     elif options.what == "choose":
         choose_settings(options, train)
     elif options.what == "fisher":
-        report("Fisher", [test_fisher(train, test, seed) for seed in range(options.seeds)])
+        report("Fisher", test_fisher(train, test, options.seeds))
     else:
         test_words(options, train, test)
 
@@ -153,21 +153,40 @@ def test_words(options: argparse.Namespace, train: ImageFolder, test: ImageFolde
             report(f"{options.data}, {title}, {kind}", results)
 
 
-def test_fisher(train: ImageFolder, test: ImageFolder, seed: int) -> tuple[float, float]:
-    """Accuracy of Fisher vectors with a linear SVM."""
-    encoder = FisherVectors(pyramid=FISHER_WINDOWS, random_state=seed).fit(
-        some(train, "fisher", 70, seed)
-    )
-    rows, test_rows = (
-        np.stack([encoder.encode(one) for one in features(part, "fisher")])
-        for part in (train, test)
-    )
-    labels = part_labels(train)
-    scale = np.einsum("nd,nd->n", rows, rows).mean()
-    model = OneVsRestClassifier(SVC(kernel="precomputed", C=FISHER_COST))
-    model.fit((rows @ rows.T / scale).astype(np.float64), labels)
-    found = model.predict((test_rows @ rows.T / scale).astype(np.float64))
-    return scores(part_labels(test), found, "Fisher", seed)
+def test_fisher(train: ImageFolder, test: ImageFolder, seeds: int) -> list[tuple[float, float]]:
+    """Accuracy of Fisher vectors with a linear SVM, for several seeds of the mixture."""
+    sample = some(train, "fisher", 70)
+    encoders = [
+        FisherVectors(pyramid=FISHER_WINDOWS, random_state=seed).fit(sample)
+        for seed in range(seeds)
+    ]
+    labels, results = part_labels(train), []
+    rows = encode_all(encoders, train)
+    scales = [np.einsum("nd,nd->n", x, x).mean() for x in rows]
+    kernels = [
+        np.hstack([z[seed] @ rows[seed].T / scales[seed] for seed in range(seeds)])
+        for z in (encode_all(encoders, batch) for batch in batches(test, 100))
+    ]
+    kernels = np.split(np.vstack(kernels).astype(np.float64), seeds, axis=1)
+    for seed, (x, scale, kernel) in enumerate(zip(rows, scales, kernels)):
+        model = OneVsRestClassifier(SVC(kernel="precomputed", C=FISHER_COST))
+        model.fit((x @ x.T / scale).astype(np.float64), labels)
+        results.append(scores(part_labels(test), model.predict(kernel), "Fisher", seed))
+    return results
+
+
+def encode_all(encoders: list[FisherVectors], folder: ImageFolder) -> list[np.ndarray]:
+    """Rows of all images for every encoder; the features are extracted once."""
+    rows: list[list[np.ndarray]] = [[] for _ in encoders]
+    for one in features(folder, "fisher"):
+        for mine, encoder in zip(rows, encoders):
+            mine.append(encoder.encode(one))
+    return [np.stack(mine) for mine in rows]
+
+
+def batches(folder: ImageFolder, size: int) -> Iterator[ImageFolder]:
+    n = len(folder.paths)
+    return (folder.select(range(i, min(i + size, n))) for i in range(0, n, size))
 
 
 def some(folder: ImageFolder, name: str, n: int, seed: int = 0) -> LocalFeatureSets:

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference.words import nearest_words
-from visualwords.codebook import KMeansCodebook
+from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 
@@ -136,7 +136,8 @@ def test_state_restores_the_codebook(bytes_and_seeds):
     assert other.inertia_ == codebook.inertia_
 
 
-def test_progress_is_told(bytes_and_seeds):
+@pytest.mark.parametrize("codebook", [KMeansCodebook, HIKCodebook])
+def test_progress_is_told(bytes_and_seeds, codebook):
     told = []
 
     class Listener:
@@ -146,9 +147,7 @@ def test_progress_is_told(bytes_and_seeds):
         def advance(self, steps=1):
             told.append(steps)
 
-    KMeansCodebook(5, random_state=0, max_iter=3, tol=0).fit(
-        bytes_and_seeds[0], progress=Listener()
-    )
+    codebook(5, random_state=0, max_iter=3, tol=0).fit(bytes_and_seeds[0], progress=Listener())
     assert told == [("learning words", 3), 1, 1, 1]
 
 
