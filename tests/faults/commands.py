@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
-PATIENCE = 120  # seconds until a process is said to hang
+PATIENCE = 300  # seconds until a process is said to hang
 
 server = multiprocessing.get_context("forkserver")
 server.set_forkserver_preload(
