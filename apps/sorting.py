@@ -10,13 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from visualwords.files import open_regular, remove_abandoned
+from visualwords.progress import Progress, Silent
 
 UNKNOWN = "unknown"
 LONGEST_NAME = 200  # bytes of a folder's name; file systems allow 255
 
 
 def sort_images(
-    paths: Sequence[str], labels: Sequence[str], folder: str | os.PathLike[str]
+    paths: Sequence[str],
+    labels: Sequence[str],
+    folder: str | os.PathLike[str],
+    *,
+    progress: Progress | None = None,
 ) -> list[str]:
     """Copy images into ``folder/label/``.
 
@@ -29,6 +34,7 @@ def sort_images(
     paths, labels : sequences of str
     folder : path-like
         Made if it is not there.
+    progress : Progress, optional
 
     Returns
     -------
@@ -44,7 +50,13 @@ def sort_images(
     >>> Path(target).relative_to(root).as_posix()
     'sorted/evening/1.jpg'
     """
-    return [_copy(path, Path(folder, folder_name(label))) for path, label in zip(paths, labels)]
+    progress = progress or Silent()
+    progress.start("copying images", len(paths))
+    copies = []
+    for path, label in zip(paths, labels):
+        copies.append(_copy(path, Path(folder, folder_name(label))))
+        progress.advance()
+    return copies
 
 
 def folder_name(label: str) -> str:

@@ -3,12 +3,16 @@
 import csv
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.verb import Verb
+
+if TYPE_CHECKING:
+    from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.labelling import Answer
 
 
 @click.command(cls=Verb)
@@ -56,7 +60,6 @@ def predict(
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.labelling import label_images
     from visualwords.apps.loading import load
-    from visualwords.apps.terminal import say
     from visualwords.errors import FolderError
 
     if as_csv and as_json:
@@ -74,10 +77,7 @@ def predict(
     run.skip(skipped)
     run.check_strict()
     if sort_into is not None and answers:
-        from visualwords.apps.sorting import sort_images
-
-        copies = sort_images([a.path for a in answers], [a.label for a in answers], sort_into)
-        say(f"{sort_into}: {len(copies)} images in {len({a.label for a in answers})} folders")
+        _sort(run, answers, sort_into)
     if as_json:
         run.print_summary({"predictions": [answer.to_json() for answer in answers]})
     elif as_csv:
@@ -90,7 +90,17 @@ def predict(
     return code
 
 
-def _listed(run: Any, names: tuple[str, ...], sort_into: str | None) -> list[str]:
+def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:
+    from visualwords.apps.sorting import sort_images
+    from visualwords.apps.terminal import say
+
+    paths, labels = [a.path for a in answers], [a.label for a in answers]
+    with run.progress() as progress:
+        sort_images(paths, labels, folder, progress=progress)
+    say(f"{folder}: {len(paths)} images in {len(set(labels))} folders")
+
+
+def _listed(run: "Run", names: tuple[str, ...], sort_into: str | None) -> list[str]:
     """Return the files that are meant; copies that an earlier run sorted are not among them."""
     from visualwords.folders import list_files
 
@@ -108,7 +118,7 @@ def _listed(run: Any, names: tuple[str, ...], sort_into: str | None) -> list[str
     return [path for path in paths if not os.path.realpath(path).startswith(sorted_already)]
 
 
-def _print_csv(answers: list[Any]) -> None:
+def _print_csv(answers: "list[Answer]") -> None:
     writer = csv.writer(sys.stdout)
     writer.writerow(["path", "label", "rank", "class", "probability", "score"])
     for answer in answers:
@@ -122,7 +132,7 @@ def _short(number: float | str) -> str:
     return number if isinstance(number, str) else f"{number:.6g}"
 
 
-def _print_table(answers: list[Any]) -> None:
+def _print_table(answers: "list[Answer]") -> None:
     from rich.table import Table
     from rich.text import Text
 
