@@ -127,7 +127,12 @@ def _draw_words(
     words: list[TellingColumn],
     label: str,
 ) -> None:
-    _write(pen, (GAP, top - 16), f"what told most about {printable(label)}, and where it is", INK)
+    _write(
+        pen,
+        (GAP, top - 16),
+        f"what told most about {printable(label)}, and its patches, contrast raised",
+        INK,
+    )
     largest = max((abs(one.value) for one in words), default=1.0) or 1.0
     for row, one in enumerate(words):
         y = top + 8 + row * (PATCH + 8)

@@ -21,7 +21,7 @@ MOST_SHOWN = 15  # findings of a kind
 @click.argument("target", type=click.Path(), metavar="DIR|M.vw")
 @click.option(
     "--recipe",
-    default="words",
+    default="fast",
     show_default=True,
     help="How images are described when labels are doubted.",
 )
@@ -126,7 +126,10 @@ def _print(path: str, n_images: int, findings: "list[Finding]") -> None:
             table.add_row("", f"… and {len(group) - MOST_SHOWN} more: {kind}", "(--json lists all)")
     if findings:
         stdout().print(table)
-    stdout().print(
-        Text(f"{printable(path)}: {n_images:,} images, {problems} problems, ")
-        + Text(f"{len(findings) - problems} notes")
-    )
+    counts = [f"{n_images:,} images", _counted(problems, "problem")]
+    counts.append(_counted(len(findings) - problems, "note"))
+    stdout().print(Text(f"{printable(path)}: {', '.join(counts)}"))
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

@@ -11,6 +11,7 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.verb import equal_command
 from visualwords.apps.extraction import Extraction
 from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.recipes import recipes_to_try
 from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
 from visualwords.apps.trial import Trial, cross_validate, run_trial
 from visualwords.errors import FolderError, VisualWordsError
@@ -68,9 +69,7 @@ class Run:
                 say_skipped(getattr(model, "skipped_", []))
                 raise
         self.skip(model.skipped_)
-        for name, accuracy in model.tried_.items():
-            chosen = " (chosen)" if name == model.recipe_.name else ""
-            say(f"recipe {name}: {accuracy:.1%} mean per class by cross-validation{chosen}")
+        _say_what_was_tried(model)
 
     def read(self, model: ImageClassifier, paths: list[str]) -> Extraction:
         """Describe images, showing progress and noting what can't be read."""
@@ -143,6 +142,26 @@ class Run:
         """List what was skipped and return 3 if anything was, else 0."""
         say_skipped(self.skipped)
         return 3 if self.skipped else 0
+
+
+def _say_what_was_tried(model: ImageClassifier) -> None:
+    """Say what "auto" tried, what that took, and what the budget had no room for."""
+    if not model.tried_:
+        return
+    for name, accuracy in model.tried_.items():
+        chosen = ", chosen" if name == model.recipe_.name else ""
+        spent = model.tried_seconds_[name]
+        say(
+            f"recipe {name}: {accuracy:.1%} mean per class by cross-validation, "
+            f"{spent:.1f} s{chosen}"
+        )
+    known = [recipe.name for recipe in recipes_to_try(model.representation)]
+    left_out = [name for name in known if name not in model.tried_]
+    if left_out:
+        say(
+            f"not tried within the budget of {model.budget:g} s: {', '.join(left_out)} "
+            "(--budget raises it, --recipe names one)"
+        )
 
 
 def _warn(trial: Trial, title: str) -> None:

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="M.vw")
 @click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try several.")
 @click.option(
+    "--budget",
+    type=options.Seconds(),
+    default=60.0,
+    show_default="60s",
+    metavar="TIME",
+    help="How long auto may try recipes: 90s, 10m, 1h.",
+)
+@click.option(
     "--feature",
     "features",
     multiple=True,
@@ -58,6 +66,7 @@ def train(
     folder: str,
     output: str,
     recipe: str,
+    budget: float,
     features: tuple[str, ...],
     test: str | None,
     test_size: float | None,
@@ -83,7 +92,11 @@ def train(
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
     model = ImageClassifier(
-        chosen_recipe(recipe, features), random_state=seed, thumbnails=thumbnails, memory=memory
+        chosen_recipe(recipe, features),
+        random_state=seed,
+        budget=budget,
+        thumbnails=thumbnails,
+        memory=memory,
     )
     for path in (output, report):
         if path is not None:
@@ -131,7 +144,12 @@ def _tell(
 ) -> None:
     from visualwords.apps.terminal import say
 
-    summary = {"model": output, "recipe": model.recipe_.name, "recipes_tried": model.tried_}
+    summary = {
+        "model": output,
+        "recipe": model.recipe_.name,
+        "recipes_tried": model.tried_,
+        "seconds": run.times.seconds,
+    }
     if trial is not None:
         run.tell(model, trial, title, report, summary)
         return

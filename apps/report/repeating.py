@@ -39,11 +39,17 @@ def _tried(model: ImageClassifier) -> str:
         return ""
     rows = [
         f"<tr{' class=chosen' * (name == model.recipe_.name)}><th scope=row>{text(name)}"
-        f"<td class=n>{percent(accuracy)}<td>{bar(accuracy)}"
+        f"<td class=n>{percent(accuracy)}<td>{bar(accuracy)}<td class=n>{_time(model, name)}"
         for name, accuracy in model.tried_.items()
     ]
-    head = ["recipe tried", ">mean per class", ""]
+    head = ["recipe tried", ">mean per class", "", ">time"]
     return (
         "<p>Chosen by cross-validation on the training images; the images of this report had no "
         f"say in it:</p>{table(head, rows, 'classes')}"
     )
+
+
+def _time(model: ImageClassifier, recipe: str) -> str:
+    """Return how long trying a recipe took; a model from a file does not know."""
+    spent = model.tried_seconds_.get(recipe)
+    return "" if spent is None else f"{spent:.1f} s"
