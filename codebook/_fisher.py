@@ -4,6 +4,8 @@ Few Gaussians matter to a descriptor. Which ones may, products of its coordinate
 decide; only theirs are computed in float32. Processors with VNNI multiply four times as many bytes
 as float32 numbers in one instruction, the others twice as many: these multiply the even and the
 odd bytes, as 16-bit numbers (``pmaddwd``). All give the same whole numbers.
+
+All of it is in one file because compiled loops are cached by file.
 """
 
 import math

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from visualwords.codebook.sampling import balanced_rows
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
-__all__ = ["Codebook", "as_sets", "descriptors_of", "has_learned"]
+__all__ = ["Codebook", "as_images", "as_sets", "descriptors_of", "has_learned"]
 
 
 class Codebook(TransformerMixin, BaseEstimator):
@@ -72,8 +72,8 @@ def descriptors_of(X: Any) -> Any:
     return X.descriptors if isinstance(X, LocalFeatures | LocalFeatureSets) else X
 
 
-def as_sets(X: Any) -> LocalFeatureSets:
-    """Return local features of many images as ragged sets."""
+def as_images(X: Any) -> LocalFeatureSets | list[LocalFeatures]:
+    """Return local features of many images as something to go through and to count."""
     if isinstance(X, LocalFeatureSets):
         return X
     if isinstance(X, LocalFeatures):
@@ -81,11 +81,17 @@ def as_sets(X: Any) -> LocalFeatureSets:
     if isinstance(X, Iterable):
         images = list(X)
         if all(isinstance(one, LocalFeatures) for one in images):
-            return LocalFeatureSets.concatenate(images)
+            return images
     raise TypeError(
         f"local features of images are needed (LocalFeatureSets, or a list of LocalFeatures, as "
         f"extractors give), not {type(X).__name__}"
     )
+
+
+def as_sets(X: Any) -> LocalFeatureSets:
+    """Return local features of many images as ragged sets."""
+    images = as_images(X)
+    return images if isinstance(images, LocalFeatureSets) else LocalFeatureSets.concatenate(images)
 
 
 def has_learned(codebook: Any) -> bool:

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from visualwords.codebook.codebook import as_sets
+from visualwords.codebook.codebook import as_images, as_sets
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.sampling import balanced_rows
 from visualwords.codebook.spatial_pyramid import as_pyramid
@@ -64,9 +64,9 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "projection_")
         self._check_parameters()
-        sets = as_sets(X)
-        rows = np.empty((len(sets), self._pyramid.n_windows * self._n_columns), np.float32)
-        for row, one in zip(rows, sets):
+        images = as_images(X)
+        rows = np.empty((len(images), self._pyramid.n_windows * self._n_columns), np.float32)
+        for row, one in zip(rows, images):
             row[:] = self.encode(one)
         return rows
 
