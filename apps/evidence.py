@@ -8,7 +8,7 @@ import numpy as np
 from visualwords.apps import fisher_evidence
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.explanation import ChannelEvidence, Explanation
-from visualwords.codebook import BagOfWords, FisherVectors
+from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors
 from visualwords.features import HOG, Centrist, ColorHistogram
 from visualwords.features.grid import as_windows, pyramid_windows, window_bounds
 from visualwords.features.local_features import LocalFeatures
@@ -22,6 +22,7 @@ FISHER = (
     "each column of a Fisher vector is shared among patches in proportion to what they gave to it, "
     "as if square roots were sums: a gradient, scaled to add up to the score"
 )
+SETS = "each bin's weights are shared equally among the patches in it"
 NOWHERE = "the recipe has columns that belong to no place; they are in the offsets"
 
 
@@ -91,6 +92,9 @@ def _of_patches(
         shares, words = fisher_evidence.share(stage, encoder.prepared(found), values)
         k, d = stage.mixture_.means.shape
         of_words = values.reshape(-1, k, d, values.shape[1]).sum(axis=(0, 2), dtype=np.float64)
+    elif encoder.embedding is not None:
+        method, word, words = SETS, "", None
+        shares, of_words = _of_points(encoder, found, values), np.zeros((0, values.shape[1]))
     else:
         return _nowhere(name, values)
     channel = ChannelEvidence(
@@ -104,6 +108,30 @@ def _of_patches(
         exact=method == WORDS,
     )
     return channel, method
+
+
+def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> np.ndarray:
+    """Share the values of each bin of a pyramid match equally among the points in it.
+
+    A bin has a column for each number of points; a set of one point has the first of every bin
+    that the point is in.
+    """
+    embedding, shares = encoder.embedding, np.zeros((len(found), values.shape[1]))
+    points = encoder.stage.transform([found])
+    if embedding is None or not len(points.points):
+        return shares
+    first = [branches.first_column for every in embedding.branches_ for branches in every]
+    starts = np.unique(np.concatenate([[0], *first]))
+    starts = starts[starts < len(values)]
+    of_bins = np.add.reduceat(values.astype(np.float64), starts)
+    alone = FeatureSets(points.points, np.arange(len(points.points) + 1), points.side)
+    touched = embedding.transform(alone)
+    bins = np.searchsorted(starts, touched.indices, side="right") - 1
+    inside = np.bincount(bins, minlength=len(starts))
+    each = of_bins / np.maximum(inside, 1)[:, None]
+    owners = np.repeat(np.arange(len(points.points)), np.diff(touched.indptr))
+    np.add.at(shares, encoder.stage.kept(found)[owners], each[bins])
+    return shares
 
 
 def _of_vector(

@@ -18,7 +18,7 @@ from visualwords.apps.inputs import Source
 from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.progress import Progress, Silent
 
-VERSION = 1  # of what encoders do; to be raised when the same image gives another row
+VERSION = 2  # of what encoders do; to be raised when the same image gives another row
 
 
 Encoded = tuple[bytes, list[np.ndarray]]  # fingerprint of the file, an array for each channel

@@ -1,8 +1,10 @@
 """Reading images for the stages of a recipe: each file once, in chunks, what fails left out."""
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from visualwords.cache import FeatureCache
 from visualwords.duplicates import digest
 from visualwords.errors import ImageError
 from visualwords.features.extractor import as_grey, as_rgb
+from visualwords.features.registry import find_extractor
 from visualwords.images import MAX_PIXELS, read_bytes, read_image, shrink
 from visualwords.progress import Progress
 
@@ -147,16 +150,21 @@ class OpenedImage:
 
     def settings(self, channel: Channel) -> dict[str, Any]:
         """Return all that decides a channel's features, beside the bytes of the file."""
-        extractor = channel.build()
-        return {
-            "extractor": channel.extractor,
-            "params": extractor.get_params(),
-            "version": extractor.version,
-            "max_side": self.reader.max_side,
-        }
+        return {**channel_settings(channel), "max_side": self.reader.max_side}
 
     def _read(self, mode: str, max_side: int | None) -> np.ndarray:
         if isinstance(self._source, np.ndarray):
             pixels = as_rgb(self._source) if mode == "rgb" else as_grey(self._source)
             return shrink(pixels, max_side)
         return read_image(self._source, mode, self.reader.max_pixels, max_side=max_side)
+
+
+def channel_settings(channel: Channel) -> dict[str, Any]:
+    """Return the name of a channel's extractor, all its parameters and its version."""
+    return _settings(channel.extractor, json.dumps(channel.params))
+
+
+@lru_cache(maxsize=64)
+def _settings(extractor: str, params: str) -> dict[str, Any]:
+    made = find_extractor(extractor)(**json.loads(params))
+    return {"extractor": extractor, "params": made.get_params(), "version": made.version}

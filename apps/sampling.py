@@ -4,6 +4,7 @@ Neither needs the patches of all images in memory: some images of every class ar
 patches of each are kept, chosen by the content of its file.
 """
 
+import hashlib
 import io
 from collections.abc import Sequence
 from functools import partial
@@ -13,16 +14,18 @@ import numpy as np
 import visualwords
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
-from visualwords.apps.reading import OpenedImage, Reader
+from visualwords.apps.reading import OpenedImage, Reader, channel_settings
 from visualwords.apps.recipe import Channel
-from visualwords.cache import FeatureCache
 from visualwords.codebook.sampling import fair_shares
+from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.images import read_bytes
 from visualwords.progress import Progress
 
 IMAGES = 600  # read for the sample, in equal shares of the classes
 PATCHES = 150_000  # of all of them together
 LEAST = 250  # of an image, if it has so many
+VERSION = 2  # of what is learned; to be raised when the same sample gives something else
 
 
 def chosen_images(codes: np.ndarray, seed: int, n_images: int = IMAGES) -> np.ndarray:
@@ -55,31 +58,55 @@ def sample_patches(
 
 def learn(
     encoders: Sequence[ChannelEncoder],
-    samples: Sequence[LocalFeatureSets],
-    cache: FeatureCache | None,
+    sources: Sequence[Source],
+    reader: Reader,
     progress: Progress,
 ) -> None:
-    """Let encoders learn from samples; what the cache remembers is not learned again."""
-    for encoder, sample in zip(encoders, samples):
-        if cache is None:
-            encoder.learn(sample, progress)
-            continue
-        parts = (sample.descriptors, sample.positions, sample.offsets)
-        key = cache.key(
-            b"".join(np.ascontiguousarray(part).tobytes() for part in parts),
-            {
-                "stage": "learn",
-                "channel": repr(encoder.channel),
-                "seed": encoder.seed,
-                "version": visualwords.__version__,
-            },
-        )
-        remembered = cache.get(key)
+    """Let encoders learn from images; what the cache remembers is not learned again."""
+    keys = [_key(encoder, content_of(sources), reader) for encoder in encoders]
+    new = []
+    for encoder, key in zip(encoders, keys):
+        remembered = None if key is None or reader.cache is None else reader.cache.get(key)
         if remembered is None:
-            encoder.learn(sample, progress)
-            cache.put(key, _packed(encoder.get_state()))
+            new.append((encoder, key))
         else:
             encoder.set_state(_unpacked(remembered))
+    samples = sample_patches(sources, [encoder.channel for encoder, _ in new], reader, progress)
+    for (encoder, key), sample in zip(new, samples):
+        encoder.learn(sample, progress)
+        if key is not None and reader.cache is not None:
+            reader.cache.put(key, _packed(encoder.get_state()))
+
+
+def content_of(sources: Sequence[Source]) -> bytes:
+    """Return a fingerprint of the contents of files; nothing if some images are arrays."""
+    if any(isinstance(source, np.ndarray) for source in sources):
+        return b""
+    digest = hashlib.blake2b()
+    for source in sources:
+        try:
+            content = source if isinstance(source, bytes) else read_bytes(str(source))
+        except ImageError:  # it will be left out
+            content = b""
+        digest.update(hashlib.blake2b(content).digest())
+    return digest.digest()
+
+
+def _key(encoder: ChannelEncoder, content: bytes, reader: Reader) -> str | None:
+    """Return the name of what an encoder learns from images; None if it can't be remembered."""
+    if reader.cache is None or not content:
+        return None
+    settings = {
+        **channel_settings(encoder.channel),
+        "stage": "learn",
+        "channel": repr(encoder.channel),
+        "sample": [IMAGES, PATCHES, LEAST],
+        "max_side": reader.max_side,
+        "max_pixels": reader.max_pixels,
+        "seed": encoder.seed,
+        "version": [visualwords.__version__, VERSION],
+    }
+    return reader.cache.key(content, settings)
 
 
 def _sample(channels: Sequence[Channel], n: int, image: OpenedImage) -> list[np.ndarray]:

@@ -15,7 +15,7 @@ __all__ = ["Gallery", "Signer", "make_thumbnails", "remember"]
 
 BUCKETS = 4096
 COMPONENTS = 128
-LEARN_FROM = 2000  # rows at most, evenly taken: their components are those of all
+LEARN_FROM = 600  # rows at most, evenly taken
 SEED = 2010
 THUMBNAIL_SIDE = 96
 THUMBNAIL_QUALITY = 75

@@ -16,7 +16,7 @@ from visualwords.apps.extraction import extract
 from visualwords.apps.inputs import Source, check_classes
 from visualwords.apps.reading import Reader
 from visualwords.apps.recipe import Channel, Recipe
-from visualwords.apps.sampling import chosen_images, learn, sample_patches
+from visualwords.apps.sampling import chosen_images, learn
 from visualwords.apps.table_bytes import round_tables
 from visualwords.classifiers import ICDClassifier, calibration, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
@@ -149,9 +149,7 @@ class TrainingImages:
         if learning:
             reader = self.reader_for(recipe.max_side)
             chosen = [self.sources[i] for i in chosen_images(self.codes, self.seed)]
-            channels = [encoder.channel for encoder in learning]
-            samples = sample_patches(chosen, channels, reader, self.progress)
-            learn(learning, samples, reader.cache, self.progress)
+            learn(learning, chosen, reader, self.progress)
         self._encoders |= new
         return [self._encoders[name] for name in names]
 

@@ -101,3 +101,11 @@ def test_an_unknown_class_is_refused_with_the_known_ones(photos):
     found = ImageClassifier("color").fit(photos).explain(ImageFolder(photos).paths[0])
     with pytest.raises(ValueError, match="no class 'moon'; it knows sand, sea, wood"):
         found.heat_map("moon")
+
+
+def test_evidence_of_matched_sets_is_that_of_their_bins(photos):
+    model = ImageClassifier("pyramid-match").fit(photos)
+    found = model.explain(ImageFolder(photos).paths[0])
+    np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
+    assert not found.exact
+    assert np.abs(found.channels[0].evidence).max() > 0

@@ -40,10 +40,9 @@ def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch
     }
 
 
-def test_images_to_sample_from_are_equal_shares_of_the_classes(monkeypatch):
-    monkeypatch.setattr(sampling, "IMAGES", 10)
+def test_images_to_sample_from_are_equal_shares_of_the_classes():
     codes = np.repeat([0, 1, 2], [2, 50, 60])
-    chosen = sampling.chosen_images(codes, seed=0)
+    chosen = sampling.chosen_images(codes, seed=0, n_images=10)
     assert np.bincount(codes[chosen]).tolist() == [2, 4, 4]
     assert (np.diff(chosen) > 0).all()
 
