@@ -221,7 +221,7 @@ def _sample(
     winners = np.empty((X.shape[0], loops.LANES), dtype=np.int64)
     ranks = np.arange(X.shape[1], dtype=np.float32)
     height = max(loops.ROWS, -(-X.shape[0] // (4 * effective_n_jobs(n_jobs))))
-    Parallel(n_jobs=n_jobs, prefer="threads")(
+    Parallel(n_jobs=n_jobs, require="sharedmem")(
         delayed(loops.sample_rows)(
             X.indptr,
             X.indices,

@@ -307,7 +307,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             )
 
         n_jobs = self.n_jobs if is_stored else 1  # rows on demand are not for several threads
-        solved = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(train)(p) for p in found)
+        solved = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(train)(p) for p in found)
         self.intercept_ = np.array([solution.intercept for solution in solved])
         self.n_iter_ = np.array([solution.n_iter for solution in solved])
         worst = max(solution.violation for solution in solved)

@@ -323,7 +323,7 @@ class MinMaxIndex(BaseEstimator):
             )
 
         height = max(1, -(-len(keys) // (4 * effective_n_jobs(self.n_jobs))))
-        Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
             delayed(search)(slice(start, start + height)) for start in range(0, len(keys), height)
         )
         return best, self._returned(scores), found

@@ -141,7 +141,7 @@ def in_stripes(
     """Fill stripes of rows on threads (the long ones of a triangle first), then mirror."""
     height = max(loops.BREADTH, -(-len(out) // (8 * effective_n_jobs(n_jobs))))
     starts = range(0, len(out), height)
-    Parallel(n_jobs=n_jobs, prefer="threads")(
+    Parallel(n_jobs=n_jobs, require="sharedmem")(
         delayed(fill)(start, min(start + height, len(out)), out) for start in reversed(starts)
     )
     if symmetric:

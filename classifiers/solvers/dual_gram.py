@@ -62,7 +62,8 @@ def solve_dual_gram(
     else:
         solve = _solve_together
         n_parts = min(threads, n // _FEWEST_LANES)
-    solved = Parallel(n_jobs=threads, prefer="threads")(
+    # The matrix is large and the work short: it stays in this process under any backend.
+    solved = Parallel(n_jobs=threads, require="sharedmem")(
         delayed(solve)(gram, y[part], problem, first[part], tol, max_iter, seed)
         for part in np.array_split(np.arange(n), n_parts)
     )
