@@ -67,8 +67,12 @@ class RemoteCache(FeatureCache):
 
     def _files_of_url(self) -> tuple[Any, str]:
         """Return the file system, which fsspec remembers, and the path in it."""
-        import fsspec
-
+        try:
+            import fsspec
+        except ImportError:
+            raise FolderError(
+                f"{self.url}: a cache at a URL needs: pip install 'visualwords[distributed]'"
+            ) from None
         return fsspec.core.url_to_fs(self.url)
 
 
