@@ -61,8 +61,9 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
             ) from None
         except (distributed.CancelledError, distributed.comm.CommClosedError) as problem:
             raise ClusterError(
-                f"the connection to the cluster was lost, or work with it ({_first_line(problem)}); "
-                "start it again and run the same: what is in the cache is not computed twice"
+                "the connection to the cluster was lost, or work with it "
+                f"({_first_line(problem)}); start it again and run the same: what is in the cache "
+                "is not computed twice"
             ) from None
 
 
