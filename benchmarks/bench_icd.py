@@ -10,6 +10,7 @@ and the time is multiplied. LIBLINEAR stops by the same rule and tolerance as ou
 
 import sys
 import time
+import tracemalloc
 import warnings
 
 import timing  # first: it sets the number of threads
@@ -23,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.svm import SVC, LinearSVC
 
-from visualwords.classifiers import ICDClassifier, Quantizer
+from visualwords.classifiers import ICDClassifier, Quantizer, hik_training
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # LIBLINEAR's 1000 passes are part of the test
 
@@ -140,7 +141,10 @@ def part_ijcnn1():
     with np.load(timing.DATA / "tabular" / "ijcnn1.npz") as data:
         X, y = data["X_train"].astype(np.float64), data["y_train"]
     bars = {"literal": 1.8, (True, 0.1): 2.5, (False, 0.01): 1, (False, 1e-4): 1}
-    compare("ijcnn1", X, y, bars, peers=[(True, 0.1), (False, 0.01), (False, 1e-4)], repeats=7)
+    peers = [(True, 0.1), (False, 0.01), (False, 1e-4)]
+    for quantization in ("quantile", "uniform"):  # the first is what "auto" takes here
+        title = f"ijcnn1, {quantization} levels"
+        compare(title, X, y, bars, quantization=quantization, peers=peers, repeats=7)
 
 
 def part_sensors():
@@ -206,6 +210,35 @@ def part_threads():
                 times.append(time.perf_counter() - start)
             spent.append(min(times))
         table.add(name, *spent, 1.6)
+
+
+def part_memory():
+    """Bytes at the peak of training beyond the input, against what the solver works on."""
+    table = timing.Table("memory of training beyond the input, per byte of matrix or samples")
+    words, y = bag_of_words(3000)
+    counts, target = census_windows()
+    for name, X, labels, quantization in (
+        ("BoW-like, n = 3,000 (Gram)", words.astype(np.float64), y, "uniform"),
+        ("CENTRIST-like (tables)", counts, target, "integer"),
+    ):
+        model = ICDClassifier(quantization=quantization, max_iter=3).fit(X, labels)
+        sizes = []
+        arrange = hik_training.arrange_samples
+
+        def noted(data, arrange=arrange, sizes=sizes):
+            samples = arrange(data)
+            sizes.append(sum(array.nbytes for array in samples.arrays()))
+            return samples
+
+        hik_training.arrange_samples = noted
+        tracemalloc.start()
+        model.fit(X, labels)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        hik_training.arrange_samples = arrange
+        structure = sizes[0] if sizes else 4 * len(X) ** 2
+        print(f"{name}: peak {peak / 1e6:.0f} MB, structure {structure / 1e6:.0f} MB")
+        table.check(name, peak / structure, 1.2, at_least=False)
 
 
 PARTS = {name.removeprefix("part_"): part for name, part in globals().items() if "part_" in name}

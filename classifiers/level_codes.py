@@ -128,7 +128,8 @@ def table_layout(levels: Any, rows: np.ndarray, n_levels: int) -> TableLayout:
     highest = n_levels - 1 - np.argmax(present[:, ::-1], axis=1)
     if _aligned(counts).sum() > _WORTHWHILE * _aligned(highest + 1).sum():
         return TableLayout(*_layout(highest + 1, None), None)
-    code_of = (np.cumsum(present, axis=1, dtype=np.uint16) - 1).astype(levels.dtype)
+    kind = np.uint8 if counts.max(initial=1) <= 256 else levels.dtype
+    code_of = (np.cumsum(present, axis=1, dtype=np.uint16) - 1).astype(kind)
     return TableLayout(*_layout(counts, np.nonzero(present)[1]), code_of)
 
 
@@ -152,7 +153,8 @@ def encode_levels(levels: Any, layout: TableLayout, reuse: bool = False) -> Leve
     """
     codes = levels
     if layout.code_of is not None:
-        codes = levels if reuse else np.empty_like(levels)
+        kind = layout.code_of.dtype
+        codes = levels if reuse and levels.dtype == kind else np.empty(levels.shape, kind)
         _level_codes.encode(levels, layout.code_of, codes)
     return LevelCodes(codes, layout.offsets, layout.heights)
 

@@ -65,7 +65,10 @@ def _with_front(data: LevelCodes, width: int, pointers: np.ndarray) -> Samples:
     moved = np.minimum(cell + np.repeat(covered, sizes), np.repeat(sizes - 1, sizes))
     first = np.repeat(offsets[:-1], sizes)
     above = heights[first + moved] - heights[first + np.repeat(covered, sizes)]
-    counts = codes if codes.dtype == np.uint8 else np.minimum(codes, 255).astype(np.uint8)
+    counts = codes
+    if codes.dtype != np.uint8:
+        counts = np.empty(codes.shape, np.uint8)
+        np.minimum(codes, 255, out=counts, casting="unsafe")  # without a copy of the wider type
     return Samples(rest, indices, pointers, offsets, above, counts, rises)
 
 
