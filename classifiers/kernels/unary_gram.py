@@ -8,9 +8,9 @@ from visualwords.classifiers.kernels import _unary_gram as loops
 from visualwords.threads import in_threads
 
 _SAMPLE = 128  # rows that tell how often levels are reached
-_FREQUENT = 0.04  # share of the rows that must reach a level of a column for it to get a bit
+_FREQUENT = 0.02  # share of the rows that must reach a level of a column for it to get a bit
 _MOST_PLANES = 64
-_ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
+_ROWS_AT_A_TIME = 128  # these stay in the second-level cache while all columns pass
 
 
 @dataclass(frozen=True)
