@@ -30,8 +30,7 @@ PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5
 PATCHES_PER_WORD = 5
 PATCHES_PER_GAUSSIAN = 20
 UNIT = 4096.0  # shares of words are multiplied by this before they become float16
-VECTOR_LENGTH = 300.0  # of the bytes of a whole image's numbers
-WINDOW_LENGTH = 500.0  # of the bytes of a window of weight 1 of a Fisher vector
+LENGTH = 500.0  # of signed bytes: a whole image's numbers, or a window of a Fisher vector
 
 CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
 
@@ -82,7 +81,7 @@ class ChannelEncoder:
             return self.stage.transform([features]).points
         if isinstance(self.stage, FisherVectors):
             row = self.stage.encode(self.prepared(features))
-            return _as_bytes(row, WINDOW_LENGTH * self.channel.weight)
+            return _as_bytes(row, LENGTH * self.channel.weight)
         return (self.stage.transform([features])[0] * np.float32(UNIT)).astype(np.float16)
 
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
@@ -189,7 +188,7 @@ class ChannelEncoder:
         if not self.channel.linear:
             return comparable
         length = np.sqrt((comparable.astype(np.float64) ** 2).sum())
-        return _as_bytes(comparable / max(length, 1e-12), VECTOR_LENGTH * self.channel.weight)
+        return _as_bytes(comparable / max(length, 1e-12), LENGTH * self.channel.weight)
 
 
 def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:

@@ -50,8 +50,23 @@ _OBJECT_FISHER = Channel(
     linear=True,
     cost=17,
 )
+_OBJECT_COLOR_FISHER = Channel(
+    "DenseSIFT",
+    {"bin_size": [4, 6, 8, 12], "step": 6, "root": True, "color": "opponent"},
+    fisher=Fisher(n_components=80, pyramid=31, weights=(2.2, 1.4, 1.0)),
+    linear=True,
+    weight=0.63,
+    cost=17,
+)
+_OBJECT_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, power=None, linear=True, weight=3.4, cost=1)
+_OBJECT_TEXTURE = Channel("Centrist", {"layout": "pyramid"}, linear=True, weight=2.0, cost=1)
 _COLOR_WINDOWS = Channel(
-    "ColorHistogram", {"bins": 6, "space": "hsv", "windows": 3}, power=0.25, linear=True, cost=1.5
+    "ColorHistogram",
+    {"bins": 6, "space": "hsv", "windows": 3},
+    power=0.25,
+    linear=True,
+    weight=2.0,
+    cost=1.5,
 )
 
 _LINEAR = "ByteLinearClassifier"
@@ -77,8 +92,14 @@ RECIPES = {
         ),
         Recipe(
             "object",
-            "Fisher vectors of SIFT at five scales in 31 windows",
-            (_OBJECT_FISHER,),
+            "Fisher vectors of SIFT, grey and coloured, in 31 windows; HOG, colours and CENTRIST",
+            (
+                _OBJECT_FISHER,
+                _OBJECT_COLOR_FISHER,
+                _OBJECT_SHAPE,
+                _COLOR_WINDOWS,
+                _OBJECT_TEXTURE,
+            ),
             classifier=_LINEAR,
         ),
         Recipe(
