@@ -4,7 +4,8 @@ import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +18,12 @@ from visualwords.apps.similarity import Gallery
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
 
+if TYPE_CHECKING:
+    from visualwords.apps.detection.detector import PedestrianDetector
+
 IMAGE_CLASSIFIER = "image-classifier"
+OBJECT_DETECTOR = "object-detector"
+SHIPPED = "pedestrian"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
 STATE = "classifier/"
@@ -25,29 +31,37 @@ GALLERY = "gallery/"
 ENCODER = "channel"
 
 
-def load(path: str | os.PathLike[str]) -> ImageClassifier:
-    """Read a model file written by ``ImageClassifier.save`` or ``classify-images train``.
+def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector":
+    """Read a model file, or the detector that comes with the package.
 
     Parameters
     ----------
     path : path-like
+        A file written by ``save`` or by a command's ``train``; or the word "pedestrian" (a file of
+        that name is "./pedestrian").
 
     Returns
     -------
-    ImageClassifier
+    ImageClassifier or PedestrianDetector
 
     Raises
     ------
     ModelFileError
         If the file is not a usable model. Nothing in a model file is ever executed.
     """
+    if path == SHIPPED:
+        path = str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
     manifest, arrays = read_model(path)
     try:
-        if manifest["kind"] != IMAGE_CLASSIFIER:
-            raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
-        model = _restore(manifest, arrays)
-        _try_out(model)
-        return model
+        if manifest["kind"] == IMAGE_CLASSIFIER:
+            model = _restore(manifest, arrays)
+            _try_out(model)
+            return model
+        if manifest["kind"] == OBJECT_DETECTOR:
+            from visualwords.apps.detection.model_state import restore_detector
+
+            return restore_detector(manifest, arrays)
+        raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
     except ModelFileError as problem:
         raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
     except Exception as problem:  # a manifest by another hand can be wrong in any way
@@ -56,6 +70,16 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
             f"{os.fspath(path)}: the manifest does not describe a model "
             f"({type(problem).__name__}: {reason})"
         ) from None
+
+
+def load_image_classifier(path: str | os.PathLike[str]) -> ImageClassifier:
+    """Read a model file that labels whole images; any other raises `ModelFileError`."""
+    model = load(path)
+    if not isinstance(model, ImageClassifier):
+        raise ModelFileError(
+            f"{os.fspath(path)}: finds objects; use it with detect-pedestrians run --model"
+        )
+    return model
 
 
 def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
@@ -112,7 +136,7 @@ def replay_golden(path: str | os.PathLike[str]) -> GoldenReplay:
         A model file.
     """
     _, arrays = read_model(path)
-    model = load(path)
+    model = load_image_classifier(path)
     try:
         images, kept = list(arrays["golden/images"]), arrays["golden/decisions"]
     except KeyError as problem:

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 PUBLIC = {
-    "visualwords": ["ImageClassifier", "__version__", "load"],
+    "visualwords": ["ImageClassifier", "PedestrianDetector", "__version__", "load"],
     "visualwords.features": ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT"],
     "visualwords.codebook": [
         "VLAD",
@@ -61,6 +61,10 @@ def test_an_unknown_name_is_an_attribute_error():
         ("import visualwords", ["numpy", "numba", "sklearn", "cv2", "click"]),
         (
             "import visualwords.apps.classify_images.main",
+            ["numpy", "numba", "sklearn", "cv2", "rich", "joblib", "PIL"],
+        ),
+        (
+            "import visualwords.apps.detect_pedestrians.main",
             ["numpy", "numba", "sklearn", "cv2", "rich", "joblib", "PIL"],
         ),
     ],

@@ -8,15 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.apps.image_classifier import ImageClassifier
     from visualwords.apps.loading import load
 
 __version__ = "0.1.0"
 
-__all__ = ["ImageClassifier", "__version__", "load"]
+__all__ = ["ImageClassifier", "PedestrianDetector", "__version__", "load"]
 
 _HOME_OF = {
     "ImageClassifier": "visualwords.apps.image_classifier",
+    "PedestrianDetector": "visualwords.apps.detection.detector",
     "load": "visualwords.apps.loading",
 }
 

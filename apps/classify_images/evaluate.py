@@ -15,15 +15,16 @@ from visualwords.apps.classify_images.verb import Verb
 @options.reading
 def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int:
     """Compare what MODEL says with the labels of FOLDER (its test part, if it has one)."""
-    from visualwords.apps.classify_images.running import Run, check_output
+    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.inputs import test_part
-    from visualwords.apps.loading import load
+    from visualwords.apps.loading import load_image_classifier
+    from visualwords.apps.output import check_output
     from visualwords.folders import ImageFolder
 
     if report is not None:
         check_output(report)
     run = Run(**reading)
-    classifier = run.prepare(load(model))
+    classifier = run.prepare(load_image_classifier(model))
     images = ImageFolder(folder)
     run.skip(images.skipped)
     trial = run.test(classifier, test_part(images))

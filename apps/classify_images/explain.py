@@ -40,12 +40,12 @@ def explain(
 
     The evidence of all places and an offset add up to the score of a class.
     """
-    from visualwords.apps.classify_images.running import check_output
-    from visualwords.apps.loading import load
+    from visualwords.apps.loading import load_image_classifier
+    from visualwords.apps.output import check_output
 
     if output is not None:
         check_output(output)
-    classifier = load(model)
+    classifier = load_image_classifier(model)
     wanted = list(labels)
     for label in wanted:
         if label not in classifier.classes_:

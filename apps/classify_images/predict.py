@@ -59,13 +59,13 @@ def predict(
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.labelling import label_images
-    from visualwords.apps.loading import load
+    from visualwords.apps.loading import load_image_classifier
     from visualwords.errors import FolderError
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
     run = Run(as_json=as_json, **reading)
-    classifier = run.prepare(load(model))
+    classifier = run.prepare(load_image_classifier(model))
     if min_confidence and classifier.sigmoids_ is None:
         raise FolderError(
             f"{model}: it has no probabilities, for want of training images; "

@@ -1,7 +1,6 @@
 """What the verbs do in common: read, skip, tell, and end with the right code."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -173,12 +172,3 @@ def _warn(trial: Trial, title: str) -> None:
     unknown = sorted(set(trial.truth) - set(trial.classes))
     if unknown:
         say(f"warning: the model does not know {', '.join(unknown)}; all their images are wrong")
-
-
-def check_output(path: str) -> None:
-    """Refuse an output that can't be written before hours of work, not after."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise FolderError(f"{path}: there is no folder {folder}; make it first")
-    if not os.access(folder, os.W_OK):
-        raise FolderError(f"{path}: the folder {folder} can't be written")

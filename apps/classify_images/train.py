@@ -83,8 +83,9 @@ def train(
     JSONL table with the columns path and label (and split, group). Features of images are kept:
     a second run, or one that was interrupted, starts from them.
     """
-    from visualwords.apps.classify_images.running import Run, check_output
+    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.image_classifier import ImageClassifier
+    from visualwords.apps.output import check_output
     from visualwords.apps.terminal import say
     from visualwords.duplicates import describe_duplicates
     from visualwords.folders import ImageFolder

@@ -11,6 +11,7 @@ from visualwords.compiled import njit
 ROWS, COLUMNS = 22, 16  # codes of a super-block
 STEP_Y, STEP_X = 12, 9  # from one super-block to the next
 LATTICE = 4  # super-blocks of all windows begin at multiples of this in y
+LANES = 8  # super-blocks below each other are scored together; a constant, for vector instructions
 
 
 @njit()
@@ -68,12 +69,11 @@ def look_up_windows(codes, rows, columns, starts, tops, cells, n_across, scores)
 def sum_cells(codes, top, left, n_columns, skip, weights, sums):
     """sums[u, b] = Σ weights[code] over rows top + 2u, + 1 and 16 columns from left + 4 skip b.
 
-    weights : (256, lanes) float32      sums : (pairs of rows, n_columns, lanes) float32
+    weights : (256, 8) float32      sums : (pairs of rows, n_columns, 8) float32
     """
     u8, byte = np.uint64, np.uint64(255)
-    lanes = weights.shape[1]
     n_cells = (n_columns - 1) * skip + COLUMNS // LATTICE
-    cells = np.empty((n_cells, lanes), np.float32)
+    cells = np.empty((n_cells, LANES), np.float32)
     for u in range(sums.shape[0]):
         above = codes[top + 2 * u, left : left + 4 * n_cells].view(np.uint32)
         below = codes[top + 2 * u + 1, left : left + 4 * n_cells].view(np.uint32)
@@ -84,11 +84,11 @@ def sum_cells(codes, top, left, n_columns, skip, weights, sums):
             w4, w5 = weights[b & byte], weights[(b >> u8(8)) & byte]
             w6, w7 = weights[(b >> u8(16)) & byte], weights[b >> u8(24)]
             cell = cells[v]
-            for k in range(lanes):
+            for k in range(LANES):
                 cell[k] = ((w0[k] + w1[k]) + (w2[k] + w3[k])) + ((w4[k] + w5[k]) + (w6[k] + w7[k]))
         for b in range(n_columns):
             v, out = b * skip, sums[u, b]
-            for k in range(lanes):
+            for k in range(LANES):
                 out[k] = (cells[v, k] + cells[v + 1, k]) + (cells[v + 2, k] + cells[v + 3, k])
 
 
@@ -124,63 +124,50 @@ def add_lanes(boxes, n_down, skip, scores):
 
 
 @njit()
-def slide_down(codes, top, left, skip, starts, steps, boxes):
+def slide_down(codes, top, left, skip, starts, tops, base, steps, boxes):
     """boxes[m, b] = Σ_c table[c, count of code c in the super-block at row 4m, column 4 skip b].
 
     A box 4 rows lower has 4 new rows and has lost 4: each code that comes or goes changes the sum
     by one step of its table.
 
-    starts : (256,) first step of each code's table
-    steps : (cells, lanes) float32; the step from count c to c + 1 is steps[starts[code] + c]
+    starts, tops : (256,) first step of each code's table, and its last one, which is zero
+    steps : (cells, 8) float32; the step from count c to c + 1 is steps[starts[code] + c]
+    base : (8,) float32, the sum where all counts are 0      boxes : (m, columns, 8) float32
     """
     counts = np.empty(256, np.int64)
-    total = np.empty(steps.shape[1], np.float32)
+    total = np.empty(LANES, np.float32)
     for b in range(boxes.shape[1]):
         x = left + b * skip * LATTICE
         counts[:] = 0
-        total[:] = 0
+        total[:] = base
         for y in range(top, top + ROWS - LATTICE):
-            add_row(codes[y, x : x + COLUMNS], starts, steps, counts, total)
+            change(codes[y, x : x + COLUMNS], True, starts, tops, steps, counts, total)
         for m in range(boxes.shape[0]):
             y = top + m * LATTICE
             for r in range(y + ROWS - LATTICE, y + ROWS):
-                add_row(codes[r, x : x + COLUMNS], starts, steps, counts, total)
+                change(codes[r, x : x + COLUMNS], True, starts, tops, steps, counts, total)
             boxes[m, b] = total
             for r in range(y, y + LATTICE):
-                drop_row(codes[r, x : x + COLUMNS], starts, steps, counts, total)
+                change(codes[r, x : x + COLUMNS], False, starts, tops, steps, counts, total)
 
 
-@njit()
-def add_row(row, starts, steps, counts, total):
-    """Add the codes of a row to the counts, and the steps they take to the total."""
-    u, one = np.uint64, np.int64(1)
+@njit(inline="always")
+def change(row, comes, starts, tops, steps, counts, total):
+    """Count the codes of a row, or take them away again, with the steps that they take."""
+    u = np.uint64
     for x in range(u(0), u(COLUMNS), u(4)):
-        c0, c1, c2, c3 = u(row[x]), u(row[x + u(1)]), u(row[x + u(2)]), u(row[x + u(3)])
-        s0 = steps[u(starts[c0] + counts[c0])]
-        counts[c0] += one
-        s1 = steps[u(starts[c1] + counts[c1])]
-        counts[c1] += one
-        s2 = steps[u(starts[c2] + counts[c2])]
-        counts[c2] += one
-        s3 = steps[u(starts[c3] + counts[c3])]
-        counts[c3] += one
-        for k in range(total.size):
-            total[k] += (s0[k] + s1[k]) + (s2[k] + s3[k])
+        s0 = steps[next_step(u(row[x]), comes, starts, tops, counts)]
+        s1 = steps[next_step(u(row[x + u(1)]), comes, starts, tops, counts)]
+        s2 = steps[next_step(u(row[x + u(2)]), comes, starts, tops, counts)]
+        s3 = steps[next_step(u(row[x + u(3)]), comes, starts, tops, counts)]
+        for k in range(LANES):
+            step = (s0[k] + s1[k]) + (s2[k] + s3[k])
+            total[k] += step if comes else -step
 
 
-@njit()
-def drop_row(row, starts, steps, counts, total):
-    """Take the codes of a row away again."""
-    u, one = np.uint64, np.int64(1)
-    for x in range(u(0), u(COLUMNS), u(4)):
-        c0, c1, c2, c3 = u(row[x]), u(row[x + u(1)]), u(row[x + u(2)]), u(row[x + u(3)])
-        counts[c0] -= one
-        s0 = steps[u(starts[c0] + counts[c0])]
-        counts[c1] -= one
-        s1 = steps[u(starts[c1] + counts[c1])]
-        counts[c2] -= one
-        s2 = steps[u(starts[c2] + counts[c2])]
-        counts[c3] -= one
-        s3 = steps[u(starts[c3] + counts[c3])]
-        for k in range(total.size):
-            total[k] -= (s0[k] + s1[k]) + (s2[k] + s3[k])
+@njit(inline="always")
+def next_step(code, comes, starts, tops, counts):
+    """Count a code up or down; return where its step is."""
+    count = counts[code] if comes else counts[code] - 1
+    counts[code] = count + 1 if comes else count
+    return np.uint64(starts[code] + min(count, tops[code]))

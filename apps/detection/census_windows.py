@@ -1,12 +1,14 @@
 """CENTRIST of windows: census codes once for the image, histograms shared between windows."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from visualwords.apps.detection._census_windows import (
     COLUMNS,
+    LANES,
     LATTICE,
     ROWS,
     STEP_X,
@@ -28,6 +30,25 @@ CODES = 256
 AREA = ROWS * COLUMNS
 
 
+@dataclass(frozen=True)
+class SteppedTables:
+    """Differences of neighbouring cells of up to eight super-blocks; a lane is one of them.
+
+    Attributes
+    ----------
+    starts, tops : (256,) int64
+        First step of each code, and how many there are before the last, which is zero.
+    base : (8,) float32
+        Sums of the cells of count 0.
+    steps : (n, 8) float32
+    """
+
+    starts: np.ndarray
+    tops: np.ndarray
+    base: np.ndarray
+    steps: np.ndarray
+
+
 class CensusTables:
     """Tables in the two orders that scores are made from.
 
@@ -46,17 +67,28 @@ class CensusTables:
         self.cells = tables.cells
 
     @cached_property
-    def steps(self) -> np.ndarray:
-        """Differences of neighbouring cells, (across, codes × 352, lanes) float32.
-
-        A lane is a row of super-blocks, the first index a column of them.
-        """
+    def stepped(self) -> list[SteppedTables]:
+        """For each group of up to eight super-blocks below each other, column by column."""
         down, across = self.shape.super_blocks
-        full = self.ragged.full(AREA + 1).reshape(down, across, CODES, AREA + 1)
-        lanes = -(-down // 8) * 8
-        steps = np.zeros((across, CODES, AREA, lanes), np.float32)
-        steps[..., :down] = np.diff(full, axis=3).transpose(1, 2, 3, 0)
-        return steps.reshape(across, -1, lanes)
+        full = self.ragged.full(AREA + 2).reshape(down, across, CODES, AREA + 2)
+        highest = self.tops.reshape(down, across, CODES)
+        return [
+            _step_tables(full[i : i + LANES, j], highest[i : i + LANES, j].max(axis=0))
+            for j in range(across)
+            for i in range(0, down, LANES)
+        ]
+
+
+def _step_tables(full: np.ndarray, tops: np.ndarray) -> SteppedTables:
+    """Steps of tables (lanes, 256, counts), for each code as many as any lane has, and a zero."""
+    starts = np.concatenate([[0], np.cumsum(tops + 1)])
+    code = np.repeat(np.arange(CODES), tops + 1)
+    count = np.arange(starts[-1]) - starts[code]
+    steps = np.zeros((starts[-1], LANES), np.float32)
+    steps[:, : len(full)] = (full[:, code, count + 1] - full[:, code, count]).T
+    base = np.zeros(LANES, np.float32)
+    base[: len(full)] = full[:, :, 0].sum(axis=1, dtype=np.float64)
+    return SteppedTables(starts[:-1], tops, base, steps)
 
 
 class CensusWindows:
@@ -107,33 +139,33 @@ class CensusWindows:
     def linear_scores(self, prepared: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return weights · counts of all windows, (rows, columns) float32."""
         down, across = self.shape.super_blocks
-        lanes = -(-down // 8) * 8
-        by_column = np.zeros((across, CODES, lanes), np.float32)
-        by_column[:, :, :down] = weights.reshape(down, across, CODES).transpose(1, 2, 0)
+        by_code = weights.reshape(down, across, CODES).transpose(1, 2, 0)
         skip = self.stride // LATTICE
 
-        def fill(j: int, top: int, left: int, boxes: np.ndarray) -> None:
+        def fill(j: int, i: int, top: int, left: int, boxes: np.ndarray) -> None:
+            lanes = np.zeros((CODES, LANES), np.float32)
+            lanes[:, : min(LANES, down - i)] = by_code[j, :, i : i + LANES]
             pairs = np.empty((2 * len(boxes) + 9, *boxes.shape[1:]), np.float32)
-            sum_cells(prepared, top, left, boxes.shape[1], skip, by_column[j], pairs)
+            sum_cells(prepared, top, left, boxes.shape[1], skip, lanes, pairs)
             sum_boxes(pairs, boxes)
 
-        return self._everywhere(prepared, lanes, fill)
+        return self._everywhere(prepared, fill)
 
     def table_scores(self, prepared: np.ndarray, tables: CensusTables) -> np.ndarray:
         """Return the sums of look-ups of all windows, (rows, columns) float32."""
         skip = self.stride // LATTICE
-        starts = np.arange(CODES) * AREA
-        steps = tables.steps
+        groups = -(-self.shape.super_blocks[0] // LANES)
 
-        def fill(j: int, top: int, left: int, boxes: np.ndarray) -> None:
-            slide_down(prepared, top, left, skip, starts, steps[j], boxes)
+        def fill(j: int, i: int, top: int, left: int, boxes: np.ndarray) -> None:
+            t = tables.stepped[j * groups + i // LANES]
+            slide_down(prepared, top, left, skip, t.starts, t.tops, t.base, t.steps, boxes)
 
-        return self._everywhere(prepared, steps.shape[2], fill)
+        return self._everywhere(prepared, fill)
 
     def _everywhere(
-        self, codes: np.ndarray, lanes: int, fill: Callable[[int, int, int, np.ndarray], None]
+        self, codes: np.ndarray, fill: Callable[[int, int, int, int, np.ndarray], None]
     ) -> np.ndarray:
-        """Let ``fill`` score the super-blocks of each column, and add them up for all windows."""
+        """Let ``fill`` score super-blocks, eight below each other, and add them up for windows."""
         down, across = self.shape.super_blocks
         height, width = codes.shape[0] + 2, codes.shape[1] + 2
         rows, columns = self.shape.positions(height, width, self.stride)
@@ -142,12 +174,13 @@ class CensusWindows:
             return scores
         left, top = self.shape.census_corner
         skip = self.stride // LATTICE
-        boxes = np.empty(
-            ((rows - 1) * skip + (down - 1) * (STEP_Y // LATTICE) + 1, columns, lanes), np.float32
-        )
         for j in range(across):
-            fill(j, top, left + j * STEP_X, boxes)
-            add_lanes(boxes, down, skip, scores)
+            for i in range(0, down, LANES):
+                n = min(LANES, down - i)
+                n_rows = (rows - 1) * skip + (n - 1) * (STEP_Y // LATTICE) + 1
+                boxes = np.empty((n_rows, columns, LANES), np.float32)
+                fill(j, i, top + i * STEP_Y, left + j * STEP_X, boxes)
+                add_lanes(boxes, n, skip, scores)
         return scores
 
     def _census_corners(self, corners_yx: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,7 @@ class Channel(Protocol):
 
     name: str
     n_columns: int
+    stride: int
 
     def prepare(self, image: np.ndarray) -> Any:
         """Do the work that all windows of an image share."""

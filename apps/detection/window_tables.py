@@ -6,7 +6,9 @@ import numpy as np
 
 from visualwords.classifiers import ICDClassifier
 
-__all__ = ["RaggedTables", "tables_of"]
+__all__ = ["RaggedTables", "tables_of", "with_constants"]
+
+N_CONSTANTS, CONSTANT = 16, 255  # together about a tenth of the levels of a window
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,27 @@ class RaggedTables:
         return self.cells[self.starts[:-1, None] + level]
 
 
-def tables_of(classifier: ICDClassifier, scale: float = 1.0) -> RaggedTables:
-    """Return the tables of a classifier of two classes that was trained on integer levels.
+def with_constants(vectors: np.ndarray) -> np.ndarray:
+    """Return levels with constant columns behind them, which give a classifier its offset.
 
-    Levels between those that training met have values between theirs. The cells are rounded to
-    half precision, which is how a model file keeps them.
+    Without an offset a window without gradients, all levels 0, would score 0 whatever was learned.
     """
-    full = classifier.tables_[0] * np.float32(scale)
-    n_cells = np.diff(classifier.table_offsets_)
+    return np.hstack([vectors, np.full((len(vectors), N_CONSTANTS), CONSTANT, vectors.dtype)])
+
+
+def tables_of(classifier: ICDClassifier, scale: float = 1.0) -> RaggedTables:
+    """Return the tables of a classifier of two classes that was trained on levels with constants.
+
+    Levels between those that training met have values between theirs. The offset is spread evenly
+    over all tables. Cells are rounded to half precision, which is how a model file keeps them.
+    """
+    full = classifier.tables_[0]
+    n_columns = len(full) - N_CONSTANTS
+    offset = full[n_columns:, CONSTANT].sum(dtype=np.float64)
+    n_cells = np.diff(classifier.table_offsets_)[:n_columns]
     tops = classifier.table_levels_[np.maximum(n_cells, 1) - 1]
     starts = np.concatenate([[0], np.cumsum(tops + 1)]).astype(np.int64)
-    column = np.repeat(np.arange(len(tops)), tops + 1)
+    column = np.repeat(np.arange(n_columns), tops + 1)
     level = np.arange(starts[-1]) - np.repeat(starts[:-1], tops + 1)
-    cells = full[column, level].astype(np.float16).astype(np.float32)
-    return RaggedTables(starts, cells)
+    cells = (full[column, level] + offset / n_columns) * scale
+    return RaggedTables(starts, cells.astype(np.float16).astype(np.float32))

@@ -1,0 +1,166 @@
+"""Training in rounds: each adds the windows that the detector so far takes for the object."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from visualwords.apps.detection.channels import make_channels
+from visualwords.apps.detection.levels import Search
+from visualwords.apps.detection.scanning import WindowScanner
+from visualwords.apps.detection.training import (
+    Learning,
+    Samples,
+    Vectors,
+    crop_vectors,
+    hard_windows,
+    random_windows,
+    train_windows,
+)
+from visualwords.errors import FolderError
+from visualwords.progress import Progress
+
+__all__ = ["Bootstrap", "Round", "collect"]
+
+HARD_SCORE = -0.5  # of each channel; windows above it are hard: negatives belong below −1
+HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
+HARD_STAGES = -1.0  # of earlier stages: at the margin, where a window hardly counts in training
+MOST_HARD = 50  # windows of one photograph and round
+
+Image = Callable[[], np.ndarray]  # reads an image when it is needed
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round of training did."""
+
+    n_negatives: int
+    n_new: int
+
+
+class Bootstrap:
+    """Collects windows round by round; the same images give the same windows on any machine.
+
+    Parameters
+    ----------
+    features : {"hog", "census", "both"}
+    search : Search
+        Which windows of the photographs are looked at.
+    learning : Learning
+    classifier : {"cascade", "hik", "linear"}
+        Whose mistakes are collected.
+    n_random : int
+        Windows of each photograph to begin with.
+    max_negatives : int
+        No more windows are collected; bounds the memory.
+    n_jobs : int or None
+    progress : Progress
+    """
+
+    def __init__(
+        self,
+        features: str,
+        search: Search,
+        learning: Learning,
+        *,
+        classifier: str = "cascade",
+        n_random: int = 20,
+        max_negatives: int = 25_000,
+        n_jobs: int | None = None,
+        progress: Progress,
+    ):
+        self.search = search
+        self.channels = make_channels(features, search.shape, search.stride)
+        self.learning = learning
+        self.classifier = classifier
+        self.n_random = n_random
+        self.max_negatives = max_negatives
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.rounds: list[Round] = []
+
+    def run(self, crops: Sequence[Image], photographs: Sequence[Image], n_rounds: int) -> Samples:
+        """Return the crops' windows and all windows collected from the photographs."""
+        shape, channels = self.search.shape, self.channels
+        positives = self._windows(
+            "reading crops", crops, lambda k, image: crop_vectors(image, shape, channels), True
+        )
+        seed = self.learning.random_state
+        negatives = self._windows(
+            "reading photographs",
+            photographs,
+            lambda k, image: random_windows(image, self.n_random, self.search, channels, [seed, k]),
+            False,
+        )
+        if not len(negatives.positive):
+            raise FolderError(
+                f"none of the photographs is as large as the window of {shape.width}x{shape.height}"
+            )
+        self._note(negatives, len(negatives.positive))
+        for number in range(n_rounds):
+            scanner = self.scanner(positives + negatives)
+            room = self.max_negatives - len(negatives.positive)
+            most = min(MOST_HARD, room // max(len(photographs), 1))
+            if most < 1:
+                break
+            hard = self._windows(
+                f"round {number + 1} of {n_rounds}",
+                photographs,
+                partial(self._hard, scanner, most),
+                False,
+            )
+            negatives = negatives + hard
+            self._note(negatives, len(hard.positive))
+            if not len(hard.positive):
+                break
+        return positives + negatives
+
+    def scanner(self, samples: Samples) -> WindowScanner:
+        """Train on what was collected so far."""
+        self.progress.start("training", 1)
+        model = train_windows(samples, self.channels, self.learning)
+        self.progress.advance()
+        model = replace(model, linear_threshold=HARD_STAGES, first_threshold=HARD_STAGES)
+        return WindowScanner(self.channels, model, self.classifier)
+
+    def _hard(self, scanner: WindowScanner, most: int, _: int, image: np.ndarray) -> Vectors:
+        least = HARD_SCORE * len(self.channels)
+        return hard_windows(image, scanner, self.search, least, most, HARD_OVERLAP)
+
+    def _windows(
+        self,
+        stage: str,
+        images: Sequence[Image],
+        vectors_of: Callable[[int, np.ndarray], Vectors],
+        positive: bool,
+    ) -> Samples:
+        """Vectors of all images in order, whatever the number of threads."""
+        parts = list(collect(stage, images, vectors_of, self.n_jobs, self.progress))
+        vectors = [np.vstack(channel) for channel in zip(*parts)]
+        source = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+        return Samples(vectors, np.full(len(source), positive), source)
+
+    def _note(self, negatives: Samples, n_new: int) -> None:
+        self.rounds.append(Round(len(negatives.positive), n_new))
+
+
+def collect(
+    stage: str,
+    images: Sequence[Image],
+    work: Callable[[int, np.ndarray], Any],
+    n_jobs: int | None,
+    progress: Progress,
+) -> Iterator[Any]:
+    """Read images and yield ``work(number, image)`` of each, in order, showing progress."""
+    progress.start(stage, len(images))
+    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    for result in run(delayed(_read)(k, image, work) for k, image in enumerate(images)):
+        progress.advance()
+        yield result
+
+
+def _read(k: int, image: Image, work: Callable[[int, np.ndarray], Any]) -> Any:
+    return work(k, image())

@@ -1,0 +1,123 @@
+"""Why a window scored as it did: its HIK score shared out over the window's pixels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visualwords.apps.detection._census_windows import COLUMNS, ROWS, STEP_X, STEP_Y
+from visualwords.apps.detection.channels import Channel
+from visualwords.apps.detection.levels import Level, Search
+from visualwords.apps.detection.scanning import WindowScanner
+from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.apps.detection.window_tables import RaggedTables
+from visualwords.errors import ImageError
+
+__all__ = ["WindowEvidence", "find_window", "window_evidence"]
+
+
+@dataclass(frozen=True)
+class WindowEvidence:
+    """What the parts of a window add to its score.
+
+    Attributes
+    ----------
+    box_xyxy : (4,)
+        The object's box of the window, in pixels of the image.
+    window : (h, w, 3) or (h, w) uint8
+        What the window shows.
+    maps : dict of channel → (h, w) float32
+        Each sums to the channel's score. A HOG value counts evenly for the pixels of its cell, a
+        census count evenly for the pixels that have the code, all of the block where none has.
+    scores : dict of channel → float
+    """
+
+    box_xyxy: np.ndarray
+    window: np.ndarray
+    maps: dict[str, np.ndarray]
+    scores: dict[str, float]
+
+    @property
+    def score(self) -> float:
+        """The window's HIK score."""
+        return sum(self.scores.values())
+
+
+def find_window(
+    search: Search, image: np.ndarray, box_xyxy: np.ndarray
+) -> tuple[Level, np.ndarray]:
+    """Return the level and corner of the searched window whose object box is nearest to a box."""
+    best: tuple[float, Level, np.ndarray] | None = None
+    for level in search.levels(image):
+        scale = np.tile(level.scale_xy, 2)
+        center = ((box_xyxy[:2] + box_xyxy[2:]) * scale[:2] / 2)[::-1] + level.padding
+        corner = center - np.array([search.shape.height, search.shape.width]) / 2
+        most = np.array(search.shape.positions(*level.image.shape[:2], search.stride)) - 1
+        snapped = np.clip(np.rint(corner / search.stride), 0, most).astype(np.int64) * search.stride
+        far = float(np.abs(search.boxes(level, snapped[None])[0] - box_xyxy).sum())
+        if best is None or far < best[0]:
+            best = far, level, snapped
+    if best is None:
+        raise ImageError(
+            f"image is {image.shape[1]}x{image.shape[0]}; it has no window of "
+            f"{search.shape.width}x{search.shape.height} to explain"
+        )
+    return best[1], best[2]
+
+
+def window_evidence(
+    scanner: WindowScanner, search: Search, level: Level, corner_yx: np.ndarray
+) -> WindowEvidence:
+    """Share out the HIK score of one window of a level."""
+    shape = search.shape
+    y, x = corner_yx
+    maps = {}
+    for channel in scanner.channels:
+        prepared = channel.prepare(level.image)
+        tables = scanner.model.channels[channel.name].tables
+        values = _values(channel, prepared, corner_yx, tables)
+        if channel.name == "hog":
+            maps[channel.name] = _hog_map(values, shape)
+        else:
+            maps[channel.name] = _census_map(values, prepared, corner_yx, shape)
+    return WindowEvidence(
+        search.boxes(level, corner_yx[None])[0],
+        level.image[y : y + shape.height, x : x + shape.width],
+        maps,
+        {name: float(values.sum(dtype=np.float64)) for name, values in maps.items()},
+    )
+
+
+def _values(
+    channel: Channel, prepared: object, corner_yx: np.ndarray, tables: RaggedTables
+) -> np.ndarray:
+    """The looked-up value of each column, and its level behind it."""
+    levels = channel.vectors(prepared, corner_yx[None])[0]
+    values = tables.cells[tables.starts[:-1] + np.minimum(levels, tables.tops)]
+    return np.stack([values, levels.astype(np.float32)])
+
+
+def _hog_map(values: np.ndarray, shape: WindowShape) -> np.ndarray:
+    """Every block's cells, added up where blocks overlap."""
+    rows, columns = shape.blocks
+    parts = values[0].reshape(rows, columns, 2, 2, 9).sum(axis=4)
+    cells = np.zeros((rows + 1, columns + 1), np.float32)
+    for a, b in np.ndindex(2, 2):
+        cells[a : a + rows, b : b + columns] += parts[:, :, a, b]
+    return np.kron(cells / CELL**2, np.ones((CELL, CELL), np.float32))
+
+
+def _census_map(
+    values: np.ndarray, codes: np.ndarray, corner_yx: np.ndarray, shape: WindowShape
+) -> np.ndarray:
+    """Every super-block's codes, their values divided by their counts; absent ones by all."""
+    down, across = shape.super_blocks
+    left, top = shape.census_corner
+    value, count = values.reshape(2, down, across, 256)
+    share = np.divide(value, count, out=np.zeros_like(value), where=count > 0)
+    absent = np.where(count > 0, 0, value).sum(axis=2) / (ROWS * COLUMNS)
+    evidence = np.zeros((shape.height, shape.width), np.float32)
+    for i, j in np.ndindex(down, across):
+        y, x = top + i * STEP_Y, left + j * STEP_X
+        box = codes[corner_yx[0] + y :, corner_yx[1] + x :][:ROWS, :COLUMNS]
+        evidence[y + 1 : y + 1 + ROWS, x + 1 : x + 1 + COLUMNS] += share[i, j][box] + absent[i, j]
+    return evidence

@@ -1,0 +1,105 @@
+"""The sizes at which an image is searched, and where a window of one of them lies in the image."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
+
+__all__ = ["Level", "Search"]
+
+STRIP_PIXELS = 1 << 22  # a larger level is searched in strips: memory stays bounded
+
+
+@dataclass(frozen=True)
+class Level:
+    """An image at one scale, with its border repeated around it.
+
+    Attributes
+    ----------
+    image : (h, w, 3) or (h, w) uint8
+    scale_xy : (float, float)
+        Pixels of the level for one of the image.
+    padding : int
+        Pixels added on each side.
+    """
+
+    image: np.ndarray
+    scale_xy: tuple[float, float]
+    padding: int
+
+
+@dataclass(frozen=True)
+class Search:
+    """Which windows of an image are looked at.
+
+    Attributes
+    ----------
+    shape : WindowShape
+    object_wh : (float, float)
+        Shares of the window's width and height that the object in its middle takes.
+    stride : int
+    scale_factor : float
+    min_height : float
+        Height in pixels of the smallest objects to look for.
+    padding : int
+        Pixels around each level, so that windows of objects at the border fit.
+    """
+
+    shape: WindowShape
+    object_wh: tuple[float, float]
+    stride: int
+    scale_factor: float
+    min_height: float
+    padding: int
+
+    def levels(self, image: np.ndarray) -> Iterator[Level]:
+        """Yield the image at every scale, largest first; none if it is smaller than the window."""
+        height, width = image.shape[:2]
+        if not min(height, width):
+            return
+        largest = self.object_wh[1] * self.shape.height / self.min_height
+        window_wh = self.shape.width, self.shape.height
+        scales = pyramid_scales(
+            (width, height), window_wh, self.scale_factor, largest, self.padding
+        )
+        pyramid, around = ScalePyramid(image), [self.padding] * 4
+        for scale in scales:
+            level = pyramid.level(scale)
+            scale_xy = level.shape[1] / width, level.shape[0] / height
+            if self.padding:
+                level = cv2.copyMakeBorder(level, *around, cv2.BORDER_REPLICATE)
+            yield Level(level, scale_xy, self.padding)
+
+    def strips(self, level: Level) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Cut a large level into strips that hold all its windows.
+
+        Yields
+        ------
+        start : int
+            Where the strip begins, in rows of the level.
+        first : int
+            First row of the strip where windows are its own; those above belong to the one before.
+        strip : ndarray
+            Has one cell more on both sides than its windows, as gradients look further.
+        """
+        height, width = level.image.shape[:2]
+        own = max(STRIP_PIXELS // width - self.shape.height, 1)
+        own = -(-own // max(self.stride, CELL)) * max(self.stride, CELL)
+        for y in range(0, max(height - self.shape.height, 0) + 1, own):
+            start = max(y - CELL, 0)
+            end = y + own - self.stride + self.shape.height + CELL
+            strip = level.image[start:end]
+            if len(strip) - (y - start) >= self.shape.height:
+                yield start, y - start, strip
+
+    def boxes(self, level: Level, corners_yx: np.ndarray) -> np.ndarray:
+        """Return the boxes, in pixels of the image, of the objects in windows of a level."""
+        window_wh = np.array([self.shape.width, self.shape.height])
+        centers = corners_yx[:, ::-1] + window_wh / 2 - level.padding
+        half = window_wh * self.object_wh / 2
+        scale = np.tile(level.scale_xy, 2)
+        return np.hstack([centers - half, centers + half]) / scale

@@ -1,0 +1,120 @@
+"""The report of a detector's trial: one HTML file with figures, curves, hits and mistakes."""
+
+import base64
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+
+import numpy as np
+
+from visualwords.apps.detection.curves import draw_curves
+from visualwords.apps.detection.evaluation import DetectionFigures, match
+from visualwords.apps.detection.pictures import draw_detections
+from visualwords.apps.report.markup import picture, section, table, text
+from visualwords.apps.report.thumbnails import Thumbnails
+from visualwords.errors import ImageError
+from visualwords.files import write_atomically
+from visualwords.images import read_image, shrink
+
+__all__ = ["write_detection_report"]
+
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+MOST_SCENES = 24
+SIDE = 320  # pixels of a scene's longer side
+LAYOUT = ".scenes{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:1rem}"
+
+Detections = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def write_detection_report(
+    path: str | os.PathLike[str],
+    figures: DetectionFigures,
+    paths: Sequence[str],
+    detections: Detections,
+    marked: Sequence[np.ndarray],
+    *,
+    threshold: float,
+    command: str,
+) -> None:
+    """Write the report.
+
+    Parameters
+    ----------
+    path : path-like
+    figures : DetectionFigures
+    paths, detections, marked : sequences
+        The scenes, what was found in them, and the boxes that people marked.
+    threshold : float
+        Confidence from which detections are shown.
+    command : str
+        What does all this again.
+    """
+    curves = "data:image/png;base64," + base64.b64encode(draw_curves(figures)).decode()
+    body = "".join(
+        [
+            f"<h1>{figures.n_objects} objects in {figures.n_images} images</h1>",
+            section("figures", "Figures", "", _figures_table(figures, threshold)),
+            section("curves", "Curves", "", picture(curves, "precision and miss rate")),
+            _scenes(paths, detections, marked, threshold),
+            section("repeat", "Repeat", "", f"<pre>{text(command)}</pre>"),
+        ]
+    )
+    style = files("visualwords.apps.report").joinpath("report.css").read_text(encoding="utf-8")
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>log-average miss rate {figures.log_average_miss_rate:.3f}</title>"
+        f"<style>{style}{LAYOUT}</style></head><body><main>{body}</main></body></html>"
+    )
+    write_atomically(path, page.encode("utf-8"))
+
+
+def _figures_table(figures: DetectionFigures, threshold: float) -> str:
+    at = figures.at_threshold(threshold)
+    rows = {
+        "average precision": f"{figures.average_precision:.3f}",
+        "log-average miss rate, 0.01 to 1 false positives per image": (
+            f"{figures.log_average_miss_rate:.3f}"
+        ),
+        f"precision from confidence {threshold:g}": f"{at['precision']:.1%}",
+        f"recall from confidence {threshold:g}": f"{at['recall']:.1%}",
+        f"false positives per image from confidence {threshold:g}": f"{at['false_per_image']:.2f}",
+    }
+    cells = [f"<tr><td>{name}<td class=n>{value}" for name, value in rows.items()]
+    return table(["figure", ">value"], cells)
+
+
+def _scenes(
+    paths: Sequence[str], detections: Detections, marked: Sequence[np.ndarray], threshold: float
+) -> str:
+    """Scenes with the most mistakes first."""
+    thumbnails = Thumbnails(MOST_SCENES)
+    shown = []
+    for path, (boxes, scores), truth in zip(paths, detections, marked):
+        sure = scores >= threshold
+        right = match(boxes[sure], scores[sure], truth)
+        missed, false = len(truth) - int(right.sum()), int((~right).sum())
+        shown.append((-(missed + false), path, boxes[sure], scores[sure], missed, false))
+    worst = sorted(shown, key=lambda one: one[:2])[:MOST_SCENES]
+    figures = "".join(_scene(thumbnails, *one[1:]) for one in worst)
+    lead = "Those with the most mistakes first; green: confidence of at least 50 %."
+    return section("scenes", "Scenes", lead, f"<div class=scenes>{figures}</div>")
+
+
+def _scene(
+    thumbnails: Thumbnails,
+    path: str,
+    boxes: np.ndarray,
+    scores: np.ndarray,
+    missed: int,
+    false: int,
+) -> str:
+    name = os.path.basename(path)
+    try:
+        url = thumbnails.of_pixels(shrink(draw_detections(read_image(path), boxes, scores), SIDE))
+    except ImageError:  # gone or changed since the trial
+        url = None
+    image = picture(url, name) if url else ""
+    caption = f"{missed} missed, {false} false<br>{text(name)}"
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"

@@ -1,0 +1,247 @@
+"""Learning what windows of an object look like: crops against windows of photographs without it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cv2
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from visualwords.apps.detection.channels import Channel
+from visualwords.apps.detection.levels import Level, Search
+from visualwords.apps.detection.scanning import WindowScanner
+from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.apps.detection.window_model import HIGHEST, ChannelModel, WindowModel, make_bound
+from visualwords.apps.detection.window_tables import tables_of, with_constants
+from visualwords.boxes import suppress
+from visualwords.classifiers import ICDClassifier
+from visualwords.features.resizing import resize_image
+
+__all__ = [
+    "Learning",
+    "Samples",
+    "crop_vectors",
+    "hard_windows",
+    "random_windows",
+    "score_vectors",
+    "shifted_vectors",
+    "train_windows",
+    "with_stages",
+]
+
+Vectors = list[np.ndarray]  # one (n, d) array a channel
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Windows to learn from.
+
+    Attributes
+    ----------
+    vectors : list of (n, d) arrays
+        One a channel, with a row for every window.
+    positive : (n,) bool
+    source : (n,) int64
+        Number of the crop or photograph that a window is from.
+    """
+
+    vectors: Vectors
+    positive: np.ndarray
+    source: np.ndarray
+
+    def __add__(self, other: "Samples") -> "Samples":
+        return Samples(
+            [np.vstack(pair) for pair in zip(self.vectors, other.vectors)],
+            np.concatenate([self.positive, other.positive]),
+            np.concatenate([self.source, other.source]),
+        )
+
+    def part(self, chosen: np.ndarray) -> "Samples":
+        """Return some of the windows."""
+        return Samples(
+            [rows[chosen] for rows in self.vectors], self.positive[chosen], self.source[chosen]
+        )
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How classifiers of windows are trained.
+
+    Attributes
+    ----------
+    cost, linear_cost : float
+        Costs of the HIK and of the linear classifiers.
+    census_weight : float
+        Factor of the census score beside the HOG score.
+    random_state : int
+    """
+
+    cost: float
+    linear_cost: float
+    census_weight: float
+    random_state: int
+
+
+def crop_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel]) -> Vectors:
+    """Return the vectors of the window in a crop's middle, and of its mirror image.
+
+    A crop that is smaller than the window is first resized to it.
+    """
+    if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
+        crop = resize_image(crop, shape.width, shape.height)
+    views = [_middle_vectors(view, shape, channels) for view in (crop, crop[:, ::-1])]
+    return [np.vstack(pair) for pair in zip(*views)]
+
+
+def shifted_vectors(
+    crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel], shift: int
+) -> Vectors:
+    """Return the vectors of four windows, each shifted along both axes from a crop's middle.
+
+    A search whose stride is twice the shift meets an object at least as well as the best of them.
+    """
+    if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
+        crop = resize_image(crop, shape.width, shape.height)
+    wide = cv2.copyMakeBorder(crop, *[shift] * 4, cv2.BORDER_REPLICATE)
+    height, width = crop.shape[:2]
+    views = [wide[y : y + height, x : x + width] for y in (0, 2 * shift) for x in (0, 2 * shift)]
+    return [np.vstack(rows) for rows in zip(*(_middle_vectors(v, shape, channels) for v in views))]
+
+
+def _middle_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel]) -> Vectors:
+    """Vectors of the middle; gradients at its border see pixels beyond, as in a photograph."""
+    y, x = (crop.shape[0] - shape.height) // 2, (crop.shape[1] - shape.width) // 2
+    top, left = CELL * (y >= CELL), CELL * (x >= CELL)
+    end_y, end_x = y + shape.height + CELL, x + shape.width + CELL
+    view = np.ascontiguousarray(crop[y - top : end_y, x - left : end_x])
+    corner = np.array([[top, left]])
+    return [channel.vectors(channel.prepare(view), corner) for channel in channels]
+
+
+def random_windows(
+    image: np.ndarray, n: int, search: Search, channels: Sequence[Channel], seed: Any
+) -> Vectors:
+    """Return the vectors of ``n`` windows of a photograph, of all sizes; fewer if it is small."""
+    levels = list(search.levels(image))
+    counts = [
+        int(np.prod(search.shape.positions(*level.image.shape[:2], search.stride)))
+        for level in levels
+    ]
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(sum(counts), min(n, sum(counts)), replace=False))
+    which = np.searchsorted(np.cumsum(counts), chosen, side="right")
+    picks = []
+    for k, level in enumerate(levels):
+        numbers = chosen[which == k] - sum(counts[:k])
+        columns = search.shape.positions(*level.image.shape[:2], search.stride)[1]
+        picks.append(np.stack([numbers // max(columns, 1), numbers % max(columns, 1)], axis=1))
+    return _picked(levels, [pick * search.stride for pick in picks], channels)
+
+
+def hard_windows(
+    image: np.ndarray,
+    scanner: WindowScanner,
+    search: Search,
+    threshold: float,
+    most: int,
+    overlap: float,
+) -> Vectors:
+    """Return the vectors of the windows of a photograph that look most like the object, falsely.
+
+    Of windows that overlap only the best is taken.
+    """
+    levels = list(search.levels(image))
+    found = [scanner.scan(level.image, threshold) for level in levels]
+    boxes = np.vstack(
+        [np.empty((0, 4)), *(search.boxes(level, c) for level, (c, _) in zip(levels, found))]
+    )
+    scores = np.concatenate([np.empty(0), *(scores for _, scores in found)])
+    kept = np.sort(suppress(boxes, scores, overlap)[:most])
+    ends = np.cumsum([len(corners) for corners, _ in found])
+    which = np.searchsorted(ends, kept, side="right")
+    picks = [
+        corners[kept[which == k] - (ends[k] - len(corners))] for k, (corners, _) in enumerate(found)
+    ]
+    return _picked(levels, picks, scanner.channels)
+
+
+def _picked(
+    levels: Sequence[Level], picks: Sequence[np.ndarray], channels: Sequence[Channel]
+) -> Vectors:
+    """Vectors of windows of several levels."""
+    parts: list[Vectors] = [[] for _ in channels]
+    for level, corners in zip(levels, picks):
+        if len(corners):
+            for part, channel in zip(parts, channels):
+                part.append(channel.vectors(channel.prepare(level.image), corners))
+    empty = [np.empty((0, channel.n_columns), np.uint8) for channel in channels]
+    return [np.vstack([none, *part]) for none, part in zip(empty, parts)]
+
+
+def train_windows(samples: Samples, channels: Sequence[Channel], learning: Learning) -> WindowModel:
+    """Train the classifiers of every channel; the cascade of the result lets everything pass."""
+    learned = {}
+    for channel, vectors in zip(channels, samples.vectors):
+        factor = learning.census_weight if channel.name == "census" and len(channels) > 1 else 1.0
+        classifier = ICDClassifier(
+            C=learning.cost, quantization="integer", random_state=learning.random_state
+        ).fit(with_constants(vectors), samples.positive)
+        tables = tables_of(classifier, factor)
+        weights, intercept = _train_linear(vectors, samples.positive, learning)
+        means = vectors[~samples.positive].mean(axis=0)
+        bound = make_bound(tables, means, HIGHEST[channel.name])
+        learned[channel.name] = ChannelModel(
+            tables, weights * np.float32(factor), intercept * factor, *bound
+        )
+    return WindowModel(learned, -np.inf, -np.inf)
+
+
+def with_stages(
+    model: WindowModel, linear: np.ndarray, tables: np.ndarray, recall: float
+) -> WindowModel:
+    """Set the cascade's thresholds so that each stage keeps a share of the object's windows.
+
+    Parameters
+    ----------
+    model : WindowModel
+    linear, tables : (n_channels, n)
+        Scores of windows of the object, as `score_vectors` gives them.
+    recall : float
+        Share of them that each stage has to let pass.
+    """
+    return replace(
+        model,
+        linear_threshold=float(np.quantile(linear[0], 1 - recall)),
+        first_threshold=float(np.quantile(tables[0], 1 - recall)),
+    )
+
+
+def _train_linear(
+    vectors: np.ndarray, positive: np.ndarray, learning: Learning
+) -> tuple[np.ndarray, float]:
+    """Weights and intercept of a linear SVM; rows are brought to a mean square length of 1."""
+    rows = vectors.astype(np.float32)
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).mean()) or 1.0
+    rows *= np.float32(1 / length)
+    solver = LinearSVC(
+        C=learning.linear_cost, dual=True, tol=0.1, random_state=learning.random_state
+    ).fit(rows, positive)
+    return (solver.coef_[0] / length).astype(np.float32), float(solver.intercept_[0])
+
+
+def score_vectors(
+    model: WindowModel, every: Vectors, channels: Sequence[Channel]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return linear and HIK scores of windows, both (n_channels, n); rows sum to the scores."""
+    linear, tables = [], []
+    for channel, vectors in zip(channels, every):
+        learned = model.channels[channel.name]
+        linear.append(vectors @ learned.weights + learned.intercept)
+        tops, starts = learned.tables.tops, learned.tables.starts[:-1]
+        sums = [
+            learned.tables.cells[starts + np.minimum(rows, tops)].sum(axis=1)
+            for rows in np.array_split(vectors, max(1, len(vectors) // 256))
+        ]
+        tables.append(np.concatenate(sums))
+    return np.array(linear), np.array(tables)

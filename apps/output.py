@@ -1,0 +1,14 @@
+"""Where results are to be written: refused before hours of work, not after."""
+
+import os
+
+from visualwords.errors import FolderError
+
+
+def check_output(path: str) -> None:
+    """Raise `FolderError` if a file can't be written there."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise FolderError(f"{path}: there is no folder {folder}; make it first")
+    if not os.access(folder, os.W_OK):
+        raise FolderError(f"{path}: the folder {folder} can't be written")

@@ -1,0 +1,167 @@
+"""The detector as people use it: learn, find, explain, keep in a file."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.base import clone
+
+import visualwords
+from tests.apps.detection.conftest import train
+from tests.apps.detection.figures import crop, scene
+from visualwords import PedestrianDetector
+from visualwords.apps.detection import levels
+from visualwords.apps.detection.evaluation import match
+from visualwords.errors import FolderError, ImageError, ModelFileError
+
+
+def test_it_finds_figures_of_several_sizes_and_nothing_else(detector, street):
+    image, boxes = street
+    found, confidences = detector.detect(image)
+    assert match(found, confidences, boxes).tolist() == [True, True]
+    assert (confidences >= 0.5).all()
+    assert (np.diff(confidences) <= 0).all()
+    nothing, _ = detector.detect(scene(np.random.default_rng(11)))
+    assert nothing.shape == (0, 4)
+
+
+def test_the_exact_cascade_finds_what_looking_everywhere_finds(detector, street):
+    image, _ = street
+    full = clone_fitted(detector, classifier="hik", threshold=0.02)
+    exact = clone_fitted(detector, classifier="cascade", exact=True, threshold=0.02)
+    (boxes, scores), (others, same) = full.detect(image), exact.detect(image)
+    assert len(boxes) >= 2
+    np.testing.assert_allclose(others, boxes)
+    np.testing.assert_allclose(same, scores, atol=1e-5)
+
+
+def test_the_cascade_looks_at_fewer_windows_at_every_stage(detector, street):
+    trace = []
+    detector.detect(street[0], trace=trace)
+    names = [stage.name for stage in trace[0][1]]
+    assert names == ["linear hog", "HIK of hog", "HIK of census"]
+    for _, stages in trace:
+        numbers = [stages[0].n_windows, *(len(stage.survivors_yx) for stage in stages)]
+        assert numbers == sorted(numbers, reverse=True)
+        assert [stage.n_windows for stage in stages[1:]] == numbers[1:-1]
+
+
+@pytest.mark.parametrize("features", ["hog", "census"])
+def test_one_feature_alone_works_too(features, street):
+    alone = train(features=features)
+    found, confidences = alone.detect(street[0])
+    assert match(found, confidences, street[1]).sum() >= 1
+    linear = alone.set_params(classifier="linear", threshold=0.2)
+    assert linear.detect(street[0])[0].shape[1] == 4
+
+
+def test_large_levels_are_searched_in_strips_with_the_same_result(detector, street, monkeypatch):
+    whole = detector.detect(street[0])
+    monkeypatch.setattr(levels, "STRIP_PIXELS", 40_000)
+    trace = []
+    strips = detector.detect(street[0], trace=trace)
+    assert len(trace[0][1]) > 3
+    np.testing.assert_array_equal(strips[0], whole[0])
+    np.testing.assert_array_equal(strips[1], whole[1])
+
+
+def test_training_again_or_with_more_threads_gives_the_same_file(detector, tmp_path):
+    detector.save(tmp_path / "one.vw")
+    train(n_jobs=2).save(tmp_path / "two.vw")
+    assert (tmp_path / "one.vw").read_bytes() == (tmp_path / "two.vw").read_bytes()
+
+
+def test_a_detector_from_a_file_is_the_same(detector, street, tmp_path):
+    detector.save(tmp_path / "figures.vw")
+    again = visualwords.load(tmp_path / "figures.vw")
+    assert again.get_params() == detector.get_params()
+    for one, other in zip(again.detect(street[0]), detector.detect(street[0])):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_evidence_adds_up_to_the_score(detector, street):
+    boxes, confidences = detector.detect(street[0])
+    evidence = detector.explain(street[0], boxes[0])
+    np.testing.assert_allclose(evidence.box_xyxy, boxes[0])
+    assert detector.confidence_of(evidence.score) == pytest.approx(confidences[0], abs=1e-4)
+    assert evidence.maps["hog"].shape == evidence.window.shape[:2] == (96, 48)
+    assert sum(m.sum() for m in evidence.maps.values()) == pytest.approx(evidence.score, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "shape", [(0, 0, 3), (0, 5), (1, 1), (1, 5000, 3), (5000, 1), (20, 30, 3), (95, 47)]
+)
+def test_images_without_a_window_have_no_detection(detector, shape):
+    boxes, confidences = detector.detect(np.zeros(shape, np.uint8))
+    assert boxes.shape == (0, 4)
+    assert confidences.shape == (0,)
+
+
+def test_grey_and_colour_of_a_grey_image_agree(detector, street):
+    grey = street[0][:, :, 1].copy()
+    boxes, _ = detector.detect(grey)
+    same, _ = detector.detect(np.repeat(grey[:, :, None], 3, axis=2))
+    np.testing.assert_allclose(boxes, same)
+
+
+def test_files_of_16_bits_are_searched(detector, street, tmp_path):
+    grey = street[0].mean(axis=2)
+    Image.fromarray((grey * 257).astype(np.uint16)).save(tmp_path / "deep.png")
+    boxes, confidences = detector.detect(tmp_path / "deep.png")
+    assert match(boxes, confidences, street[1]).all()
+
+
+@pytest.mark.parametrize("bad", [np.zeros((200, 200)), np.zeros((200, 200, 4), np.uint8)])
+def test_arrays_that_are_no_images_are_refused(detector, bad):
+    with pytest.raises(ImageError, match="an image is uint8"):
+        detector.detect(bad)
+    with pytest.raises(ImageError, match="no window of 48x96"):
+        detector.explain(np.zeros((9, 9), np.uint8), [0, 0, 5, 5])
+
+
+def test_training_skips_what_it_cannot_read_and_says_so(rng, tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    crops = [crop(rng) for _ in range(8)]
+    photographs = [tmp_path / "broken.png", *[scene(rng, height=120, width=120) for _ in range(3)]]
+    settings = {"window": (48, 96), "min_height": 60, "n_rounds": 0}
+    fitted = PedestrianDetector(**settings).fit(crops, photographs)
+    assert [name for name, _ in fitted.skipped_] == [str(tmp_path / "broken.png")]
+    with pytest.raises(FolderError, match="0 crops that can be read"):
+        PedestrianDetector(**settings).fit([], photographs)
+
+
+def test_windows_need_photographs_that_hold_them(rng):
+    small = [np.zeros((20, 20, 3), np.uint8)] * 4
+    with pytest.raises(FolderError, match="none of the photographs is as large as the window"):
+        PedestrianDetector(window=(48, 96), n_rounds=0).fit([crop(rng) for _ in range(4)], small)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"classifier": "forest"}, "there are cascade, hik, linear"),
+        ({"features": "sift"}, "there are hog, census, both"),
+        ({"threshold": 1.0}, "between 0 and 1"),
+        ({"scale_factor": 1.0}, "must be above 1"),
+        ({"stride": 5}, "4 or a multiple of 8"),
+        ({"min_height": 0}, "min_height=0"),
+        ({"overlap_measure": "iou"}, "there are smaller, union"),
+    ],
+)
+def test_wrong_parameters_are_named(detector, street, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        clone_fitted(detector, **parameters).detect(street[0])
+
+
+def test_a_file_whose_tables_do_not_fit_is_refused(detector, tmp_path):
+    other = clone_fitted(detector, window=(64, 128))
+    other.save(tmp_path / "wrong.vw")
+    with pytest.raises(ModelFileError, match="do not fit the window"):
+        visualwords.load(tmp_path / "wrong.vw")
+
+
+def clone_fitted(detector, **parameters):
+    """The same detector with other parameters, leaving the first as it is."""
+    other = clone(detector).set_params(**parameters)
+    for name in ("model_", "confidence_", "rounds_", "skipped_"):
+        setattr(other, name, getattr(detector, name))
+    return other
