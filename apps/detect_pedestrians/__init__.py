@@ -1,0 +1,1 @@
+"""The detect-pedestrians command: one file a verb."""

@@ -1,0 +1,64 @@
+"""detect-pedestrians demo"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from visualwords.apps.detect_pedestrians import options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default="pedestrian-demo",
+    show_default=True,
+    metavar="DIR",
+    help="Where the pictures go.",
+)
+@options.model
+def demo(output: str, model: str) -> int:
+    """See it work on a picture that came with the installation; nothing is downloaded.
+
+    Writes the picture with what was found, the scores of all windows at several scales, the
+    windows that each stage of the cascade let pass, and the evidence inside the best window.
+    """
+    from visualwords.apps.detection.demo_picture import demo_picture
+    from visualwords.apps.detection.pictures import (
+        draw_detections,
+        draw_evidence,
+        draw_score_maps,
+        draw_survivors,
+    )
+    from visualwords.apps.terminal import say
+
+    detector = options.load_detector(model)
+    os.makedirs(output, exist_ok=True)
+    image = demo_picture()
+    trace: list[tuple[Any, list[Any]]] = []
+    boxes, confidences = detector.detect(image, trace=trace)
+    search = detector.search
+    _write(output, "detections.png", draw_detections(image, boxes, confidences))
+    _write(output, "score-maps.png", draw_score_maps(image, trace, search))
+    _write(output, "survivors.png", draw_survivors(image, trace, search))
+    for box, confidence in zip(boxes.round().astype(int).tolist(), confidences):
+        print(f"found at {box}, confidence {confidence:.0%}")
+    if len(boxes):
+        _write(output, "evidence.png", draw_evidence(detector.explain(image, boxes[0])))
+    say(f"{output}: {len(os.listdir(output))} pictures to look at")
+    return 0
+
+
+def _write(folder: str, name: str, picture: "np.ndarray") -> None:
+    import cv2
+    import numpy as np
+
+    from visualwords.files import write_atomically
+
+    png = cv2.imencode(".png", np.ascontiguousarray(picture[:, :, ::-1]))[1]
+    write_atomically(os.path.join(folder, name), png.tobytes(), durable=False)

@@ -1,0 +1,156 @@
+"""detect-pedestrians evaluate"""
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from visualwords.apps.detect_pedestrians import options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from visualwords.apps.detection.detector import PedestrianDetector
+    from visualwords.apps.detection.evaluation import DetectionFigures
+
+LOWEST = 1e-3  # confidence down to which detections are collected for the curves
+
+
+@click.command()
+@click.argument("scenes", type=click.Path())
+@click.option(
+    "--annotations",
+    type=click.Path(dir_okay=False),
+    required=True,
+    metavar="CSV",
+    help="Table of marked boxes: file, xmin, ymin, xmax, ymax.",
+)
+@click.option("--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write a report.")
+@click.option("--curves", type=click.Path(dir_okay=False), metavar="PNG", help="Draw the curves.")
+@options.min_height
+@options.classifier
+@options.model
+@options.jobs
+@options.as_json
+@options.quiet
+def evaluate(
+    scenes: str,
+    annotations: str,
+    report: str | None,
+    curves: str | None,
+    min_height: float | None,
+    classifier: str,
+    model: str,
+    jobs: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Compare what is found in SCENES, a folder, with the boxes that people marked there.
+
+    Prints average precision and the log-average miss rate (intersection over union of at least
+    one half). Images that the table does not name show no object.
+    """
+    from visualwords.apps.detection.annotations import read_annotations
+    from visualwords.apps.detection.evaluation import compare_detections
+    from visualwords.apps.output import check_output
+    from visualwords.apps.terminal import say_skipped
+    from visualwords.errors import FolderError
+    from visualwords.files import write_atomically
+    from visualwords.folders import list_files
+
+    for path in (report, curves):
+        if path is not None:
+            check_output(path)
+    detector = options.load_detector(model, min_height=min_height, classifier=classifier)
+    usual = detector.threshold
+    truth = read_annotations(annotations)
+    paths, skipped = list_files(scenes)
+    known = {os.path.basename(path) for path in paths}
+    if not known & truth.keys():
+        raise FolderError(f"{annotations}: names none of the images in {scenes}")
+    found, failed = _detect(detector.set_params(threshold=LOWEST), paths, jobs, quiet)
+    paths = [path for path in paths if path in found]
+    marked = [truth.get(os.path.basename(path), _nothing()) for path in paths]
+    detections = [found[path] for path in paths]
+    figures = compare_detections(detections, marked)
+    if curves is not None:
+        from visualwords.apps.detection.curves import draw_curves
+
+        write_atomically(curves, draw_curves(figures))
+    if report is not None:
+        from visualwords.apps.detection.report import write_detection_report
+
+        words = click.get_current_context().command_path
+        command = f"{words} {scenes} --annotations {annotations} --model {model}"
+        write_detection_report(
+            report, figures, paths, detections, marked, threshold=usual, command=command
+        )
+    skipped = [*skipped, *failed, *_absent(truth, known, annotations)]
+    _print(figures, usual, as_json, skipped)
+    say_skipped(skipped)
+    return 3 if skipped else 0
+
+
+def _detect(
+    detector: "PedestrianDetector", paths: list[str], jobs: int | None, quiet: bool
+) -> tuple[dict[str, tuple["np.ndarray", "np.ndarray"]], list[tuple[str, str]]]:
+    """Detections of each image that can be read, and the others with the reason."""
+    from joblib import Parallel, cpu_count, delayed
+
+    from visualwords.apps.terminal import progress_bars
+    from visualwords.errors import ImageError
+
+    def detect(path: str) -> tuple["np.ndarray", "np.ndarray"] | str:
+        try:
+            return detector.detect(path)
+        except ImageError as problem:
+            return str(problem)
+
+    found, failed = {}, []
+    run = Parallel(n_jobs=jobs or cpu_count(), prefer="threads", return_as="generator")
+    with progress_bars(quiet) as progress:
+        progress.start("searching", len(paths))
+        for path, result in zip(paths, run(delayed(detect)(path) for path in paths)):
+            if isinstance(result, str):
+                failed.append((path, result))
+            else:
+                found[path] = result
+            progress.advance()
+    return found, failed
+
+
+def _nothing() -> "np.ndarray":
+    import numpy as np
+
+    return np.empty((0, 4))
+
+
+def _absent(
+    truth: dict[str, "np.ndarray"], known: set[str], annotations: str
+) -> list[tuple[str, str]]:
+    return [(name, f"named in {annotations}, not there") for name in sorted(truth.keys() - known)]
+
+
+def _print(
+    figures: "DetectionFigures", threshold: float, as_json: bool, skipped: list[tuple[str, str]]
+) -> None:
+    at = figures.at_threshold(threshold)
+    if as_json:
+        listed = [{"path": path, "reason": reason} for path, reason in skipped]
+        summary = figures.to_json() | {"threshold": threshold, **at, "skipped": listed}
+        json.dump(summary, sys.stdout, indent=1)
+        print()
+        return
+    print(f"{figures.n_objects} objects in {figures.n_images} images")
+    print(f"average precision      {figures.average_precision:.3f}")
+    print(f"log-average miss rate  {figures.log_average_miss_rate:.3f}")
+    for point in (0.01, 0.1, 1.0):
+        print(
+            f"miss rate at {point:<4g} false positives per image  {figures.miss_rate_at(point):.3f}"
+        )
+    print(
+        f"from confidence {threshold:g}: precision {at['precision']:.1%}, recall "
+        f"{at['recall']:.1%}, {at['false_per_image']:.2f} false positives per image"
+    )

@@ -1,0 +1,54 @@
+"""The command and its verbs; everything heavy is imported by the verb that needs it."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+import visualwords
+from visualwords.apps.command_line import end, run_command
+from visualwords.apps.detect_pedestrians.demo import demo
+from visualwords.apps.detect_pedestrians.evaluate import evaluate
+from visualwords.apps.detect_pedestrians.run import run
+from visualwords.apps.detect_pedestrians.train import train
+from visualwords.apps.interruption import answer_ctrl_c_in_time
+
+
+class _RunByDefault(click.Group):
+    """Takes ``detect-pedestrians street.jpg`` for ``detect-pedestrians run street.jpg``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_RunByDefault, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(visualwords.__version__, prog_name="detect-pedestrians")
+def command() -> None:
+    """Find pedestrians in images and videos, or objects of any class you have crops of.
+
+    \b
+    detect-pedestrians demo                       see it work
+    detect-pedestrians street.jpg -o found/       with the model that came with the package
+    detect-pedestrians run walk.mp4 -o found.mp4
+    detect-pedestrians train crops/ photos/ -o mugs.vw
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some files were skipped or a video
+    ended early, 4 not a usable model file, 130 interrupted.
+    """
+
+
+for verb in (run, train, evaluate, demo):
+    command.add_command(verb)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    return run_command(command, "detect-pedestrians", argv)
+
+
+def console() -> NoReturn:
+    """Run as the installed command."""
+    answer_ctrl_c_in_time()
+    end(main())

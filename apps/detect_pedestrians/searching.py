@@ -1,0 +1,165 @@
+"""One run over images, videos and cameras: search, draw, print."""
+
+import csv
+import json
+import os
+import sys
+from typing import Any
+
+import cv2
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from visualwords.apps.detect_pedestrians.videos import CODECS, Frames, VideoFile
+from visualwords.apps.detection.detector import PedestrianDetector
+from visualwords.apps.detection.pictures import draw_detections
+from visualwords.apps.terminal import printable, progress_bars, say, say_skipped, stdout
+from visualwords.errors import FolderError, ImageError
+from visualwords.files import write_atomically
+from visualwords.folders import list_files
+from visualwords.images import read_image
+
+__all__ = ["Searching"]
+
+HEADER = ("source", "frame", "x0", "y0", "x1", "y1", "confidence")
+
+
+class Searching:
+    """Searches sources one after the other and keeps what it found.
+
+    Parameters
+    ----------
+    detector : PedestrianDetector
+    output : str or None
+        Folder for annotated pictures, or name of a video.
+    quiet : bool
+        Show no progress.
+    """
+
+    def __init__(self, detector: PedestrianDetector, output: str | None, *, quiet: bool):
+        self.detector = detector
+        self.output = output
+        self.quiet = quiet
+        self.found: list[dict[str, Any]] = []
+        self.skipped: list[tuple[str, str]] = []
+        self.n_searched = 0
+        self.written: set[str] = set()
+        if output is not None and not self._is_video(output):
+            os.makedirs(output, exist_ok=True)
+
+    def folder(self, path: str) -> None:
+        """Search all images of a folder."""
+        files, skipped = list_files(path)
+        self.skipped += skipped
+        self.images(files)
+
+    def images(self, paths: list[str]) -> None:
+        """Search images; those that can't be read are skipped with the reason."""
+        if self.output is not None and self._is_video(self.output):
+            raise FolderError(f"{self.output}: pictures of images go into a folder, not a video")
+        with progress_bars(self.quiet) as progress:
+            progress.start("searching", len(paths))
+            for path in paths:
+                try:
+                    image = read_image(path)
+                except ImageError as problem:
+                    self.skipped.append((path, str(problem)))
+                else:
+                    stem = os.path.splitext(os.path.basename(path))[0]
+                    self._write(self._search(image, path, None), stem)
+                progress.advance()
+
+    def video(self, source: str | int, every: int, most: int | None) -> None:
+        """Search the frames of a video or camera until it ends, or Ctrl-C."""
+        frames = Frames(source, every, most)
+        name = f"camera {source}" if isinstance(source, int) else source
+        video = None
+        if self.output is not None and self._is_video(self.output):
+            video = VideoFile(self.output, frames.rate / every)
+        try:
+            with progress_bars(self.quiet) as progress:
+                progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
+                for number, frame in frames:
+                    picture = self._search(frame, name, number)
+                    if video is not None:
+                        video.add(picture)
+                    else:
+                        self._write(picture, f"frame{number:06}")
+                    progress.advance()
+        finally:  # what was recorded so far is kept when Ctrl-C ends a camera
+            if video is not None:
+                video.close()
+        fault = frames.fault()
+        if fault:
+            self.skipped.append((name, fault))
+
+    def print_results(self, form: str) -> None:
+        """Print all detections as "json", "csv" or "table"."""
+        if form == "json":
+            skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
+            json.dump({"detections": self.found, "skipped": skipped}, sys.stdout, indent=1)
+            print()
+        elif form == "csv":
+            writer = csv.writer(sys.stdout)
+            writer.writerow(HEADER)
+            writer.writerows([_in_utf8(one[name]) for name in HEADER] for one in self.found)
+        else:
+            self._print_table()
+
+    def end(self, strict: bool) -> int:
+        """List what was skipped and return the exit code."""
+        say_skipped(self.skipped)
+        if not self.n_searched:
+            raise FolderError("none of the sources could be read")
+        if strict and self.skipped:
+            raise FolderError("files had to be skipped, which --strict forbids")
+        return 3 if self.skipped else 0
+
+    def _search(self, image: np.ndarray, source: str, frame: int | None) -> np.ndarray:
+        boxes, confidences = self.detector.detect(image)
+        self.n_searched += 1
+        for box, confidence in zip(boxes.round(1).tolist(), confidences.round(4).tolist()):
+            corners = dict(zip(HEADER[2:6], box))
+            self.found.append(
+                {"source": source, "frame": frame, **corners, "confidence": confidence}
+            )
+        return draw_detections(image, boxes, confidences)
+
+    def _write(self, picture: np.ndarray, stem: str) -> None:
+        """Write an annotated picture under a name that no other one of this run has."""
+        if self.output is None:
+            return
+        name, number = f"{stem}.png", 1
+        while name in self.written:
+            number += 1
+            name = f"{stem}-{number}.png"
+        self.written.add(name)
+        png = cv2.imencode(".png", np.ascontiguousarray(picture[:, :, ::-1]))[1]
+        write_atomically(os.path.join(self.output, name), png.tobytes(), durable=False)
+
+    def _print_table(self) -> None:
+        table = Table()
+        table.add_column("source", overflow="fold")
+        for column in HEADER[1:]:
+            table.add_column(column, justify="right")
+        for one in self.found:
+            frame = "" if one["frame"] is None else str(one["frame"])
+            corners = [f"{one[name]:.0f}" for name in HEADER[2:6]]
+            table.add_row(
+                Text(printable(one["source"])), frame, *corners, f"{one['confidence']:.0%}"
+            )
+        if self.found:
+            stdout().print(table)
+        things = "frame or image" if self.n_searched == 1 else "frames or images"
+        say(f"{len(self.found)} found in {self.n_searched} {things}")
+
+    @staticmethod
+    def _is_video(path: str) -> bool:
+        return os.path.splitext(path)[1].lower() in CODECS
+
+
+def _in_utf8(value: Any) -> Any:
+    if isinstance(value, str):
+        return os.fsencode(value).decode("utf-8", "backslashreplace")
+    return "" if value is None else value

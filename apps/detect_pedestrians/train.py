@@ -1,0 +1,109 @@
+"""detect-pedestrians train"""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from visualwords.apps.detect_pedestrians import options
+
+if TYPE_CHECKING:
+    from visualwords.apps.detection.detector import PedestrianDetector
+
+
+class _Size(click.ParamType):
+    """Two numbers with an x between them."""
+
+    def __init__(self, kind: type):
+        self.kind = kind
+        self.name = "WxH"
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple):
+            return value
+        try:
+            width, height = (self.kind(part) for part in value.lower().split("x"))
+        except ValueError:
+            self.fail(f"{value!r}; two numbers like {'64x128' if self.kind is int else '0.6x0.75'}")
+        return width, height
+
+
+@click.command()
+@click.argument("positives", type=click.Path())
+@click.argument("negatives", type=click.Path())
+@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, metavar="MODEL")
+@click.option(
+    "--features",
+    type=click.Choice(["both", "hog", "census"]),
+    default="both",
+    show_default=True,
+)
+@click.option(
+    "--window", type=_Size(int), default=(64, 128), help="In pixels, multiples of 8; 64x128."
+)
+@click.option(
+    "--object-share",
+    type=_Size(float),
+    default=(0.6, 0.75),
+    help="Shares of the window that the object takes; 0.6x0.75.",
+)
+@click.option("--rounds", type=click.IntRange(min=0), metavar="N", help="Of collecting mistakes.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@options.jobs
+@options.quiet
+def train(
+    positives: str,
+    negatives: str,
+    output: str,
+    features: str,
+    window: tuple[int, int],
+    object_share: tuple[float, float],
+    rounds: int | None,
+    seed: int,
+    jobs: int | None,
+    quiet: bool,
+) -> int:
+    """Learn from POSITIVES, a folder of crops, and NEGATIVES, one of photographs without them.
+
+    Crops show the object in the middle; the window is cut from there. Their mirror images are
+    added. Photographs are searched for mistakes in several rounds.
+    """
+    from joblib import cpu_count
+
+    from visualwords.apps.detection.detector import PedestrianDetector
+    from visualwords.apps.output import check_output
+    from visualwords.apps.terminal import progress_bars, say, say_skipped
+    from visualwords.folders import list_files
+
+    check_output(output)
+    try:
+        detector = PedestrianDetector(
+            features,
+            window=window,
+            object_share=object_share,
+            random_state=seed,
+            n_jobs=jobs or cpu_count(),
+        )
+        if rounds is not None:
+            detector.set_params(n_rounds=rounds)
+        detector._search()
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+    (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
+    with progress_bars(quiet) as progress:
+        detector.fit(crops, photographs, progress=progress)
+    detector.save(output)
+    _tell(detector, len(crops), len(photographs), output)
+    skipped = [*skipped, *others, *detector.skipped_]
+    say_skipped(skipped)
+    say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
+    return 3 if skipped else 0
+
+
+def _tell(detector: "PedestrianDetector", n_crops: int, n_photographs: int, output: str) -> None:
+    from visualwords.apps.terminal import say
+
+    say(f"{n_crops} crops and their mirror images, {n_photographs} photographs without the object")
+    for number, one in enumerate(detector.rounds_):
+        name = f"round {number}" if number else "random windows"
+        say(f"{name}: {one.n_new:,} new, {one.n_negatives:,} negative windows in all")

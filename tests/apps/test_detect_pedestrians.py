@@ -1,0 +1,177 @@
+"""detect-pedestrians as people call it: what it prints, writes and returns."""
+
+import csv
+import io
+import json
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.apps.detection.conftest import train
+from tests.apps.detection.figures import crop, scene
+from visualwords.apps.detect_pedestrians.main import main
+from visualwords.images import read_image
+
+BOXES = [[40, 60, 64, 132], [150, 30, 187, 141]]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "figures.vw"
+    train().save(path)
+    return str(path)
+
+
+@pytest.fixture
+def street(tmp_path):
+    path = tmp_path / "street.png"
+    Image.fromarray(scene(np.random.default_rng(3), BOXES)).save(path)
+    return path
+
+
+def write_video(path, n_frames):
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, (260, 200))
+    for k in range(n_frames):
+        frame = scene(np.random.default_rng(3), [[x + k, y, u + k, v] for x, y, u, v in BOXES])
+        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
+    writer.release()
+
+
+def test_an_image_is_searched_drawn_and_listed(model, street, tmp_path, capsys):
+    code = main(["run", str(street), "-o", str(tmp_path / "out"), "--json", "--model", model])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert len(answer["detections"]) == 2
+    assert answer["detections"][0]["source"] == str(street)
+    drawn, plain = (read_image(path) for path in (tmp_path / "out" / "street.png", street))
+    assert drawn.shape == (200, 260, 3)
+    assert (drawn != plain).any()
+
+
+def test_run_is_what_it_does_by_default(model, street, capsys):
+    assert main([str(street), "--model", model]) == 0
+    printed = capsys.readouterr()
+    assert "confidence" in printed.out
+    assert "2 found in 1 frame or image" in printed.err
+
+
+def test_a_folder_with_a_broken_file_ends_with_3(model, street, tmp_path, capsys):
+    (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8 no more")
+    code = main(["run", str(tmp_path), "--csv", "--model", model])
+    printed = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(printed.out)))
+    assert code == 3
+    assert len(rows) == 2
+    assert "broken.jpg" in printed.err
+    assert main(["run", str(tmp_path), "--strict", "--model", model]) == 1
+
+
+def test_nothing_to_read_is_a_failure(model, tmp_path, capsys):
+    assert main(["run", str(tmp_path / "absent.jpg"), "--model", model]) == 1
+    assert "no such file" in capsys.readouterr().err
+
+
+def test_a_video_becomes_an_annotated_video(model, tmp_path, capsys):
+    write_video(tmp_path / "walk.avi", 6)
+    out = tmp_path / "found.avi"
+    command = ["run", str(tmp_path / "walk.avi"), "-o", str(out), "--every", "2", "--json"]
+    assert main([*command, "--model", model]) == 0
+    found = json.loads(capsys.readouterr().out)["detections"]
+    assert found
+    assert {one["frame"] for one in found} <= {0, 2, 4}
+    capture = cv2.VideoCapture(str(out))
+    assert int(capture.get(cv2.CAP_PROP_FRAME_COUNT)) == 3
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_video_that_ends_early_is_said_so(model, tmp_path, capsys):
+    write_video(tmp_path / "walk.avi", 8)
+    whole = (tmp_path / "walk.avi").read_bytes()
+    (tmp_path / "cut.avi").write_bytes(whole[: len(whole) // 2])
+    assert (
+        main(["run", str(tmp_path / "cut.avi"), "-o", str(tmp_path / "f"), "--model", model]) == 3
+    )
+    assert "ended early, after" in capsys.readouterr().err
+    assert len(list((tmp_path / "f").iterdir())) >= 2
+
+
+def test_frames_end_a_video_on_purpose(model, tmp_path, capsys):
+    write_video(tmp_path / "walk.avi", 5)
+    assert main(["run", str(tmp_path / "walk.avi"), "--frames", "2", "--model", model]) == 0
+    assert "in 2 frames" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"), [("97", "camera 97: not there"), ("text.mp4", "not a video")]
+)
+def test_absent_cameras_and_false_videos_are_one_sentence(
+    model, tmp_path, monkeypatch, capsys, source, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.mp4").write_text("no video")
+    assert main(["run", source, "--model", model]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
+    rng = np.random.default_rng(1)
+    for name, images in {
+        "crops": [crop(rng) for _ in range(12)],
+        "photos": [scene(rng, height=120, width=120) for _ in range(4)],
+    }.items():
+        (tmp_path / name).mkdir()
+        for k, image in enumerate(images):
+            Image.fromarray(image).save(tmp_path / name / f"{k:02}.png")
+    made = tmp_path / "made.vw"
+    folders = [str(tmp_path / "crops"), str(tmp_path / "photos")]
+    flags = ["--window", "48x96", "--object-share", "0.5x0.75", "--rounds", "1", "--quiet"]
+    assert main(["train", *folders, "-o", str(made), *flags]) == 0
+    assert "12 crops and their mirror images, 4 photographs" in capsys.readouterr().err
+    assert made.stat().st_size < 3_000_000
+
+    (tmp_path / "scenes").mkdir()
+    street.rename(tmp_path / "scenes" / "street.png")
+    table = tmp_path / "boxes.csv"
+    lines = [f"street.png,{','.join(map(str, box))}" for box in BOXES]
+    table.write_text("\n".join(["file,xmin,ymin,xmax,ymax", *lines]))
+    report, curves = tmp_path / "report.html", tmp_path / "curves.png"
+    command = ["evaluate", str(tmp_path / "scenes"), "--annotations", str(table), "--model", model]
+    assert main([*command, "--report", str(report), "--curves", str(curves), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["objects"] == 2
+    assert figures["average_precision"] == 1.0
+    assert "average precision" in report.read_text()
+    assert cv2.imdecode(np.fromfile(curves, np.uint8), cv2.IMREAD_COLOR).shape[1] > 500
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("a,b\n1,2", "no column file"),
+        ("file,xmin,ymin,xmax,ymax\nstreet.png,1,2,x,4", "line 2: a box is four numbers"),
+        ("file,xmin,ymin,xmax,ymax\nstreet.png,9,2,3,4", "is no box"),
+        ("file,xmin,ymin,xmax,ymax\nother.png,1,2,3,4", "names none of the images"),
+    ],
+)
+def test_tables_of_boxes_that_cannot_be_used_are_named(
+    model, street, tmp_path, capsys, table, message
+):
+    (tmp_path / "boxes.csv").write_text(table)
+    command = ["evaluate", str(tmp_path), "--annotations", str(tmp_path / "boxes.csv")]
+    assert main([*command, "--model", model]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_model_that_is_none_ends_with_4(street, tmp_path, capsys):
+    (tmp_path / "bad.vw").write_bytes(b"PK no model")
+    assert main(["run", str(street), "--model", str(tmp_path / "bad.vw")]) == 4
+    assert "bad.vw" in capsys.readouterr().err
+
+
+def test_wrong_usage_ends_with_2(street, capsys):
+    assert main(["run", str(street), "--csv", "--json"]) == 2
+    assert main(["train", "a", "b", "-o", "m.vw", "--window", "64"]) == 2
+    assert main(["run"]) == 2
+    capsys.readouterr()
