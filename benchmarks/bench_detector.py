@@ -1,0 +1,165 @@
+"""Detector against OpenCV 4's HOGDescriptor, same image, scales and strides, CPU time, one thread.
+
+OpenCV 5 has no HOGDescriptor in its default build, so this needs an environment of its own:
+
+    python -m venv cv4
+    cv4/bin/pip install . 'opencv-python-headless<5'
+    cv4/bin/python benchmarks/bench_detector.py
+
+Both sides search one 640×480 image. At equal stride 4 and scale factor 1.2 ours are the census
+features, whose windows all overlap, without padding: as many windows as OpenCV's. The last rows are
+the shipped detector as it comes against OpenCV as it comes (stride 8, scale factor 1.05).
+"""
+
+# isort: off
+from timing import DATA, Table, best_cpu_seconds
+# isort: on
+
+import cv2
+import numpy as np
+from skimage.data import data_dir
+
+import visualwords
+from visualwords.apps.detection.channels import make_channels
+from visualwords.apps.detection.levels import Search
+from visualwords.apps.detection.scanning import WindowScanner
+from visualwords.apps.detection.window import WindowShape
+from visualwords.images import read_image
+from visualwords.scale_pyramid import pyramid_scales
+
+BRUTE_WINDOWS = 200  # scored one by one; the time for all is in proportion
+
+
+def picture() -> np.ndarray:
+    """Return a street scene of the INRIA set, or scikit-image's cat where it is absent, 640×480."""
+    scenes = sorted((DATA / "pedestrian" / "test" / "scenes").glob("*.jpg"))
+    path = scenes[1] if scenes else f"{data_dir}/chelsea.png"
+    return np.ascontiguousarray(cv2.resize(read_image(path), (640, 480)))
+
+
+def opencv_detector() -> cv2.HOGDescriptor:
+    """OpenCV's people detector."""
+    hog = cv2.HOGDescriptor()
+    hog.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
+    return hog
+
+
+def searching(search: Search, scanner: WindowScanner, image: np.ndarray, threshold: float):
+    """Return a function that searches all levels."""
+
+    def search_all() -> int:
+        found = 0
+        for level in search.levels(image):
+            corners, _ = scanner.scan(level.image, threshold)
+            found += len(corners)
+        return found
+
+    return search_all
+
+
+def count_windows(search: Search, image: np.ndarray) -> int:
+    return sum(
+        int(np.prod(search.shape.positions(*level.image.shape[:2], search.stride)))
+        for level in search.levels(image)
+    )
+
+
+def brute_force(search: Search, model, image: np.ndarray) -> float:
+    """Seconds to count and score each window's own features, for all windows."""
+    (channel,) = make_channels("census", search.shape, search.stride)
+    tables = channel.arrange(model.channels["census"].tables)
+    corners = np.argwhere(np.ones(search.shape.positions(*image.shape[:2], search.stride)))
+    chosen = corners[:: max(len(corners) // BRUTE_WINDOWS, 1)][:BRUTE_WINDOWS] * search.stride
+
+    def one_by_one() -> None:
+        for y, x in chosen:
+            cut = np.ascontiguousarray(
+                image[y : y + search.shape.height, x : x + search.shape.width]
+            )
+            channel.scores_at(channel.prepare(cut), np.zeros((1, 2), np.int64), tables)
+
+    return best_cpu_seconds(one_by_one, repeats=3) / len(chosen) * count_windows(search, image)
+
+
+def check_equal(search: Search, model, image: np.ndarray) -> float:
+    """Return the largest difference between all-at-once scores and window-by-window ones."""
+    (channel,) = make_channels("census", search.shape, search.stride)
+    tables = channel.arrange(model.channels["census"].tables)
+    worst = 0.0
+    for level in search.levels(image):
+        prepared = channel.prepare(level.image)
+        grid = channel.table_scores(prepared, tables)
+        corners = np.argwhere(np.ones(grid.shape))[::37]
+        alone = channel.scores_at(prepared, corners * search.stride, tables)
+        worst = max(worst, float(np.abs(grid[tuple(corners.T)] - alone).max(initial=0)))
+    return worst
+
+
+def equal_stride(detector, image: np.ndarray, hog: cv2.HOGDescriptor) -> None:
+    """Stride 4, scale factor 1.2."""
+    shape = WindowShape(64, 128)
+    search = Search(shape, (0.6, 0.75), 4, 1.2, 96, 0)
+    model = detector.model_
+    n_windows = count_windows(search, image)
+    scales = pyramid_scales((640, 480), (64, 128), 1.2)
+    table = Table(f"640×480, stride 4, scale 1.2: {n_windows:,} windows, {len(scales)} scales")
+    peer = best_cpu_seconds(
+        lambda: hog.detectMultiScale(image, hitThreshold=9, winStride=(4, 4), scale=1.2)
+    )
+    channels = make_channels("census", shape, 4)
+    least = 0.0
+    times = {}
+    for name, classifier, exact in (
+        ("linear", "linear", False),
+        ("cascade", "cascade", False),
+        ("exact cascade", "cascade", True),
+        ("HIK everywhere", "hik", False),
+    ):
+        scanner = WindowScanner(channels, census_only(model), classifier, exact)
+        times[name] = best_cpu_seconds(searching(search, scanner, image, least))
+    for name, bar in (("linear", 15), ("cascade", 7), ("HIK everywhere", 2.5)):
+        table.add(f"census {name} | OpenCV HOG linear", times[name], peer, bar)
+    table.add("census exact cascade | OpenCV HOG linear", times["exact cascade"], peer)
+    brute = brute_force(search, model, image)
+    table.add("census HIK everywhere | window by window", times["HIK everywhere"], brute, 20)
+    table.check("largest difference of scores", check_equal(search, model, image), 1e-3, False)
+
+
+def census_only(model):
+    """The census half of a model of both features; its linear stage passes as many as alone."""
+    from dataclasses import replace
+
+    return replace(model, linear_threshold=CENSUS_STAGE)
+
+
+CENSUS_STAGE = 0.0  # linear scores of objects are above; about 1 window in 100 is
+
+
+def as_shipped(detector, image: np.ndarray, hog: cv2.HOGDescriptor) -> None:
+    """Both at their defaults."""
+    table = Table("640×480, both as they come")
+    peer = best_cpu_seconds(lambda: hog.detectMultiScale(image))
+    ours = best_cpu_seconds(lambda: detector.detect(image))
+    table.add("shipped detector | OpenCV, stride 8, scale 1.05", ours, peer, 1.0)
+    parts = detector.set_params(classifier="hik")
+    table.add(
+        "shipped, HIK everywhere | the same", best_cpu_seconds(lambda: parts.detect(image)), peer
+    )
+    parts.set_params(classifier="cascade", exact=True)
+    table.add(
+        "shipped, exact cascade | the same", best_cpu_seconds(lambda: parts.detect(image)), peer
+    )
+    parts.set_params(exact=False)
+
+
+def main() -> None:
+    cv2.setNumThreads(1)
+    image, hog = picture(), opencv_detector()
+    detector = visualwords.load("pedestrian")
+    print(f"OpenCV {cv2.__version__}")
+    equal_stride(detector, image, hog)
+    as_shipped(detector, image, hog)
+
+
+if __name__ == "__main__":
+    main()

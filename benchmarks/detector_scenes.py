@@ -1,0 +1,73 @@
+"""The shipped detector and OpenCV's people detector on the INRIA test scenes, same measure.
+
+    python benchmarks/detector_scenes.py [ours] [opencv]
+
+OpenCV's side needs OpenCV 4 (see bench_detector.py). Its raw windows (stride 8, scale factor 1.05,
+scenes enlarged 1.5 times so that both look for people of 64 pixels and more) get the same mapping
+from window to person and the same suppression as ours, which serve it better than its own grouping.
+"""
+
+# isort: off
+from timing import DATA
+# isort: on
+
+import sys
+
+import cv2
+import numpy as np
+
+import visualwords
+from visualwords.apps.detection.annotations import read_annotations
+from visualwords.apps.detection.evaluation import compare_detections
+from visualwords.boxes import suppress
+from visualwords.images import read_image
+
+ROOT = DATA / "pedestrian" / "test"
+ENLARGED = 1.5
+OVERLAPS = (0.4, 0.5, 0.6)
+
+
+def opencv_windows(image: np.ndarray, hog: "cv2.HOGDescriptor") -> tuple[np.ndarray, np.ndarray]:
+    """Boxes of people and scores of all windows that reach −0.5, before suppression."""
+    large = cv2.resize(image, None, fx=ENLARGED, fy=ENLARGED)
+    padded = cv2.copyMakeBorder(large, 16, 16, 16, 16, cv2.BORDER_REPLICATE)
+    found, scores = hog.detectMultiScale(
+        padded, hitThreshold=-0.5, winStride=(8, 8), scale=1.05, groupThreshold=0
+    )
+    x, y, w, h = np.array(found, float).reshape(-1, 4).T
+    center, half = np.stack([x + w / 2, y + h / 2], 1) - 16, np.stack([0.3 * w, 0.375 * h], 1)
+    return np.hstack([center - half, center + half]) / ENLARGED, np.ravel(scores)
+
+
+def main() -> None:
+    cv2.setNumThreads(1)
+    truth = read_annotations(ROOT / "annotations.csv")
+    paths = sorted((ROOT / "scenes").iterdir())
+    marked = [truth.get(path.name, np.empty((0, 4))) for path in paths]
+    sides = sys.argv[1:] or ["ours", "opencv"]
+    if "ours" in sides:
+        detector = visualwords.load("pedestrian").set_params(threshold=1e-3)
+        figures = compare_detections([detector.detect(path) for path in paths], marked)
+        print_figures("shipped detector", figures)
+    if "opencv" in sides:
+        hog = cv2.HOGDescriptor()
+        hog.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
+        raw = [opencv_windows(read_image(path), hog) for path in paths]
+        for overlap in OVERLAPS:
+            kept = [suppress(boxes, scores, overlap) for boxes, scores in raw]
+            found = [(boxes[k], scores[k]) for (boxes, scores), k in zip(raw, kept)]
+            figures = compare_detections(found, marked)
+            print_figures(f"OpenCV {cv2.__version__}, suppression at {overlap}", figures)
+
+
+def print_figures(name: str, figures) -> None:
+    print(
+        f"{name}: log-average miss rate {figures.log_average_miss_rate:.3f}, "
+        f"average precision {figures.average_precision:.3f} "
+        f"({figures.n_objects} people in {figures.n_images} scenes)",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
