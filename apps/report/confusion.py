@@ -61,7 +61,7 @@ def _matrix(trial: Trial, names: Sequence[str]) -> str:
 def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
     evaluation = trial.evaluation
     count, of_class = evaluation.confusion[i, j], evaluation.support[i]
-    shade = 0.14 + 0.66 * (count / of_class) ** 0.7
+    shade = 0.14 + 0.5 * (count / of_class) ** 0.7
     kind = "right" if i == j else "wrong"
     shown = "" if compact else f"{count:,}"
     title = f"{count:,} of {of_class:,} {_heading(trial, (i, j))}"

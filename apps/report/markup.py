@@ -18,14 +18,18 @@ def section(identity: str, title: str, lead: str, body: str) -> str:
 
 def table(head: list[str], rows: list[str], kind: str = "") -> str:
     """Return a table that scrolls by itself where it is too wide; ``>`` starts a right column."""
-    cells = "".join(
-        f"<th scope=col class=n>{name[1:]}" if name.startswith(">") else f"<th scope=col>{name}"
-        for name in head
-    )
+    cells = "".join(_head(name) for name in head)
     return (
         f'<div class=scroll><table class="{kind}"><thead><tr>{cells}</thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _head(name: str) -> str:
+    if not name:
+        return "<td>"  # a heading without words confuses those who hear it
+    right = name.startswith(">")
+    return f"<th scope=col{' class=n' * right}>{name.removeprefix('>')}"
 
 
 def bar(share: float, kind: str = "") -> str:

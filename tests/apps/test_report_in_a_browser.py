@@ -94,6 +94,18 @@ def test_dark_is_dark_and_light_is_light(visit):
     assert np.median(dark) < 60
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_people_who_see_little_or_nothing_can_read_it(browser, report, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe")
+    # The policy of the page would keep axe out, which is a script.
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    found = axe.Axe().run(page).response["violations"]
+    assert [(fault["id"], fault["nodes"][0]["html"][:200]) for fault in found] == []
+    context.close()
+
+
 def test_it_prints_without_navigation_and_panels(visit, tmp_path):
     page = visit(1000)
     page.emulate_media(media="print")
