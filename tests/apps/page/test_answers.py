@@ -8,6 +8,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from tests.apps.conftest import COLORS, noisy
+from tests.apps.detection.conftest import train as train_detector
+from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
 from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.classifier_answers import MAP_SIDE
@@ -191,3 +193,16 @@ def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
     assert detector.model.threshold == 0.5
     with pytest.raises(RefusedError, match="no evidence map"):
         detector.explain(b"", 1, None)
+
+
+def test_a_trained_detector_gives_the_boxes_of_the_library(tmp_path):
+    path = tmp_path / "figures.vw"
+    train_detector().save(path)
+    figures = answers_of(path, max_pixels=1_000_000)
+    image = scene(np.random.default_rng(3), [[40, 60, 64, 132], [150, 30, 187, 141]])
+    answer = figures.predict(as_png(image), 5)
+    boxes, confidences = figures.model.detect(image)
+    assert len(boxes) >= 1
+    np.testing.assert_allclose([b["box"] for b in answer["boxes"]], boxes, atol=0.051)
+    np.testing.assert_allclose([b["confidence"] for b in answer["boxes"]], confidences, atol=1e-4)
+    assert len(figures.predict(as_png(image), 5, 0.05)["boxes"]) >= len(boxes)
