@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 
 from visualwords.classifiers import tables
@@ -27,6 +26,7 @@ from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
 from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.threads import map_in_threads
 
 
 @dataclass(frozen=True)
@@ -279,8 +279,8 @@ def _solve_on_tables(
         return alpha
 
     samples = arrange_samples(data)
-    solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
-        delayed(solve_dual_table)(
+    solved = map_in_threads(
+        lambda p: solve_dual_table(
             samples,
             y[p],
             problem,
@@ -289,8 +289,9 @@ def _solve_on_tables(
             seed=settings.seed,
             shrinking=settings.shrinking,
             start=first(p),
-        )
-        for p in range(y.shape[0])
+        ),
+        range(y.shape[0]),
+        settings.n_jobs,
     )
     alpha, n_iter, violation = zip(*solved)
     return np.stack(alpha)[:, rows], max(n_iter), max(violation)
@@ -306,8 +307,8 @@ def _solve_primal(
     """Solve every problem by Newton's method on its table; returns offsets, heights, tables, …"""
     problem = cell_problem(data, taking_part.rows)
     start = None if start_tables is None else start_tables(problem.starts, problem.levels)
-    solved = Parallel(n_jobs=settings.n_jobs, prefer="threads")(
-        delayed(solve_primal_table)(
+    solved = map_in_threads(
+        lambda p: solve_primal_table(
             problem,
             y[p, taking_part.rows],
             taking_part.cost,
@@ -315,8 +316,9 @@ def _solve_primal(
             max_iter=settings.max_iter,
             seed=settings.seed,
             start=None if start is None else start[p],
-        )
-        for p in range(y.shape[0])
+        ),
+        range(y.shape[0]),
+        settings.n_jobs,
     )
     found, n_iter, violation = zip(*solved)
     cells = tables.add_lanes(np.stack(found, axis=1), np.float32)

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from visualwords.classifiers.solvers import _dual_gram
 from visualwords.classifiers.solvers.problem import DualProblem
+from visualwords.threads import map_in_threads
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 _FEWEST_LANES = 4  # problems from which on several are advanced together
@@ -62,10 +63,10 @@ def solve_dual_gram(
     else:
         solve = _solve_together
         n_parts = min(threads, n // _FEWEST_LANES)
-    # The matrix is large and the work short: it stays in this process under any backend.
-    solved = Parallel(n_jobs=threads, require="sharedmem")(
-        delayed(solve)(gram, y[part], problem, first[part], tol, max_iter, seed)
-        for part in np.array_split(np.arange(n), n_parts)
+    solved = map_in_threads(
+        lambda part: solve(gram, y[part], problem, first[part], tol, max_iter, seed),
+        np.array_split(np.arange(n), n_parts),
+        n_jobs,
     )
     alpha, n_iter, violation = (np.concatenate(column) for column in zip(*solved))
     return alpha, n_iter, violation
