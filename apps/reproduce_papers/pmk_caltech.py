@@ -5,7 +5,8 @@ classes, as in the paper. Patch sizes and the finest level are chosen by cross-v
 training images. For every number of training images, random images of the 15 of each class
 are drawn and the same test images (at most 12 a class) are used; the paper draws from all images
 and tests on all others, ten times. Its curve is printed as a figure; the text gives the first value
-and that for 15. Ours is better because the finest bins have side 2⁵ or 2⁶ instead of 1 (see
+and that for 15. The encoder (without labels) and both choices come from all 15 images at every
+size. Ours is better because the finest bins have side 2⁵ or 2⁶ instead of 1 (see
 pmk-eth80) and patches of two sizes were chosen.
 """
 
