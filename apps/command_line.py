@@ -1,10 +1,11 @@
-"""How every command runs: its exit codes, and errors and warnings as one line each."""
+"""How every command runs: where, its exit codes, and errors and warnings as one line each."""
 
+import functools
 import os
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import NoReturn, TextIO
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -38,6 +39,28 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
     except MemoryError:
         return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
+
+
+def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that moves all parallel work of a verb to a cluster."""
+
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Work on a Dask cluster: tcp://host:port, or local:4 for processes of this machine.",
+    )
+    @functools.wraps(verb)
+    def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
+        if scheduler is None:
+            return verb(*args, **kwargs)
+        from visualwords.apps.cluster import on_cluster
+        from visualwords.apps.terminal import say
+
+        with on_cluster(scheduler) as client:
+            say(f"cluster: watch it at {client.dashboard_link}")
+            return verb(*args, **kwargs)
+
+    return anywhere
 
 
 def end(code: int) -> NoReturn:

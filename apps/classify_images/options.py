@@ -1,11 +1,12 @@
 """Options that several verbs share."""
 
-import functools
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 import click
+
+from visualwords.apps.command_line import scheduler
 
 Verb = Callable[..., Any]
 
@@ -63,28 +64,6 @@ quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
 report = click.option(
     "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write a report to look at."
 )
-
-
-def scheduler(verb: Verb) -> Verb:
-    """Add the option that moves all parallel work of a verb to a cluster."""
-
-    @click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Work on a Dask cluster: tcp://host:port, or local:4 for processes of this machine.",
-    )
-    @functools.wraps(verb)
-    def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
-        if scheduler is None:
-            return verb(*args, **kwargs)
-        from visualwords.apps.cluster import on_cluster
-        from visualwords.apps.terminal import say
-
-        with on_cluster(scheduler) as client:
-            say(f"cluster: watch it at {client.dashboard_link}")
-            return verb(*args, **kwargs)
-
-    return anywhere
 
 
 def reading(verb: Verb) -> Verb:

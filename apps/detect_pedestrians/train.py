@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.command_line import scheduler
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class _Size(click.ParamType):
 @click.option("--rounds", type=click.IntRange(min=0), metavar="N", help="Of collecting mistakes.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @options.jobs
+@scheduler
 @options.quiet
 def train(
     positives: str,

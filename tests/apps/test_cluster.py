@@ -8,8 +8,11 @@ import time
 from contextlib import contextmanager
 
 import joblib
+import numpy as np
 import pytest
 
+from tests.apps.detection.conftest import train as train_detector
+from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
 from visualwords.apps import cluster
 from visualwords.apps.cluster import check_shared, on_cluster
@@ -198,3 +201,12 @@ def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, loca
 def test_a_cache_that_is_not_shared_costs_time_only(client, images, local_bytes, tmp_path):
     with on_cluster(client):
         assert trained(images, tmp_path / "a.vw", cache_dir="memory://here") == local_bytes
+
+
+def test_a_detector_learns_the_same_on_a_cluster(client):
+    here = train_detector(n_rounds=1)
+    with on_cluster(client):
+        there = train_detector(n_rounds=1)
+    image = scene(np.random.default_rng(3), [[40, 60, 64, 132]])
+    for found, expected in zip(there.detect(image), here.detect(image)):
+        np.testing.assert_array_equal(found, expected)
