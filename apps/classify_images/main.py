@@ -1,6 +1,7 @@
 """The command and its verbs; everything heavy is imported by the verb that needs it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -16,7 +17,7 @@ from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
-from visualwords.apps.command_line import end, run_command
+from visualwords.apps.command_line import INTERRUPTED, end, run_command
 from visualwords.apps.interruption import answer_ctrl_c_in_time
 
 
@@ -47,5 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run as the installed command."""
-    answer_ctrl_c_in_time()
-    end(main())
+    code = INTERRUPTED
+    with suppress(KeyboardInterrupt):  # main answers it, but for the moments before it begins
+        answer_ctrl_c_in_time()
+        code = main()
+    end(code)

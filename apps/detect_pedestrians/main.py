@@ -1,12 +1,13 @@
 """The command and its verbs; everything heavy is imported by the verb that needs it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
 
 import visualwords
-from visualwords.apps.command_line import end, run_command
+from visualwords.apps.command_line import INTERRUPTED, end, run_command
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
 from visualwords.apps.detect_pedestrians.run import run
@@ -50,5 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run as the installed command."""
-    answer_ctrl_c_in_time()
-    end(main())
+    code = INTERRUPTED
+    with suppress(KeyboardInterrupt):  # main answers it, but for the moments before it begins
+        answer_ctrl_c_in_time()
+        code = main()
+    end(code)
