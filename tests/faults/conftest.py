@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
-from visualwords import ImageClassifier
+from visualwords.apps.classify_images.main import main
 
 IS_LONG = os.environ.get("VISUALWORDS_LONG_TESTS") == "1"
 
@@ -29,9 +29,10 @@ def photos(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def model_bytes(photos, tmp_path_factory):
-    """Give the content of the model file that recipe "texture" makes of the photographs."""
+    """Give the content of the model file that ``train --recipe texture`` makes of the photos."""
     path = tmp_path_factory.mktemp("model") / "photos.vw"
-    ImageClassifier("texture").fit(photos).save(path)
+    arguments = ["train", photos, "-o", path, "--recipe", "texture", "--no-cache", "--quiet"]
+    assert main([str(argument) for argument in arguments]) == 0
     return path.read_bytes()
 
 
