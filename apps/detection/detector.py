@@ -106,6 +106,14 @@ class PedestrianDetector(BaseEstimator):
     References
     ----------
     .. [1] J. Wu: A fast dual method for HIK SVM learning, 2010, Section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np, visualwords
+    >>> detector = visualwords.load("pedestrian")
+    >>> boxes, confidences = detector.detect(np.zeros((240, 320, 3), np.uint8))
+    >>> boxes.shape, confidences.shape
+    ((0, 4), (0,))
     """
 
     def __init__(

@@ -175,3 +175,10 @@ def test_wrong_usage_ends_with_2(street, capsys):
     assert main(["train", "a", "b", "-o", "m.vw", "--window", "64"]) == 2
     assert main(["run"]) == 2
     capsys.readouterr()
+
+
+def test_the_demo_finds_someone_with_the_shipped_model(tmp_path, capsys):
+    assert main(["demo", "-o", str(tmp_path / "demo")]) == 0
+    assert "confidence" in capsys.readouterr().out
+    names = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert names == {"detections.png", "score-maps.png", "survivors.png", "evidence.png"}

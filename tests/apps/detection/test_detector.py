@@ -159,6 +159,12 @@ def test_a_file_whose_tables_do_not_fit_is_refused(detector, tmp_path):
         visualwords.load(tmp_path / "wrong.vw")
 
 
+def test_the_shipped_detector_is_small_and_quiet_where_nothing_is():
+    shipped = visualwords.load("pedestrian")
+    assert isinstance(shipped, PedestrianDetector)
+    assert shipped.detect(np.full((240, 320, 3), 90, np.uint8))[0].shape == (0, 4)
+
+
 def clone_fitted(detector, **parameters):
     """The same detector with other parameters, leaving the first as it is."""
     other = clone(detector).set_params(**parameters)
