@@ -16,6 +16,7 @@ Trace = Sequence[tuple[Level, list[Stage]]]
 
 SURE, UNSURE, DARK, WHITE = (31, 158, 61), (240, 160, 0), (20, 24, 28), (255, 255, 255)
 FONT = cv2.FONT_HERSHEY_SIMPLEX
+MOST_BOXES = 60  # of a panel; more are drawn as dots
 GAP = 8  # pixels between panels
 ENLARGED = 3  # of a window, to look at its evidence
 
@@ -80,13 +81,11 @@ def draw_survivors(image: np.ndarray, trace: Trace, search: Search) -> np.ndarra
     panels = []
     for k, name in enumerate(names):
         panel = _backdrop(image, 0.6)
-        n_in = n_out = 0
-        for level, stages in trace:
-            for stage in stages[k :: len(names)]:
-                n_in += stage.n_windows
-                n_out += len(stage.survivors_yx)
-                for box in np.rint(search.boxes(level, stage.survivors_yx)).astype(int):
-                    cv2.rectangle(panel, tuple(box[:2].tolist()), tuple(box[2:].tolist()), SURE, 1)
+        passed = [(level, stage) for level, stages in trace for stage in stages[k :: len(names)]]
+        n_in = sum(stage.n_windows for _, stage in passed)
+        boxes = [search.boxes(level, stage.survivors_yx) for level, stage in passed]
+        _draw_many(panel, np.vstack(boxes))
+        n_out = sum(map(len, boxes))
         panels.append(_titled(panel, f"{name}: {n_in:,} -> {n_out:,}"))
     return _tiled(panels or [_in_color(image)])
 
@@ -125,6 +124,15 @@ def _paste_map(panel: np.ndarray, heat: np.ndarray, level: Level, search: Search
     size_wh = max(right - left, 1), max(bottom - top, 1)
     part = panel[top : top + size_wh[1], left : left + size_wh[0]]
     part[:] = cv2.resize(heat, part.shape[1::-1], interpolation=cv2.INTER_NEAREST)
+
+
+def _draw_many(panel: np.ndarray, boxes_xyxy: np.ndarray) -> None:
+    """Boxes where they are few, else dots in their middles."""
+    for x0, y0, x1, y1 in np.rint(boxes_xyxy).astype(int).tolist():
+        if len(boxes_xyxy) <= MOST_BOXES:
+            cv2.rectangle(panel, (x0, y0), (x1, y1), SURE, 1)
+        else:
+            cv2.circle(panel, ((x0 + x1) // 2, (y0 + y1) // 2), 1, SURE, -1)
 
 
 def _label(
