@@ -186,9 +186,9 @@ def find_nonzero_cells(x, base, top, cells):
             word &= word - np.uint64(1)
             cells[count] = base[j] + min(np.int32(x[j]), top[j])
             count += 1
-    for j in range(np.uint64(whole), np.uint64(x.size)):
-        cells[count] = base[j] + min(np.int32(x[j]), top[j])
-        count += np.int64(x[j] != 0)
+    for k in range(whole, x.size):
+        cells[count] = base[k] + min(np.int32(x[k]), top[k])
+        count += int(x[k] != 0)
     return count
 
 
@@ -326,11 +326,11 @@ def find_nonzero_numbered_cells(levels, number_of, base, top, cells):
             least |= number  # negative once one is
             cells[count] = base[j] + min(max(number, np.int32(0)), top[j])
             count += 1
-    for j in range(np.uint64(whole), np.uint64(levels.size)):
-        number = number_of[levels[j]]
+    for k in range(whole, levels.size):
+        number = number_of[levels[k]]
         least |= number
-        cells[count] = base[j] + min(max(number, np.int32(0)), top[j])
-        count += np.int64(levels[j] != 0)
+        cells[count] = base[k] + min(max(number, np.int32(0)), top[k])
+        count += int(levels[k] != 0)
     return count, least >= 0
 
 

@@ -194,9 +194,9 @@ def collect_rest(x, order, first, last, tops, bounds, columns, values):
                 word &= word - np.uint64(1)
                 columns[q], values[q] = j, row[j] - tops[j]
                 q += 1
-        for j in range(whole, row.size):
-            if row[j] > tops[j]:
-                columns[q], values[q] = j, row[j] - tops[j]
+        for k in range(whole, row.size):
+            if row[k] > tops[k]:
+                columns[q], values[q] = k, row[k] - tops[k]
                 q += 1
 
 
