@@ -118,7 +118,7 @@ def _import_distributed() -> Any:
 
 @contextmanager
 def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"]:
-    if isinstance(scheduler, distributed.Client):
+    if not isinstance(scheduler, str):
         yield scheduler
     elif scheduler.startswith("local:"):
         with (
@@ -163,8 +163,7 @@ def _check_workers(client: "Client") -> None:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
         raise ClusterError(
-            f"the scheduler has had no worker for {PATIENCE} s; start some with 'dask worker "
-            f"{client.scheduler.address}'"
+            f"the scheduler has had no worker for {PATIENCE} s; start some with 'dask worker'"
         ) from None
     try:
         found = client.run(_version)

@@ -57,7 +57,8 @@ def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
         from visualwords.apps.terminal import say
 
         with on_cluster(scheduler) as client:
-            say(f"cluster: watch it at {client.dashboard_link}")
+            if client is not None:
+                say(f"cluster: watch it at {client.dashboard_link}")
             return verb(*args, **kwargs)
 
     return anywhere

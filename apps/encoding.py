@@ -134,8 +134,14 @@ class ChannelEncoder:
             codebook = CODEBOOKS[words.codebook](
                 n_words, random_state=self.seed, **words.codebook_params
             )
-            kept = {"norm": words.norm, "scope": words.scope, "power": words.power}
-            return BagOfWords(codebook, words.pyramid, output="dense", **kept)
+            return BagOfWords(
+                codebook,
+                words.pyramid,
+                norm=words.norm,
+                scope=words.scope,
+                power=words.power,
+                output="dense",
+            )
         if fisher is not None:
             return FisherVectors(
                 min(fisher.n_gaussians, -(-self.n_patches // PATCHES_PER_GAUSSIAN)),

@@ -94,7 +94,9 @@ def encode_each(
             yield result
             continue
         digest, parts = result
-        arrays = [reader.cache.get(part) if isinstance(part, str) else part for part in parts]
+        arrays: list[Any] = [
+            reader.cache.get(part) if isinstance(part, str) else part for part in parts
+        ]
         missing = any(array is None for array in arrays)
         yield here(OpenedImage(source, reader)) if missing else (digest, arrays)
 

@@ -8,6 +8,7 @@ import hashlib
 import io
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -151,7 +152,7 @@ def features_of(records: np.ndarray) -> LocalFeatures:
     )
 
 
-def _packed(state: dict[str, np.ndarray]) -> np.ndarray:
+def _packed(state: dict[str, Any]) -> np.ndarray:
     """Return named arrays as the bytes of one."""
     buffer = io.BytesIO()
     np.savez(buffer, **state)

@@ -117,6 +117,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             self.codebook_ = clone(self.codebook).fit(sets, y, progress=progress)
         if self.tf_idf:
             whole = SpatialPyramid(1)
+            sets = as_sets(X)
             counts = self._count(sets, whole, 0, len(sets))
             self.idf_ = inverse_document_frequency(counts[:, 0])
         return self

@@ -13,7 +13,7 @@ _LIMIT = 5.0  # largest coordinate that a byte represents
 _MARGIN = 3.0  # standard errors by which bounds from bytes are apart from the estimate
 _WIDEST = 8.0  # standard error up to which bounds from bytes are of use
 _NARROWEST = 1e-6  # least variance
-_NO_BYTES = (
+_NO_BYTES: tuple[np.ndarray, tuple[np.ndarray, ...]] = (
     np.zeros((0, 1), np.int32),
     (np.zeros((1, 1, 1, 1), np.int32), np.zeros(0, np.float32), np.zeros(0, np.float32)),
 )

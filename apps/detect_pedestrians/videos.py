@@ -114,7 +114,7 @@ class VideoFile:
     def add(self, frame: np.ndarray) -> None:
         """Append an RGB frame; all must have the first one's size."""
         if self.writer is None:
-            codec = cv2.VideoWriter_fourcc(*CODECS[self.path.suffix.lower()])
+            codec = cv2.VideoWriter.fourcc(*CODECS[self.path.suffix.lower()])
             size_wh = frame.shape[1], frame.shape[0]
             self.writer = cv2.VideoWriter(str(self.partial), codec, self.rate, size_wh)
             if not self.writer.isOpened():

@@ -23,8 +23,9 @@ def demo_picture(seed: int = 0) -> np.ndarray:
     canvas = _street(rng)
     for (middle, top, height), coat in zip(PEOPLE, COATS):
         _person(canvas, middle * FINE, top * FINE, height * FINE, coat)
-    image = cv2.resize(canvas, SIZE_HW[::-1], interpolation=cv2.INTER_AREA).astype(np.float32)
-    grain = cv2.GaussianBlur(rng.normal(0, 9, image.shape).astype(np.float32), (0, 0), 0.7)
+    image = np.asarray(cv2.resize(canvas, SIZE_HW[::-1], interpolation=cv2.INTER_AREA))
+    noise = np.asarray(rng.normal(0, 9, image.shape), np.float32)
+    grain = cv2.GaussianBlur(noise, (0, 0), 0.7)
     return np.clip(image + grain, 0, 255).astype(np.uint8)
 
 

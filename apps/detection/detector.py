@@ -321,7 +321,7 @@ class PedestrianDetector(BaseEstimator):
 
     def _readable(self, images: Sequence[ImageOrPath], what: str) -> list[Callable[[], np.ndarray]]:
         """Functions that read the images; those that can't be read are noted in ``skipped_``."""
-        readers = []
+        readers: list[Callable[[], np.ndarray]] = []
         for number, image in enumerate(images):
             try:
                 _as_image(image)

@@ -51,7 +51,8 @@ def find_window(
         scale = np.tile(level.scale_xy, 2)
         center = ((box_xyxy[:2] + box_xyxy[2:]) * scale[:2] / 2)[::-1] + level.padding
         corner = center - np.array([search.shape.height, search.shape.width]) / 2
-        most = np.array(search.shape.positions(*level.image.shape[:2], search.stride)) - 1
+        height, width = level.image.shape[:2]
+        most = np.array(search.shape.positions(height, width, search.stride)) - 1
         snapped = np.clip(np.rint(corner / search.stride), 0, most).astype(np.int64) * search.stride
         far = float(np.abs(search.boxes(level, snapped[None])[0] - box_xyxy).sum())
         if best is None or far < best[0]:

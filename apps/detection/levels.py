@@ -66,12 +66,12 @@ class Search:
         scales = pyramid_scales(
             (width, height), window_wh, self.scale_factor, largest, self.padding
         )
-        pyramid, around = ScalePyramid(image), [self.padding] * 4
+        pyramid, edge = ScalePyramid(image), self.padding
         for scale in scales:
             level = pyramid.level(scale)
             scale_xy = level.shape[1] / width, level.shape[0] / height
             if self.padding:
-                level = cv2.copyMakeBorder(level, *around, cv2.BORDER_REPLICATE)
+                level = cv2.copyMakeBorder(level, edge, edge, edge, edge, cv2.BORDER_REPLICATE)
             yield Level(level, scale_xy, self.padding)
 
     def strips(self, level: Level) -> Iterator[tuple[int, int, np.ndarray]]:

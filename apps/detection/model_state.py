@@ -48,7 +48,7 @@ def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) ->
 
 def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> PedestrianDetector:
     """Return the detector that a model file holds."""
-    parameters = {
+    parameters: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in manifest["parameters"].items()
     }

@@ -61,8 +61,8 @@ def draw_score_maps(image: np.ndarray, trace: Trace, search: Search, most: int =
         for level, stages in trace
         if stages and stages[0].scores is not None
     ]
-    numbers = np.unique(np.linspace(0, len(shown) - 1, most).astype(int)) if shown else []
-    chosen = [shown[i] for i in numbers]
+    last = max(len(shown) - 1, 0)
+    chosen = [shown[i] for i in np.unique(np.linspace(0, last, most).astype(int)) if shown]
     every = np.concatenate([np.zeros(1), *(np.ravel(scores) for _, scores in chosen)])
     low, high = np.percentile(every, [5, 100])
     panels = []

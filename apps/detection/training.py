@@ -103,7 +103,7 @@ def shifted_vectors(
     """
     if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
         crop = resize_image(crop, shape.width, shape.height)
-    wide = cv2.copyMakeBorder(crop, *[shift] * 4, cv2.BORDER_REPLICATE)
+    wide = cv2.copyMakeBorder(crop, shift, shift, shift, shift, cv2.BORDER_REPLICATE)
     height, width = crop.shape[:2]
     views = [wide[y : y + height, x : x + width] for y in (0, 2 * shift) for x in (0, 2 * shift)]
     return [np.vstack(rows) for rows in zip(*(_middle_vectors(v, shape, channels) for v in views))]
@@ -124,17 +124,17 @@ def random_windows(
 ) -> Vectors:
     """Return the vectors of ``n`` windows of a photograph, of all sizes; fewer if it is small."""
     levels = list(search.levels(image))
-    counts = [
-        int(np.prod(search.shape.positions(*level.image.shape[:2], search.stride)))
+    grids = [
+        search.shape.positions(level.image.shape[0], level.image.shape[1], search.stride)
         for level in levels
     ]
+    counts = [rows * columns for rows, columns in grids]
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(sum(counts), min(n, sum(counts)), replace=False))
     which = np.searchsorted(np.cumsum(counts), chosen, side="right")
     picks = []
-    for k, level in enumerate(levels):
+    for k, (_, columns) in enumerate(grids):
         numbers = chosen[which == k] - sum(counts[:k])
-        columns = search.shape.positions(*level.image.shape[:2], search.stride)[1]
         picks.append(np.stack([numbers // max(columns, 1), numbers % max(columns, 1)], axis=1))
     return _picked(levels, [pick * search.stride for pick in picks], channels)
 
