@@ -1,12 +1,17 @@
 """Shared fixtures: where real data is, and a seeded random generator."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Programs that are started in the background ignore Ctrl-C, and so would all that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 DATA = Path(os.environ.get("VISUALWORDS_DATA", ROOT.parent / "shared" / "data"))
 
 

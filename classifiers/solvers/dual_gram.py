@@ -52,7 +52,8 @@ def solve_dual_gram(
     alpha : (n_problems, n) float64
     n_iter : (n_problems,) int
     violation : (n_problems,) float64
-        Difference of the projected gradients in the last pass.
+        Difference of the projected gradients in the last pass; in passes for the sake of the gap
+        alone, which come after it has been small enough, the smallest.
     """
     y = np.ascontiguousarray(y, np.float64)
     first = np.zeros(y.shape) if start is None else np.array(start, np.float64)
@@ -122,8 +123,9 @@ def _solve_one_by_one(
             order = problem.rows if seed is None else rng.permutation(problem.rows)
             found = _dual_gram.epoch(gram, order, y[p], *fixed, alpha[p], scores[p])
             n_iter[p] += 1
-            violation[p] = found[0] - found[1]
-            if violation[p] <= tol:
+            now = found[0] - found[1]
+            violation[p] = min(violation[p], now) if last < max_iter else now
+            if now <= tol:
                 last = min(last, _last_pass(n_iter[p]))
                 if _gap(alpha[p], y[p], scores[p], problem) <= _allowed(tol):
                     break
@@ -161,8 +163,10 @@ def _solve_together(
         live = running.reshape(n_groups, lanes).astype(np.float64)
         _dual_gram.epoch_of_lanes(gram, order, signs, *fixed, alpha, scores, live, extremes)
         n_iter[running] += 1
-        violation[running] = (extremes[:, 0] - extremes[:, 1]).ravel()[running]
-        for p in np.flatnonzero(running & (violation <= tol)):
+        now = (extremes[:, 0] - extremes[:, 1]).ravel()
+        least = np.where(last < max_iter, np.minimum(violation, now), now)
+        violation[running] = least[running]
+        for p in np.flatnonzero(running & (now <= tol)):
             last[p] = min(last[p], _last_pass(n_iter[p]))
             where = p // lanes, slice(None), p % lanes
             gap = _gap(alpha[where], signs[where], scores[where], problem)

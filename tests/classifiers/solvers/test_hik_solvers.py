@@ -10,6 +10,8 @@ from visualwords.classifiers import hik_training, level_codes, tables
 from visualwords.classifiers.level_codes import LevelNumbers
 from visualwords.classifiers.rows import canonical_rows
 from visualwords.classifiers.solvers import dual_table
+from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.problem import dual_problem
 
 SETTINGS = {"tol": 1e-8, "max_iter": 20_000, "seed": 0, "shrinking": True, "n_jobs": None}
 
@@ -188,3 +190,16 @@ def test_mostly_small_counts_with_a_front_have_the_same_optimum(rng, kind, loss)
     assert one == pytest.approx(two, rel=1e-6)
     rough, _ = train(levels, y, cost, "dual", loss=loss, tol=0.01)
     np.testing.assert_allclose(rough.tables, dual.tables, atol=2e-3)
+
+
+def test_passes_for_the_gap_do_not_undo_convergence():
+    """In this problem the pass that ends the search for a small gap differs by more than tol."""
+    gram = np.array([[69619, 32242, 58304], [32242, 69534, 27229], [58304, 27229, 68610]])
+    cost = np.full(3, 1e-3)
+    problem = dual_problem(np.arange(3), cost, np.diagonal(gram).astype(float), "squared_hinge")
+    for seed in range(40):
+        _, n_iter, violation = solve_dual_gram(
+            gram.astype(np.float32), 2 * np.eye(3) - 1, problem, tol=0.1, max_iter=1000, seed=seed
+        )
+        assert n_iter.max() < 1000
+        assert violation.max() <= 0.1
