@@ -5,6 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -64,8 +65,19 @@ def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
     return anywhere
 
 
-def end(code: int) -> NoReturn:
-    """End the process of an installed command."""
+def run_installed(main: Callable[[], int]) -> NoReturn:
+    """Run a command that owns its process: Ctrl-C ends it in time, whatever is running."""
+    from visualwords.apps.interruption import answer_ctrl_c_in_time
+
+    code = INTERRUPTED
+    with suppress(KeyboardInterrupt):  # main answers it, but for the moments before it begins
+        answer_ctrl_c_in_time()
+        code = main()
+    _end(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process."""
     sys.stdout.flush()
     if code == INTERRUPTED:
         # Threads may still be decoding; a regular exit would pull the interpreter from under

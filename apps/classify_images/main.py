@@ -1,7 +1,6 @@
 """The command and its verbs; everything heavy is imported by the verb that needs it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -17,8 +16,7 @@ from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
-from visualwords.apps.command_line import INTERRUPTED, end, run_command
-from visualwords.apps.interruption import answer_ctrl_c_in_time
+from visualwords.apps.command_line import run_command, run_installed
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,8 +46,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run as the installed command."""
-    code = INTERRUPTED
-    with suppress(KeyboardInterrupt):  # main answers it, but for the moments before it begins
-        answer_ctrl_c_in_time()
-        code = main()
-    end(code)
+    run_installed(main)

@@ -99,24 +99,19 @@ def _detect(
     """Detections of each image that can be read, and the others with the reason."""
     from joblib import Parallel, cpu_count, delayed
 
+    from visualwords.apps.detect_pedestrians.one_image import search_file
     from visualwords.apps.terminal import progress_bars
-    from visualwords.errors import ImageError
-
-    def detect(path: str) -> tuple["np.ndarray", "np.ndarray"] | str:
-        try:
-            return detector.detect(path)
-        except ImageError as problem:
-            return str(problem)
 
     found, failed = {}, []
     run = Parallel(n_jobs=jobs or cpu_count(), prefer="threads", return_as="generator")
     with progress_bars(quiet) as progress:
         progress.start("searching", len(paths))
-        for path, result in zip(paths, run(delayed(detect)(path) for path in paths)):
+        answers = run(delayed(search_file)(detector, path, False) for path in paths)
+        for path, result in zip(paths, answers):
             if isinstance(result, str):
                 failed.append((path, result))
             else:
-                found[path] = result
+                found[path] = result.boxes, result.confidences
             progress.advance()
     return found, failed
 

@@ -1,18 +1,16 @@
 """The command and its verbs; everything heavy is imported by the verb that needs it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NoReturn
 
 import click
 
 import visualwords
-from visualwords.apps.command_line import INTERRUPTED, end, run_command
+from visualwords.apps.command_line import run_command, run_installed
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
 from visualwords.apps.detect_pedestrians.run import run
 from visualwords.apps.detect_pedestrians.train import train
-from visualwords.apps.interruption import answer_ctrl_c_in_time
 
 
 class _RunByDefault(click.Group):
@@ -51,8 +49,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run as the installed command."""
-    code = INTERRUPTED
-    with suppress(KeyboardInterrupt):  # main answers it, but for the moments before it begins
-        answer_ctrl_c_in_time()
-        code = main()
-    end(code)
+    run_installed(main)

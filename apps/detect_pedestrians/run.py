@@ -1,14 +1,11 @@
 """detect-pedestrians run"""
 
 import os
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 import click
 
 from visualwords.apps.detect_pedestrians import options
-
-if TYPE_CHECKING:
-    from visualwords.apps.detect_pedestrians.searching import Searching
 
 VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
 
@@ -35,6 +32,7 @@ VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wm
 @options.classifier
 @options.model
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
+@options.jobs
 @options.quiet
 def run(
     sources: tuple[str, ...],
@@ -48,6 +46,7 @@ def run(
     classifier: str,
     model: str,
     strict: bool,
+    jobs: int | None,
     quiet: bool,
 ) -> int:
     """Find pedestrians in SOURCE: images, folders of images, a video, or a camera's number.
@@ -55,6 +54,8 @@ def run(
     Boxes are x0, y0, x1, y1 in pixels. The confidence estimates how probable it is that a box is
     right in photographs with one pedestrian on average.
     """
+    from joblib import cpu_count
+
     from visualwords.apps.detect_pedestrians.searching import Searching
 
     if as_csv and as_json:
@@ -62,19 +63,23 @@ def run(
     detector = options.load_detector(
         model, min_height=min_height, threshold=threshold, classifier=classifier
     )
-    searching = Searching(detector, output, quiet=quiet)
-    for source in sources:
-        _search(searching, source, every, frames)
+    searching = Searching(detector, output, n_jobs=jobs or cpu_count(), quiet=quiet)
+    for kind, group in groupby(sources, _kind):
+        if kind == "image":
+            searching.images(list(group))
+            continue
+        for source in group:
+            if kind == "folder":
+                searching.folder(source)
+            else:
+                searching.video(int(source) if kind == "camera" else source, every, frames)
     searching.print_results("json" if as_json else "csv" if as_csv else "table")
     return searching.end(strict)
 
 
-def _search(searching: "Searching", source: str, every: int, frames: int | None) -> None:
+def _kind(source: str) -> str:
     if os.path.isdir(source):
-        searching.folder(source)
-    elif source.isdecimal() and not os.path.exists(source):
-        searching.video(int(source), every, frames)
-    elif source.lower().endswith(VIDEOS):
-        searching.video(source, every, frames)
-    else:
-        searching.images([source])
+        return "folder"
+    if source.isdecimal() and not os.path.exists(source):
+        return "camera"
+    return "video" if source.lower().endswith(VIDEOS) else "image"

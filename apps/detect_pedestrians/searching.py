@@ -8,17 +8,17 @@ from typing import Any
 
 import cv2
 import numpy as np
+from joblib import Parallel, delayed
 from rich.table import Table
 from rich.text import Text
 
+from visualwords.apps.detect_pedestrians.one_image import Found, search_file, search_image
 from visualwords.apps.detect_pedestrians.videos import CODECS, Frames, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.detection.pictures import draw_detections
 from visualwords.apps.terminal import printable, progress_bars, say, say_skipped, stdout
-from visualwords.errors import FolderError, ImageError
+from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
-from visualwords.images import read_image
 
 __all__ = ["Searching"]
 
@@ -33,13 +33,23 @@ class Searching:
     detector : PedestrianDetector
     output : str or None
         Folder for annotated pictures, or name of a video.
+    n_jobs : int or None
+        Images that are searched at the same time.
     quiet : bool
         Show no progress.
     """
 
-    def __init__(self, detector: PedestrianDetector, output: str | None, *, quiet: bool):
+    def __init__(
+        self,
+        detector: PedestrianDetector,
+        output: str | None,
+        *,
+        n_jobs: int | None = None,
+        quiet: bool,
+    ):
         self.detector = detector
         self.output = output
+        self.n_jobs = n_jobs
         self.quiet = quiet
         self.found: list[dict[str, Any]] = []
         self.skipped: list[tuple[str, str]] = []
@@ -58,16 +68,17 @@ class Searching:
         """Search images; those that can't be read are skipped with the reason."""
         if self.output is not None and self._is_video(self.output):
             raise FolderError(f"{self.output}: pictures of images go into a folder, not a video")
+        work = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        draw = self.output is not None
         with progress_bars(self.quiet) as progress:
             progress.start("searching", len(paths))
-            for path in paths:
-                try:
-                    image = read_image(path)
-                except ImageError as problem:
-                    self.skipped.append((path, str(problem)))
+            answers = work(delayed(search_file)(self.detector, path, draw) for path in paths)
+            for path, answer in zip(paths, answers):
+                if isinstance(answer, str):
+                    self.skipped.append((path, answer))
                 else:
-                    stem = os.path.splitext(os.path.basename(path))[0]
-                    self._write(self._search(image, path, None), stem)
+                    self._note(answer, path, None)
+                    self._write(answer.picture, os.path.splitext(os.path.basename(path))[0])
                 progress.advance()
 
     def video(self, source: str | int, every: int, most: int | None) -> None:
@@ -81,11 +92,12 @@ class Searching:
             with progress_bars(self.quiet) as progress:
                 progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
                 for number, frame in frames:
-                    picture = self._search(frame, name, number)
+                    found = search_image(self.detector, frame, self.output is not None)
+                    self._note(found, name, number)
                     if video is not None:
-                        video.add(picture)
+                        video.add(found.picture)
                     else:
-                        self._write(picture, f"frame{number:06}")
+                        self._write(found.picture, f"frame{number:06}")
                     progress.advance()
         finally:  # what was recorded so far is kept when Ctrl-C ends a camera
             if video is not None:
@@ -116,19 +128,19 @@ class Searching:
             raise FolderError("files had to be skipped, which --strict forbids")
         return 3 if self.skipped else 0
 
-    def _search(self, image: np.ndarray, source: str, frame: int | None) -> np.ndarray:
-        boxes, confidences = self.detector.detect(image)
+    def _note(self, found: Found, source: str, frame: int | None) -> None:
+        """Keep what was found in an image or frame."""
         self.n_searched += 1
-        for box, confidence in zip(boxes.round(1).tolist(), confidences.round(4).tolist()):
+        boxes, confidences = found.boxes.round(1).tolist(), found.confidences.round(4).tolist()
+        for box, confidence in zip(boxes, confidences):
             corners = dict(zip(HEADER[2:6], box))
             self.found.append(
                 {"source": source, "frame": frame, **corners, "confidence": confidence}
             )
-        return draw_detections(image, boxes, confidences)
 
-    def _write(self, picture: np.ndarray, stem: str) -> None:
+    def _write(self, picture: np.ndarray | None, stem: str) -> None:
         """Write an annotated picture under a name that no other one of this run has."""
-        if self.output is None:
+        if self.output is None or picture is None:
             return
         name, number = f"{stem}.png", 1
         while name in self.written:

@@ -6,7 +6,7 @@ from typing import NoReturn
 import click
 
 import visualwords
-from visualwords.apps.command_line import end, run_command
+from visualwords.apps.command_line import run_command, run_installed
 from visualwords.apps.reproduce_papers.listing import list_experiments
 from visualwords.apps.reproduce_papers.run import run
 
@@ -36,4 +36,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run as the installed command."""
-    end(main())
+    run_installed(main)

@@ -68,6 +68,22 @@ def test_a_folder_with_a_broken_file_ends_with_3(model, street, tmp_path, capsys
     assert main(["run", str(tmp_path), "--strict", "--model", model]) == 1
 
 
+def test_any_number_of_jobs_finds_the_same_in_the_same_order(model, tmp_path, capsys):
+    for k in range(4):
+        picture = scene(np.random.default_rng(k), BOXES[: 1 + k % 2])
+        Image.fromarray(picture).save(tmp_path / f"{k}.png")
+    printed = []
+    for jobs in ("1", "3"):
+        out = ["-o", str(tmp_path / "found" / jobs), "--jobs", jobs, "--json", "--model", model]
+        files = [str(tmp_path / f"{k}.png") for k in range(4)]
+        assert main(["run", *files, *out]) == 0
+        printed.append(capsys.readouterr().out)
+        assert {path.name for path in (tmp_path / "found" / jobs).iterdir()} == {
+            f"{k}.png" for k in range(4)
+        }
+    assert printed[0] == printed[1]
+
+
 def test_nothing_to_read_is_a_failure(model, tmp_path, capsys):
     assert main(["run", str(tmp_path / "absent.jpg"), "--model", model]) == 1
     assert "no such file" in capsys.readouterr().err
