@@ -6,7 +6,7 @@ bytes that were read and to what the encoder had learned.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -45,6 +45,17 @@ class Extraction:
     def digests(self) -> list[bytes]:
         """Fingerprints of the files; arrays have none."""
         return [digest for digest in self.all_digests if digest]
+
+    def parts(self, size: int) -> Iterator["Extraction"]:
+        """Yield the images in turn, ``size`` at a time; of none, one empty part."""
+        for start in range(0, max(len(self.kept), 1), size):
+            some = slice(start, start + size)
+            yield replace(
+                self,
+                channels=[arrays[some] for arrays in self.channels],
+                kept=self.kept[some],
+                all_digests=self.all_digests[some],
+            )
 
 
 def extract(

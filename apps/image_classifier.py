@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageClassifier"]
 
+DECIDED_AT_ONCE = 64  # images: their rows, of up to 1 MB each, are laid side by side
 OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side")
 
 
@@ -203,7 +204,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def decide(self, extraction: Extraction) -> np.ndarray:
         """Return the scores of images that `extract` has described."""
-        return self.classifier_.decision_function(self._encode(extraction))
+        parts = extraction.parts(DECIDED_AT_ONCE)
+        return np.concatenate(
+            [self.classifier_.decision_function(self._encode(part)) for part in parts]
+        )
 
     def explain(self, image: Any) -> "Explanation":
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""

@@ -5,10 +5,8 @@ patches of each are kept, chosen by the content of its file.
 """
 
 import hashlib
-import io
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
 from visualwords.apps.reading import OpenedImage, Reader, channel_settings
 from visualwords.apps.recipe import Channel
+from visualwords.apps.stage_memory import keep, recall
 from visualwords.codebook.sampling import fair_shares
 from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
@@ -67,16 +66,15 @@ def learn(
     keys = [_key(encoder, content_of(sources), reader) for encoder in encoders]
     new = []
     for encoder, key in zip(encoders, keys):
-        remembered = None if key is None or reader.cache is None else reader.cache.get(key)
-        if remembered is None:
+        learned = recall(reader.cache, key)
+        if learned is None:
             new.append((encoder, key))
         else:
-            encoder.set_state(_unpacked(remembered))
+            encoder.set_state(learned)
     samples = sample_patches(sources, [encoder.channel for encoder, _ in new], reader, progress)
     for (encoder, key), sample in zip(new, samples):
         encoder.learn(sample, progress)
-        if key is not None and reader.cache is not None:
-            reader.cache.put(key, _packed(encoder.get_state()))
+        keep(reader.cache, key, encoder.get_state())
 
 
 def content_of(sources: Sequence[Source]) -> bytes:
@@ -150,15 +148,3 @@ def features_of(records: np.ndarray) -> LocalFeatures:
     return LocalFeatures(
         *(np.ascontiguousarray(records[name]) for name in ("descriptor", "position", "size"))
     )
-
-
-def _packed(state: dict[str, Any]) -> np.ndarray:
-    """Return named arrays as the bytes of one."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **state)
-    return np.frombuffer(buffer.getvalue(), np.uint8)
-
-
-def _unpacked(data: np.ndarray) -> dict[str, np.ndarray]:
-    with np.load(io.BytesIO(data.tobytes()), allow_pickle=False) as arrays:
-        return dict(arrays)

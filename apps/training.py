@@ -1,7 +1,7 @@
 """Training a recipe: patches are sampled, encoders learn, images are encoded, a classifier is fit.
 
-Each stage is a plain function elsewhere and its results are cached; this only connects them, and
-remembers the channels that several recipes share.
+Each stage is a plain function and its results are cached; this connects them, and remembers the
+channels that several recipes share.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
+import visualwords
+from visualwords.apps import table_bytes
 from visualwords.apps.encoding import ChannelEncoder, Rows, side_by_side
 from visualwords.apps.extraction import extract
 from visualwords.apps.inputs import Source, check_classes
 from visualwords.apps.reading import Reader
 from visualwords.apps.recipe import Channel, Recipe
 from visualwords.apps.sampling import chosen_images, learn
-from visualwords.apps.table_bytes import round_tables
+from visualwords.apps.stage_memory import State, content_of_rows, remembered
+from visualwords.cache import FeatureCache
 from visualwords.classifiers import ICDClassifier, calibration, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 from visualwords.errors import FolderError
 from visualwords.progress import Progress
 
 FOLDS = 5
+VERSION = 1  # of what classifiers learn; to be raised when the same rows give another one
+HELD_OUT = "held out"
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,8 @@ class TrainingImages:
                 "use larger images or recipe='auto'"
             )
         self.progress.start("training the classifier", 1)
-        classifier = recipe.build_classifier(self.seed, n_jobs)
-        held_out = fit_and_hold_out(classifier, rows, self.labels[kept], self.seed)
-        if isinstance(classifier, ICDClassifier):
-            classifier = round_tables(classifier)
+        cache = self.reader_for(recipe.max_side).cache
+        classifier, held_out = fitted(recipe, rows, self.labels[kept], self.seed, n_jobs, cache)
         self.progress.advance()
         return Trained(
             recipe,
@@ -166,6 +169,41 @@ class TrainingImages:
         for name, arrays in zip(new, found.channels):
             self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
             self._skipped[name] = found.skipped
+
+
+def fitted(
+    recipe: Recipe,
+    rows: Rows,
+    labels: np.ndarray,
+    seed: int,
+    n_jobs: int | None,
+    cache: FeatureCache | None,
+) -> tuple[Any, np.ndarray | None]:
+    """Return a recipe's classifier of labelled rows, and held-out scores, see `fit_and_hold_out`.
+
+    The same rows are not learned from twice: what the classifier learned is kept in the cache.
+    """
+
+    def make() -> State:
+        classifier = recipe.build_classifier(seed, n_jobs)
+        held_out = fit_and_hold_out(classifier, rows, labels, seed)
+        if isinstance(classifier, ICDClassifier):
+            classifier = table_bytes.round_tables(classifier)
+        scores = {} if held_out is None else {HELD_OUT: held_out}
+        return table_bytes.pack(classifier) | scores
+
+    settings = {
+        "stage": "classifier",
+        "classifier": [recipe.classifier, recipe.classifier_params],
+        "folds": FOLDS,
+        "seed": seed,
+        "version": [visualwords.__version__, VERSION],
+    }
+    content = b"" if cache is None else content_of_rows(rows, labels)
+    state = remembered(cache, content, settings, make)
+    held_out = state.pop(HELD_OUT, None)
+    classifier = recipe.build_classifier(seed, n_jobs).set_state(table_bytes.unpack(state))
+    return classifier, held_out
 
 
 def fit_and_hold_out(classifier: Any, X: Rows, y: np.ndarray, seed: int) -> np.ndarray | None:

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,15 @@ class FeatureCache:
         except OSError:
             return None
         start = len(MAGIC) + CHECKSUM_BYTES
-        checksum, payload = entry[len(MAGIC) : start], entry[start:]
+        checksum, payload = entry[len(MAGIC) : start], memoryview(entry)[start:]
         if not entry.startswith(MAGIC) or checksum != _checksum(key, payload):
             return None
-        return np.load(io.BytesIO(payload), allow_pickle=False)
+        return _array_of(payload)
 
     def put(self, key: str, array: np.ndarray) -> None:
         """Keep an array; a disk that is full or read-only makes this a no-op."""
         buffer = io.BytesIO()
-        np.save(buffer, array, allow_pickle=False)
+        np.lib.format.write_array(buffer, np.asarray(array, order="C"), (1, 0), allow_pickle=False)
         payload = buffer.getvalue()
         # A write that fails is passed over: the feature is at hand, only the next run is slower.
         with suppress(OSError):
@@ -143,6 +144,24 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _checksum(key: str, payload: bytes) -> bytes:
+def _checksum(key: str, payload: bytes | memoryview) -> bytes:
     """Return the checksum of an entry; with its key, so that no entry passes for another's."""
-    return hashlib.blake2b(key.encode() + payload, digest_size=CHECKSUM_BYTES).digest()
+    digest = hashlib.blake2b(key.encode(), digest_size=CHECKSUM_BYTES)
+    digest.update(payload)
+    return digest.digest()
+
+
+def _array_of(payload: memoryview) -> np.ndarray:
+    """Return the array of an .npy file without copying its numbers; it can't be written to."""
+    start = 10 + int.from_bytes(payload[8:10], "little")
+    dtype, shape = _parsed_header(bytes(payload[:start]))
+    return np.frombuffer(payload, dtype, offset=start).reshape(shape)
+
+
+@lru_cache(maxsize=256)
+def _parsed_header(header: bytes) -> tuple[np.dtype, tuple[int, ...]]:
+    """Return the type and shape that the first bytes of an .npy file tell; most have the same."""
+    file = io.BytesIO(header)
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return dtype, shape

@@ -5,7 +5,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps import sampling
+from visualwords.apps import image_classifier, sampling, training
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.apps.recipes import RECIPES, Channel, Fisher, Recipe
@@ -99,3 +99,31 @@ def test_channels_may_take_square_roots_of_counts(photos):
     roots = encoder.prepared(LocalFeatureSets.concatenate([found])).descriptors
     np.testing.assert_allclose(roots, np.sqrt(found.descriptors.astype(float)), rtol=1e-6)
     assert model.score(photos) == 1.0
+
+
+@pytest.mark.parametrize("recipe", ["color", "fast"])
+def test_a_classifier_is_not_fitted_twice_to_the_same_rows(photos, tmp_path, monkeypatch, recipe):
+    paths, labels = ImageFolder(photos).paths, ImageFolder(photos).labels
+    model = ImageClassifier(recipe, cache_dir=tmp_path / "cache")
+    first = model.fit(photos).decision_function(paths)
+    monkeypatch.setattr(training, "fit_and_hold_out", _refuse)
+    again = ImageClassifier(recipe, cache_dir=tmp_path / "cache").fit(photos)
+    np.testing.assert_array_equal(again.decision_function(paths), first)
+    np.testing.assert_array_equal(again.predict_proba(paths), model.predict_proba(paths))
+    for changed in ({"random_state": 1}, {"C": 0.5}):
+        with pytest.raises(AssertionError, match="fitted"):
+            ImageClassifier(recipe, cache_dir=tmp_path / "cache", **changed).fit(photos)
+    with pytest.raises(AssertionError, match="fitted"):
+        ImageClassifier(recipe, cache_dir=tmp_path / "cache").fit(paths, labels[::-1])
+
+
+def _refuse(*_):
+    raise AssertionError("fitted")
+
+
+def test_many_images_are_decided_in_parts(photos, monkeypatch):
+    model = ImageClassifier("fast").fit(photos)
+    paths = ImageFolder(photos).paths
+    whole = model.decision_function(paths)
+    monkeypatch.setattr(image_classifier, "DECIDED_AT_ONCE", 5)
+    np.testing.assert_array_equal(model.decision_function(paths), whole)

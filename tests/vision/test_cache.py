@@ -228,3 +228,17 @@ def test_clear_deletes_entries_and_leftovers_but_no_file_of_others(kept):
 
 def test_clearing_a_cache_that_was_never_used_is_harmless(tmp_path):
     assert FeatureCache(tmp_path / "none").clear() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((0, 3)), np.array(7, np.uint8), np.asfortranarray(np.arange(6).reshape(2, 3))],
+    ids=["empty", "scalar", "columns first"],
+)
+def test_arrays_of_any_shape_and_order_come_back(tmp_path, array):
+    cache = FeatureCache(tmp_path)
+    cache.put("0a" * 20, array)
+    back = cache.get("0a" * 20)
+    assert back.shape == array.shape
+    assert back.dtype == array.dtype
+    np.testing.assert_array_equal(back, array)
