@@ -33,6 +33,17 @@ def counts_bits_in_vectors() -> bool:
     return vector_bytes() == 64 and bool(llvm.get_host_cpu_features().get("avx512vpopcntdq"))
 
 
+def gathers_bits() -> bool:
+    """Return whether the processor has an instruction that moves chosen bits of a word together.
+
+    Examples
+    --------
+    >>> gathers_bits() in (True, False)
+    True
+    """
+    return vector_bytes() > 0 and bool(llvm.get_host_cpu_features().get("bmi2"))
+
+
 def has_byte_products() -> bool:
     """Return whether the processor adds products of bytes to 512-bit vectors (AVX-512 VNNI).
 

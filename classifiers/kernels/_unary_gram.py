@@ -12,6 +12,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from visualwords.compiled import njit
+from visualwords.processor import gathers_bits
 
 BLOCK = 4  # rows and columns whose counts stay in registers
 LANES = 8  # 64-bit words that are counted at a time
@@ -52,6 +53,32 @@ def _load_64(context, builder, kind, array, first):
     data = context.make_array(kind)(context, builder, array).data
     vector = ir.VectorType(context.get_data_type(kind.dtype), 64)
     return builder.load(builder.bitcast(builder.gep(data, [first]), vector.as_pointer()), align=1)
+
+
+@intrinsic
+def gather_bits(typing, word, mask):
+    """The bits of a word where the mask has bits, moved together."""
+    return types.uint64(types.uint64, types.uint64), _emit_gather_bits
+
+
+def _emit_gather_bits(context, builder, signature, arguments):
+    kind = ir.FunctionType(_WORD, [_WORD, _WORD])
+    gather = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.bmi.pext.64")
+    return builder.call(gather, arguments)
+
+
+def _plain_gather_bits(word, mask):
+    gathered, place = np.uint64(0), np.uint64(0)
+    while mask != np.uint64(0):
+        lowest = mask & (~mask + np.uint64(1))
+        gathered |= np.uint64(word & lowest != np.uint64(0)) << place
+        mask ^= lowest
+        place += np.uint64(1)
+    return gathered
+
+
+if not gathers_bits():
+    gather_bits = njit()(_plain_gather_bits)
 
 
 @intrinsic
@@ -150,21 +177,22 @@ def count_reached(x, step, plane_of, counts):
 
 
 @njit()
-def pack(x, order, first, last, columns, heights, words, bits):
+def pack(x, order, first, last, sources, heights, masks, places, bits):
     """Bits of rows order[first] … order[last - 1].
 
-    x : (n, d) unsigned     columns : (k,) int32, those that have bits, most planes first
-    heights : (planes,) of x's type     words : (planes, 2) first word and number of words
-    bits : (n, all words) uint64
+    x : (n, d) unsigned, d >= 64    bits : (n, all words) uint64, zeros
+    sources, heights, masks, places : of every 64 columns and plane with bits, the first column,
+    the height as x's type, the columns that have a bit, and where the first bit goes
     """
-    buffer = np.zeros(columns.size + 64, x.dtype)
     for i in range(first, last):
-        row = x[order[i]]
-        for k in range(np.uint64(columns.size)):
-            buffer[k] = row[columns[k]]
-        for g in range(heights.size):
-            for k in range(words[g, 1]):
-                bits[i, words[g, 0] + k] = reaches(buffer, 64 * k, heights[g])
+        row, target = x[order[i]], bits[i]
+        last_word = np.uint64(target.size - 1)
+        for e in range(np.uint64(sources.size)):
+            word = gather_bits(reaches(row, sources[e], heights[e]), masks[e])
+            place, shift = np.uint64(places[e] >> 6), np.uint64(places[e] & 63)
+            target[place] |= word << shift
+            next_word = min(place + np.uint64(1), last_word)
+            target[next_word] |= (word >> np.uint64(1)) >> (np.uint64(63) - shift)
 
 
 @njit()

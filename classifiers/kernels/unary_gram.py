@@ -1,6 +1,7 @@
 """Histogram intersection Gram matrix of small integers, by counting bits that rows share."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,23 +18,29 @@ _ROWS_AT_A_TIME = 128  # these stay in the second-level cache while all columns 
 class UnaryPlan:
     """Which levels of which columns become bits.
 
+    A plane has one bit for each column whose values often reach its height. Planes are made from
+    64 columns at a time: an entry is such a part of a plane.
+
     Attributes
     ----------
-    columns : (k,) uint32
-        Columns that have bits, those with the most planes first.
-    heights : (planes,) of the values' type
-        Level that a value must reach for its bit in a plane.
-    words : (planes, 2) int64
-        First word of every plane, and how many: it has the first ``64 × words`` columns.
+    sources : (entries,) int64
+        First of the 64 columns.
+    heights : (entries,) of the values' type
+        Level that a value must reach for its bit.
+    masks : (entries,) uint64
+        Which of the columns have a bit.
+    places : (entries,) int64
+        Where the first bit goes in a row of bits.
     bounds, weights : (groups + 1,), (groups,) int64
         Words of planes whose levels rise by the same weight, in eights.
     tops : (d,) of the values' type
         Highest level of each column that has a bit; what exceeds it is the rest.
     """
 
-    columns: np.ndarray
+    sources: np.ndarray
     heights: np.ndarray
-    words: np.ndarray
+    masks: np.ndarray
+    places: np.ndarray
     bounds: np.ndarray
     weights: np.ndarray
     tops: np.ndarray
@@ -69,29 +76,34 @@ def plan_bits(x: np.ndarray, present: np.ndarray) -> UnaryPlan:
     loops.count_reached(x, step, plane_of.astype(np.uint8), counts)
     needed = _FREQUENT * -(-x.shape[0] // step)
     depth = (counts[:, 1:] > needed).sum(axis=1)
-    columns = np.argsort(-depth, kind="stable").astype(np.uint32)
-    widths = -(-(depth[:, None] > np.arange(depth.max(initial=0))).sum(axis=0) // 64)
-    return _arrange(columns, widths, present, x.shape[1], x.dtype)
+    tops = present[depth].astype(x.dtype)
+    return UnaryPlan(*_entries(depth, present, x.dtype), tops)
 
 
-def _arrange(columns, widths, present, d, dtype) -> UnaryPlan:
-    """Lay the planes, which have the first ``64 × widths`` columns, out by weight."""
-    rises = np.diff(present)[: widths.size]
+def _entries(depth: np.ndarray, present: np.ndarray, dtype: Any) -> tuple[np.ndarray, ...]:
+    """Sources, heights, masks, places, bounds and weights of the planes up to each depth."""
+    d, rises = depth.size, np.diff(present)[: depth.max(initial=0)]
+    n_words = -(-d // 64)
+    has_bit = np.zeros((rises.size, 64 * n_words), bool)
+    has_bit[:, :d] = depth > np.arange(rises.size)[:, None]
+    masks = np.packbits(has_bit, axis=1, bitorder="little").view(np.uint64)
+    counts = has_bit.reshape(rises.size, n_words, 64).sum(axis=2)
+    sources = 64 * np.arange(n_words)
+    if d % 64 and d > 64:  # the last 64 columns overlap those before
+        sources[-1] = d - 64
+        masks[:, -1] <<= np.uint64(-d % 64)
+    found, places, bounds = [], [], [0]
     weights = np.unique(rises)
-    words = np.zeros((widths.size, 2), np.int64)
-    words[:, 1] = widths
-    bounds = [0]
     for weight in weights:
-        planes = np.flatnonzero(rises == weight)
-        words[planes, 0] = bounds[-1] + np.cumsum(widths[planes]) - widths[planes]
-        end = bounds[-1] + int(widths[planes].sum())
-        bounds.append(-(-end // loops.LANES) * loops.LANES)
-    tops = np.empty(d, dtype)
-    depth = (np.arange(d)[:, None] < 64 * widths).sum(axis=1)
-    tops[columns] = present[depth]
-    used = columns[: 64 * int(widths.max(initial=0))]
-    heights = present[1 : widths.size + 1].astype(dtype)
-    return UnaryPlan(used, heights, words, np.array(bounds), weights, tops)
+        planes, words = np.nonzero((rises == weight)[:, None] & (counts > 0))
+        ends = 64 * bounds[-1] + np.cumsum(counts[planes, words])
+        found.append(np.stack([planes, words]))
+        places.append(ends - counts[planes, words])
+        bounds.append(-(-int(ends[-1]) // (64 * loops.LANES)) * loops.LANES)
+    planes, words = np.concatenate(found, axis=1) if found else np.zeros((2, 0), int)
+    heights = present[planes + 1].astype(dtype)
+    where = np.concatenate([np.zeros(0, int), *places])
+    return sources[words], heights, masks[planes, words], where, np.array(bounds), weights
 
 
 @dataclass(frozen=True)
@@ -119,10 +131,12 @@ def unary_rows(
     """Return the bits and the rest of all rows, or of those of an order."""
     order = np.arange(x.shape[0]) if order is None else order
     bits = np.zeros((order.size, plan.bounds[-1]), np.uint64)
+    wide = x if x.shape[1] >= 64 else np.pad(x, ((0, 0), (0, 64 - x.shape[1])))
+    entries = plan.sources, plan.heights, plan.masks, plan.places
     sizes = np.zeros(order.size + 1, np.int64)
 
     def pack(first: int, last: int) -> None:
-        loops.pack(x, order, first, last, plan.columns, plan.heights, plan.words, bits)
+        loops.pack(wide, order, first, last, *entries, bits)
         loops.count_rest(x, order, first, last, plan.tops, sizes[1:])
 
     def collect(first: int, last: int) -> None:

@@ -3,7 +3,7 @@
 Samples are visited in blocks: inside a block only the block's own scores are kept up to date, and
 its steps are added to all scores at its end, so that these are read once a block and not once a
 step. The steps are those of visiting one by one. Eight one-vs-rest problems are the lanes of a
-vector; what adds a block's steps to their scores is written in LLVM's language.
+vector; numba keeps LLVM from packing such short loops, so they are written in LLVM's language.
 """
 
 import numba
@@ -59,6 +59,73 @@ def _emit_add_block(context, builder, signature, arguments):
     return context.get_dummy_value()
 
 
+@intrinsic
+def step_lanes(typing, i, k, y, diagonal, curvature, upper, live, alpha, here, extremes, changes):
+    """Visit sample i, whose scores are here[k], in all lanes; changes[k] = those of alpha times y.
+
+    y, alpha : (n, LANES)    live : (LANES,)    here, changes : (BLOCK, LANES)    all float64
+    """
+    number = types.float64
+    kinds = i, k, y, number, number, number, live, alpha, here, extremes, changes
+    return types.void(*kinds), _emit_step_lanes
+
+
+def _emit_step_lanes(context, builder, signature, arguments):
+    vector = ir.VectorType(ir.DoubleType(), LANES)
+    i, k = arguments[:2]
+    diagonal, curvature, upper = (_everywhere(builder, v, vector) for v in arguments[3:6])
+    y, live, alpha, here, extremes, changes = (
+        context.make_array(signature.args[a])(context, builder, arguments[a])
+        for a in (2, 6, 7, 8, 9, 10)
+    )
+    zero, one = (ir.Constant(vector, [value] * LANES) for value in (0.0, 1.0))
+
+    def load(array, row):
+        return builder.load(_lanes_at(builder, array, row, vector), align=8)
+
+    def better(relation, a, b):
+        return builder.select(builder.fcmp_ordered(relation, a, b), a, b)
+
+    first, second = (ir.Constant(_INDEX, row) for row in (0, 1))
+    sign, old = load(y, i), load(alpha, i)
+    margin = builder.fsub(builder.fmul(sign, load(here, k)), one)
+    gradient = builder.fadd(margin, builder.fmul(diagonal, old))
+    projected = builder.select(
+        builder.fcmp_ordered(">=", old, upper), better(">", gradient, zero), gradient
+    )
+    projected = builder.select(
+        builder.fcmp_ordered("<=", old, zero), better("<", gradient, zero), projected
+    )
+    for row, relation in ((first, ">"), (second, "<")):
+        where = _lanes_at(builder, extremes, row, vector)
+        builder.store(better(relation, projected, load(extremes, row)), where, align=8)
+    new = better(">", builder.fsub(old, builder.fdiv(gradient, curvature)), zero)
+    new = better("<", new, upper)
+    new = builder.select(builder.fcmp_ordered(">", load(live, first), zero), new, old)
+    builder.store(new, _lanes_at(builder, alpha, i, vector), align=8)
+    change = builder.fmul(builder.fsub(new, old), sign)
+    builder.store(change, _lanes_at(builder, changes, k, vector), align=8)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def add_lanes(typing, here, other, changes, k, factor):
+    """here[other] += changes[k] factor, in all lanes; float64."""
+    return types.void(here, other, changes, k, types.float64), _emit_add_lanes
+
+
+def _emit_add_lanes(context, builder, signature, arguments):
+    vector = ir.VectorType(ir.DoubleType(), LANES)
+    here, changes = (
+        context.make_array(signature.args[a])(context, builder, arguments[a]) for a in (0, 2)
+    )
+    where = _lanes_at(builder, here, arguments[1], vector)
+    step = builder.load(_lanes_at(builder, changes, arguments[3], vector), align=8)
+    added = builder.fmul(step, _everywhere(builder, arguments[4], vector))
+    builder.store(builder.fadd(builder.load(where, align=8), added), where, align=8)
+    return context.get_dummy_value()
+
+
 def _lanes_at(builder, array, row, vector):
     """Address of array[row, 0] of a C-ordered array (n, LANES), as that of a vector."""
     pointer = builder.gep(array.data, [builder.mul(row, ir.Constant(_INDEX, LANES))])
@@ -77,8 +144,25 @@ def _plain_add_block(gram, rows, steps, scores):
     scores += gram[rows].T @ steps
 
 
+def _plain_step_lanes(
+    i, k, y, diagonal, curvature, upper, live, alpha, here, extremes, changes
+):  # fmt: skip
+    old = alpha[i].copy()
+    gradient = y[i] * here[k] - 1 + diagonal * old
+    projected = np.where(old >= upper, np.maximum(gradient, 0), gradient)
+    projected = np.where(old <= 0, np.minimum(gradient, 0), projected)
+    extremes[0] = np.maximum(extremes[0], projected)
+    extremes[1] = np.minimum(extremes[1], projected)
+    alpha[i] = np.where(live > 0, np.clip(old - gradient / curvature, 0, upper), old)
+    changes[k] = (alpha[i] - old) * y[i]
+
+
+def _plain_add_lanes(here, other, changes, k, factor):
+    here[other] += changes[k] * factor
+
+
 if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
-    add_block = _plain_add_block
+    add_block, step_lanes, add_lanes = _plain_add_block, _plain_step_lanes, _plain_add_lanes
 
 
 @njit()
@@ -90,8 +174,9 @@ def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, li
     extremes : (groups, 2, LANES) become the largest and the smallest projected gradient met
     """
     extremes[:, 0], extremes[:, 1] = -np.inf, np.inf
-    near, here = np.empty((BLOCK, BLOCK)), np.empty((BLOCK, LANES))
-    steps, rows = np.empty((BLOCK, LANES), scores.dtype), np.zeros(BLOCK, np.int64)
+    near, rows = np.empty((BLOCK, BLOCK)), np.zeros(BLOCK, np.int64)
+    here, changes = np.empty((BLOCK, LANES)), np.empty((BLOCK, LANES))
+    steps = np.empty((BLOCK, LANES), scores.dtype)
     for start in range(0, order.size, BLOCK):
         count = min(BLOCK, order.size - start)
         rows[:count] = order[start : start + count]
@@ -102,50 +187,50 @@ def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, li
             if live[g].any():
                 visit_block(
                     near, rows[:count], y[g], diagonal, curvature, upper, live[g], alpha[g],
-                    scores[g], here, extremes[g], steps,
+                    scores[g], here, extremes[g], changes,
                 )  # fmt: skip
+                steps[:] = changes
                 add_block(gram, rows, steps, scores[g])
 
 
 @njit()
 def visit_block(
-    near, rows, y, diagonal, curvature, upper, live, alpha, scores, here, extremes, steps
+    near, rows, y, diagonal, curvature, upper, live, alpha, scores, here, extremes, changes
 ):  # fmt: skip
-    """Visit some samples in all lanes; ``steps`` become the changes of alpha times y."""
-    step = np.empty(LANES)
-    steps[rows.size :] = 0
+    """Visit some samples in all lanes; ``changes`` become those of alpha times y."""
+    changes[rows.size :] = 0
     for k in range(rows.size):
         for c in range(LANES):
             here[k, c] = scores[rows[k], c]
     for k in range(rows.size):
         i = rows[k]
         step_lanes(
-            here[k], y[i], diagonal[i], curvature[i], upper[i], live, alpha[i], extremes, step
+            i, k, y, diagonal[i], curvature[i], upper[i], live, alpha, here, extremes, changes
         )
-        for c in range(LANES):
-            steps[k, c] = step[c]
         for other in range(k + 1, rows.size):
-            for c in range(LANES):
-                here[other, c] += step[c] * near[k, other]
+            add_lanes(here, other, changes, k, near[k, other])
 
 
 @njit()
-def step_lanes(score, y, diagonal, curvature, upper, live, alpha, extremes, step):
-    """Visit one sample in all lanes; no branches, so that lanes become vectors."""
-    for c in range(LANES):
-        old = alpha[c]
-        gradient = y[c] * score[c] - 1.0 + diagonal * old
-        down = gradient if gradient < 0.0 else 0.0
-        up = gradient if gradient > 0.0 else 0.0
-        projected = down if old <= 0.0 else (up if old >= upper else gradient)
-        extremes[0, c] = projected if projected > extremes[0, c] else extremes[0, c]
-        extremes[1, c] = projected if projected < extremes[1, c] else extremes[1, c]
-        new = old - gradient / curvature
-        new = new if new > 0.0 else 0.0
-        new = new if new < upper else upper
-        new = new if live[c] > 0.0 else old
-        alpha[c] = new
-        step[c] = (new - old) * y[c]
+def duality_gaps(rows, y, diagonal, upper, alpha, scores, gaps):
+    """gaps[c] = primal less dual objective of problem c, relative to the dual.
+
+    y, alpha, scores : (n, problems)
+    """
+    for c in range(gaps.size):
+        half, total, squares, loss = 0.0, 0.0, 0.0, 0.0
+        for i in rows:
+            margin = y[i, c] * scores[i, c]
+            slack = max(1.0 - margin, 0.0)
+            half += 0.5 * alpha[i, c] * margin
+            total += alpha[i, c]
+            squares += 0.5 * diagonal[i] * alpha[i, c] * alpha[i, c]
+            if diagonal[i] > 0.0:
+                loss += slack * slack / (2.0 * diagonal[i])
+            elif slack > 0.0:
+                loss += upper[i] * slack
+        dual = total - half - squares
+        gaps[c] = (half + loss - dual) / max(dual, 1e-300)
 
 
 @njit()

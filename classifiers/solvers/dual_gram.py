@@ -85,22 +85,12 @@ def _allowed(tol: float) -> float:
     return max(_GAP[0] * tol, _GAP[1])
 
 
-def _last_pass(n_iter: int) -> int:
-    """The pass after which the gap does not matter any more."""
-    return n_iter + n_iter // 2
-
-
-def _gap(alpha: np.ndarray, y: np.ndarray, scores: np.ndarray, problem: DualProblem) -> float:
-    """Primal less dual objective of one problem, relative to the dual."""
-    rows = problem.rows
-    alpha, margin, diagonal = alpha[rows], (y * scores)[rows], problem.diagonal[rows]
-    slack = np.maximum(1 - margin, 0)
-    squared = diagonal > 0
-    loss = np.where(squared, slack**2 / (2 * np.where(squared, diagonal, 1)), 0)
-    loss = np.where(squared, loss, np.where(slack > 0, problem.upper[rows], 0) * slack)
-    half = alpha @ margin / 2
-    dual = alpha.sum() - half - diagonal @ alpha**2 / 2
-    return float((half + loss.sum() - dual) / max(dual, 1e-300))
+def _gaps(alpha: np.ndarray, y: np.ndarray, scores: np.ndarray, problem: DualProblem) -> np.ndarray:
+    """Primal less dual objective of the problems (n, problems), relative to the dual."""
+    gaps = np.empty(y.shape[1])
+    fixed = problem.rows, y, problem.diagonal, problem.upper
+    _dual_gram.duality_gaps(*fixed, alpha, scores, gaps)
+    return gaps
 
 
 def _solve_one_by_one(
@@ -126,8 +116,9 @@ def _solve_one_by_one(
             now = found[0] - found[1]
             violation[p] = min(violation[p], now) if last < max_iter else now
             if now <= tol:
-                last = min(last, _last_pass(n_iter[p]))
-                if _gap(alpha[p], y[p], scores[p], problem) <= _allowed(tol):
+                last = min(last, n_iter[p] + n_iter[p] // 2)
+                mine = (array[p][:, None] for array in (alpha, y, scores))
+                if _gaps(*mine, problem)[0] <= _allowed(tol):
                     break
     return alpha, n_iter, violation
 
@@ -166,11 +157,12 @@ def _solve_together(
         now = (extremes[:, 0] - extremes[:, 1]).ravel()
         least = np.where(last < max_iter, np.minimum(violation, now), now)
         violation[running] = least[running]
-        for p in np.flatnonzero(running & (now <= tol)):
-            last[p] = min(last[p], _last_pass(n_iter[p]))
-            where = p // lanes, slice(None), p % lanes
-            gap = _gap(alpha[where], signs[where], scores[where], problem)
-            running[p] = gap > _allowed(tol)
+        near = running & (now <= tol)
+        last[near] = np.minimum(last, n_iter + n_iter // 2)[near]
+        for g in np.flatnonzero(near.reshape(n_groups, lanes).any(axis=1)):
+            group = slice(g * lanes, (g + 1) * lanes)
+            gaps = _gaps(alpha[g], signs[g], scores[g], problem)
+            running[group] &= ~near[group] | (gaps > _allowed(tol))
         running &= n_iter < last
     by_problem = np.swapaxes(alpha, 1, 2).reshape(n_groups * lanes, -1)
     return np.ascontiguousarray(by_problem[:size]), n_iter[:size], violation[:size]

@@ -1,10 +1,11 @@
 import joblib
 import numpy as np
 import pytest
+from numba import njit
 
 from tests.reference import hik
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
-from visualwords.classifiers.kernels import unary_gram
+from visualwords.classifiers.kernels import _unary_gram, unary_gram
 from visualwords.classifiers.kernels.level_gram import level_gram
 
 
@@ -84,3 +85,15 @@ def test_some_rows_in_some_order(rng, top):
     order = rng.permutation(400)[:300]
     expected = hik.intersection_gram(x[order], x[order])
     np.testing.assert_array_equal(level_gram(x, order=order), expected)
+
+
+def test_bits_are_gathered_alike_with_and_without_the_instruction(rng):
+    for word, mask in rng.integers(0, 2**63, (20, 2), dtype=np.uint64):
+        chosen = [bit for k, bit in enumerate(f"{word:064b}"[::-1]) if mask >> np.uint64(k) & 1]
+        assert gather_bits(word, mask) == int("".join(chosen[::-1]), 2)
+        assert _unary_gram._plain_gather_bits(word, mask) == int("".join(chosen[::-1]), 2)
+
+
+@njit()
+def gather_bits(word, mask):
+    return _unary_gram.gather_bits(word, mask)

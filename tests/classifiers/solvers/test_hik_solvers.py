@@ -203,3 +203,20 @@ def test_passes_for_the_gap_do_not_undo_convergence():
         )
         assert n_iter.max() < 1000
         assert violation.max() <= 0.1
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("tol", [0.1, 1e-6])  # scores of single and of double precision
+def test_problems_advanced_together_end_like_each_alone(rng, loss, tol):
+    levels = rng.poisson(2.0, (50, 30)).astype(np.uint8)
+    gram = hik.intersection_gram(levels, levels).astype(np.float32)
+    cost = 0.02 * rng.integers(1, 4, 50)
+    problem = dual_problem(np.arange(50), cost, np.diagonal(gram).astype(float), loss)
+    y = np.where(rng.integers(0, 9, 50) == np.arange(9)[:, None], 1.0, -1.0)
+    how = {"tol": tol, "max_iter": 5000, "seed": 3}
+    alpha, n_iter, violation = solve_dual_gram(gram, y, problem, **how)
+    assert (violation <= tol).all()
+    for p in range(9):
+        alone, passes, _ = solve_dual_gram(gram, y[p : p + 1], problem, **how)
+        assert passes == n_iter[p]
+        np.testing.assert_allclose(alpha[p], alone[0], atol=1e-6)
