@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib.parallel import get_active_backend
 
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
 from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.progress import Progress, Silent
+from visualwords.workers import workers_share_memory
 
 VERSION = 2  # of what encoders do; to be raised when the same image gives another row
 
@@ -96,7 +96,7 @@ def encode_each(
     """
     fingerprints = [encoder.fingerprint() for encoder in encoders]
     here = partial(_encode, encoders, fingerprints)
-    if reader.cache is None or _workers_share_memory():
+    if reader.cache is None or workers_share_memory():
         yield from reader.each(here, sources, "reading images", progress)
         return
     there = partial(_encode_to_keys, encoders, fingerprints)
@@ -110,11 +110,6 @@ def encode_each(
         ]
         missing = any(array is None for array in arrays)
         yield here(OpenedImage(source, reader)) if missing else (digest, arrays)
-
-
-def _workers_share_memory() -> bool:
-    backend, _ = get_active_backend(prefer="threads")
-    return getattr(backend, "supports_sharedmem", False)
 
 
 def _encode(

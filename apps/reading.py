@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from visualwords.apps.encoding import Features
 from visualwords.apps.inputs import Source
@@ -20,6 +19,7 @@ from visualwords.features.extractor import as_grey, as_rgb
 from visualwords.features.registry import find_extractor
 from visualwords.images import MAX_PIXELS, read_bytes, read_image, shrink
 from visualwords.progress import Progress
+from visualwords.workers import map_on_workers
 
 CHUNK = 16  # images; small enough that Ctrl-C is answered at once
 
@@ -57,9 +57,8 @@ class Reader:
         """
         progress.start(stage, len(sources))
         absolute = [_absolute(source) for source in sources]  # workers may be elsewhere
-        chunks = [absolute[i : i + CHUNK] for i in range(0, len(absolute), CHUNK)]
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        for results in pool(delayed(_work_on)(self, work, chunk) for chunk in chunks):
+        chunks = ((absolute[i : i + CHUNK],) for i in range(0, len(absolute), CHUNK))
+        for results in map_on_workers(_work_on, chunks, shared=[self, work], n_jobs=self.n_jobs):
             progress.advance(len(results))
             yield from results
 

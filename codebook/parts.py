@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+
+from visualwords.workers import map_on_workers
 
 __all__ = ["map_parts"]
 
@@ -33,12 +34,5 @@ def map_parts(function: Callable[[np.ndarray], Any], X: np.ndarray, n_jobs: int 
     >>> map_parts(len, np.zeros((70_000, 1)), n_jobs=1)
     [65536, 4464]
     """
-    # A part travels inside a tuple. Arrays that are arguments themselves are spread over the
-    # workers of a Dask cluster beforehand, and one that is lost with its worker can't be had again.
-    parts = [(X[start : start + ROWS],) for start in range(0, len(X), ROWS)]
-    work = Parallel(n_jobs=n_jobs, prefer="threads")
-    return work(delayed(_apply)(function, part) for part in parts)
-
-
-def _apply(function: Callable[[np.ndarray], Any], part: tuple[np.ndarray]) -> Any:
-    return function(*part)
+    parts = ((X[start : start + ROWS],) for start in range(0, len(X), ROWS))
+    return list(map_on_workers(function, parts, n_jobs=n_jobs))

@@ -4,7 +4,19 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads of this process a number of jobs means, whatever else it has.
+
+    Examples
+    --------
+    >>> n_threads(2), n_threads(None)
+    (2, 1)
+    """
+    backend, by_default = get_active_backend(require="sharedmem")
+    return int(backend.effective_n_jobs(by_default if n_jobs is None else n_jobs))
 
 
 def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
@@ -25,7 +37,7 @@ def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int |
     [1, 2, 3]
     """
     items = list(items)
-    threads = min(effective_n_jobs(n_jobs), len(items))
+    threads = min(n_threads(n_jobs), len(items))
     if threads <= 1:
         return [do(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from visualwords.classifiers.solvers import _dual_gram
 from visualwords.classifiers.solvers.problem import DualProblem
-from visualwords.threads import map_in_threads
+from visualwords.threads import map_in_threads, n_threads
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 _FEWEST_LANES = 4  # problems from which on several are advanced together
@@ -57,7 +56,7 @@ def solve_dual_gram(
     """
     y = np.ascontiguousarray(y, np.float64)
     first = np.zeros(y.shape) if start is None else np.array(start, np.float64)
-    n, threads = y.shape[0], effective_n_jobs(n_jobs)
+    n, threads = y.shape[0], n_threads(n_jobs)
     if n < _FEWEST_LANES:
         solve: Any = _solve_one_by_one
         n_parts = min(n, threads)

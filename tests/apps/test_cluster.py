@@ -75,7 +75,9 @@ def kill_a_busy_worker(client, prefix, done):
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("stage", ["work_on", "apply"], ids=["reading images", "learning words"])
+@pytest.mark.parametrize(
+    "stage", ["work_on", "label_and_sum"], ids=["reading images", "learning words"]
+)
 def test_a_killed_worker_changes_nothing(stage, client, images, local_bytes, tmp_path):
     done = threading.Event()
     killer = threading.Thread(target=kill_a_busy_worker, args=(client, stage, done), daemon=True)
