@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.command_line import scheduler
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ LOWEST = 1e-3  # confidence down to which detections are collected for the curve
 @options.classifier
 @options.model
 @options.jobs
+@scheduler
 @options.as_json
 @options.quiet
 def evaluate(
@@ -97,16 +99,15 @@ def _detect(
     detector: "PedestrianDetector", paths: list[str], jobs: int | None, quiet: bool
 ) -> tuple[dict[str, tuple["np.ndarray", "np.ndarray"]], list[tuple[str, str]]]:
     """Detections of each image that can be read, and the others with the reason."""
-    from joblib import Parallel, cpu_count, delayed
+    from joblib import cpu_count
 
-    from visualwords.apps.detect_pedestrians.one_image import search_file
+    from visualwords.apps.detect_pedestrians.one_image import search_files
     from visualwords.apps.terminal import progress_bars
 
     found, failed = {}, []
-    run = Parallel(n_jobs=jobs or cpu_count(), prefer="threads", return_as="generator")
     with progress_bars(quiet) as progress:
         progress.start("searching", len(paths))
-        answers = run(delayed(search_file)(detector, path, False) for path in paths)
+        answers = search_files(detector, paths, False, jobs or cpu_count())
         for path, result in zip(paths, answers):
             if isinstance(result, str):
                 failed.append((path, result))

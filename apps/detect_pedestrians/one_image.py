@@ -1,6 +1,9 @@
 """What is done with each image; images don't depend on each other, so any worker may take one."""
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -8,8 +11,11 @@ from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.pictures import draw_detections
 from visualwords.errors import ImageError
 from visualwords.images import read_image
+from visualwords.workers import map_on_workers, workers_share_memory
 
-__all__ = ["Found", "search_file", "search_image"]
+__all__ = ["Found", "search_files", "search_image"]
+
+CHUNK = 8  # paths that travel together to another machine
 
 
 @dataclass(frozen=True)
@@ -29,13 +35,43 @@ class Found:
     picture: np.ndarray | None
 
 
-def search_file(detector: PedestrianDetector, path: str, draw: bool) -> Found | str:
-    """Search an image file; return why it can't be read where that is so."""
+def search_files(
+    detector: PedestrianDetector, paths: Sequence[str], draw: bool, n_jobs: int | None
+) -> Iterator[Found | str]:
+    """Yield what is found in every image file, in order; the reason where it can't be read.
+
+    Threads search one file each. To the workers of a cluster paths travel in chunks, and boxes
+    back; pictures are then drawn here.
+    """
+    here = workers_share_memory()
+    size = 1 if here else CHUNK
+    absolute = [os.path.abspath(path) for path in paths]
+    chunks = ((absolute[i : i + size],) for i in range(0, len(paths), size))
+    shared = [detector, draw and here]
+    found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
+    for path, answer in zip(paths, found):
+        yield answer if here or not draw or isinstance(answer, str) else _drawn(answer, path)
+
+
+def _search_chunk(
+    detector: PedestrianDetector, draw: bool, paths: Sequence[str]
+) -> list[Found | str]:
+    answers: list[Found | str] = []
+    for path in paths:
+        try:
+            answers.append(search_image(detector, read_image(path), draw))
+        except ImageError as problem:
+            answers.append(str(problem))
+    return answers
+
+
+def _drawn(found: Found, path: str) -> Found | str:
+    """Add the picture to what was found elsewhere."""
     try:
-        image = read_image(path)
+        picture = draw_detections(read_image(path), found.boxes, found.confidences)
     except ImageError as problem:
         return str(problem)
-    return search_image(detector, image, draw)
+    return replace(found, picture=picture)
 
 
 def search_image(detector: PedestrianDetector, image: np.ndarray, draw: bool) -> Found:

@@ -5,6 +5,7 @@ from itertools import groupby
 
 import click
 
+from visualwords.apps.command_line import scheduler
 from visualwords.apps.detect_pedestrians import options
 
 VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
@@ -33,6 +34,7 @@ VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wm
 @options.model
 @click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 @options.jobs
+@scheduler
 @options.quiet
 def run(
     sources: tuple[str, ...],

@@ -8,17 +8,17 @@ from typing import Any
 
 import cv2
 import numpy as np
-from joblib import Parallel, delayed
 from rich.table import Table
 from rich.text import Text
 
-from visualwords.apps.detect_pedestrians.one_image import Found, search_file, search_image
+from visualwords.apps.detect_pedestrians.one_image import Found, search_files, search_image
 from visualwords.apps.detect_pedestrians.videos import CODECS, Frames, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.terminal import printable, progress_bars, say, say_skipped, stdout
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
+from visualwords.workers import workers_share_memory
 
 __all__ = ["Searching"]
 
@@ -68,11 +68,10 @@ class Searching:
         """Search images; those that can't be read are skipped with the reason."""
         if self.output is not None and self._is_video(self.output):
             raise FolderError(f"{self.output}: pictures of images go into a folder, not a video")
-        work = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         draw = self.output is not None
         with progress_bars(self.quiet) as progress:
             progress.start("searching", len(paths))
-            answers = work(delayed(search_file)(self.detector, path, draw) for path in paths)
+            answers = search_files(self.detector, paths, draw, self.n_jobs)
             for path, answer in zip(paths, answers):
                 if isinstance(answer, str):
                     self.skipped.append((path, answer))
@@ -82,7 +81,9 @@ class Searching:
                 progress.advance()
 
     def video(self, source: str | int, every: int, most: int | None) -> None:
-        """Search the frames of a video or camera until it ends, or Ctrl-C."""
+        """Search the frames of a video or camera until it ends, or Ctrl-C; always here."""
+        if not workers_share_memory():
+            say(f"{source}: frames are searched on this machine; a cluster searches image files")
         frames = Frames(source, every, most)
         name = f"camera {source}" if isinstance(source, int) else source
         video = None

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 import joblib
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
 from visualwords.apps import cluster
 from visualwords.apps.cluster import check_shared, on_cluster
+from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.errors import ClusterError
 
 distributed = pytest.importorskip("distributed", reason="pip install 'visualwords[distributed]'")
@@ -212,3 +214,37 @@ def test_a_detector_learns_the_same_on_a_cluster(client):
     image = scene(np.random.default_rng(3), [[40, 60, 64, 132]])
     for found, expected in zip(there.detect(image), here.detect(image)):
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_folder_is_searched_the_same_on_a_cluster(client, tmp_path):
+    detector = train_detector(n_rounds=0)
+    random = np.random.default_rng(5)
+    (tmp_path / "scenes").mkdir()
+    for number in range(3):
+        picture = scene(random, [[40, 60, 64, 132]])
+        Image.fromarray(picture).save(tmp_path / "scenes" / f"{number}.png")
+    (tmp_path / "scenes" / "broken.png").write_bytes(b"no image")
+
+    def searched(output):
+        searching = Searching(detector, str(output), quiet=True)
+        searching.folder(str(tmp_path / "scenes"))
+        pictures = {path.name: path.read_bytes() for path in output.iterdir()}
+        return searching.found, searching.skipped, searching.n_searched, pictures
+
+    here = searched(tmp_path / "here")
+    with on_cluster(client):
+        there = searched(tmp_path / "there")
+    assert there == here
+    assert len(here[0]) > 0
+    assert (len(here[1]), here[2], len(here[3])) == (1, 3, 3)
+
+
+def test_frames_of_a_video_stay_here_and_that_is_said(client, tmp_path, capsys):
+    from tests.apps.test_detect_pedestrians import write_video
+
+    write_video(tmp_path / "walk.avi", 2)
+    searching = Searching(train_detector(n_rounds=0), None, quiet=True)
+    with on_cluster(client):
+        searching.video(str(tmp_path / "walk.avi"), 1, None)
+    assert searching.n_searched == 2
+    assert "frames are searched on this machine" in capsys.readouterr().err
