@@ -68,14 +68,18 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
 
 
 def _backend(client: "Client") -> Any:
-    """Return joblib's Dask backend, taught to tell of work whose workers died.
+    """Return joblib's Dask backend, taught two things.
 
-    joblib waits for ever for such work: its collector marks the future as failed but does not
-    call back.
+    It tells of work whose workers died. joblib waits for ever for such work: its collector marks
+    the future as failed but does not call back. And it leaves work to a cluster of one thread,
+    also when all other workers have just died; joblib would do it in this process.
     """
     from joblib._dask import DaskDistributedBackend
 
     class Backend(DaskDistributedBackend):
+        def effective_n_jobs(self, n_jobs: int | None) -> int:
+            return max(2, super().effective_n_jobs(n_jobs))
+
         def submit(self, func: Any, callback: Any = None) -> Any:
             job = super().submit(func, callback)
             job.add_done_callback(lambda done: done.exception() and callback(done.exception()))
@@ -155,10 +159,7 @@ def _number_of_workers(scheduler: str) -> int:
 
 
 def _check_workers(client: "Client") -> None:
-    """Wait for a worker, and see that all have this version.
-
-    With a single thread in the whole cluster joblib works in this process instead.
-    """
+    """Wait for a worker, and see that all have this version."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:

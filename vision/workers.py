@@ -3,6 +3,7 @@
 What all pieces of work need is sent to each worker once; only what is its own travels with a piece.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -98,8 +99,16 @@ class _Piecework:
         self.function, self.alone = function, alone
         self.__name__ = getattr(getattr(function, "func", function), "__name__", "work")
 
-    def __call__(self, piece: tuple[Any, ...], *shared: Any) -> Any:
+    def __call__(self, piece: tuple[Any, ...], *known: Any) -> Any:
+        shared = [_value_of(one) for one in known]
         if not self.alone:
             return self.function(*shared, *piece)
         with parallel_config(backend="sequential"):  # the worker has others for its other threads
             return self.function(*shared, *piece)
+
+
+def _value_of(known: Any) -> Any:
+    """Return a value, also of a future: joblib itself works here if the cluster has one thread."""
+    distributed = sys.modules.get("distributed")
+    is_future = distributed is not None and isinstance(known, distributed.Future)
+    return known.result() if is_future else known
