@@ -4,6 +4,8 @@ import numpy as np
 
 from visualwords.compiled import njit
 
+FEW_LEVELS = 16  # up to which comparing with each is faster than looking up
+
 
 @njit()
 def mark_levels(x, rows, present):
@@ -15,9 +17,35 @@ def mark_levels(x, rows, present):
 
 @njit()
 def mark_any(levels, present):
-    """present[k] = 1 where level k occurs; levels : (n,)."""
-    for level in levels:
-        present[level] = 1
+    """present[k] = 1 where level k occurs; levels : (n,).
+
+    While few levels are known, comparing with each is faster than marking.
+    """
+    known, count = np.empty(FEW_LEVELS, levels.dtype), 0
+    seen = np.empty(4096, np.uint8)
+    for start in range(0, levels.size, seen.size):
+        part = levels[start : start + seen.size]
+        if count <= FEW_LEVELS and all_among(part, known[:count], seen):
+            continue
+        for level in part:
+            if present[level] == 0:
+                present[level] = 1
+                if count < FEW_LEVELS:
+                    known[count] = level
+                count += 1
+
+
+@njit()
+def all_among(levels, known, seen):
+    """Whether all levels are among the known ones; ``seen`` has room for as many."""
+    seen[: levels.size] = 0
+    for level in known:
+        for k in range(np.uint64(levels.size)):
+            seen[k] |= np.uint8(levels[k] == level)
+    missing = np.uint8(0)
+    for k in range(np.uint64(levels.size)):
+        missing |= seen[k] ^ np.uint8(1)
+    return missing == 0
 
 
 @njit()

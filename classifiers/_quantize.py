@@ -4,6 +4,8 @@ LLVM does not turn a loop that both compares and counts into vector instructions
 LLVM's language.
 """
 
+from functools import partial
+
 import numba
 import numpy as np
 from llvmlite import ir
@@ -14,6 +16,7 @@ from visualwords.compiled import njit
 
 LANES = 8
 MARKS = 3
+_CACHED = 8192  # values that stay in the first-level cache
 _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 _COUNTS = ir.VectorType(ir.IntType(64), LANES)
 
@@ -21,21 +24,28 @@ _COUNTS = ir.VectorType(ir.IntType(64), LANES)
 @intrinsic
 def survey_vectors(typing, values, count, marks, limits, counts):
     """Like ``survey`` for a multiple of LANES values."""
-    return types.void(values, types.int64, marks, limits, counts), _emit_survey_vectors
+    kinds = values, types.int64, marks, limits, counts
+    return types.void(*kinds), partial(_emit_survey_vectors, MARKS)
 
 
-def _emit_survey_vectors(context, builder, signature, arguments):
+@intrinsic
+def survey_one_mark(typing, values, count, marks, limits, counts):
+    """Like ``survey_vectors`` with one mark."""
+    return types.void(values, types.int64, marks, limits, counts), partial(_emit_survey_vectors, 1)
+
+
+def _emit_survey_vectors(n_marks, context, builder, signature, arguments):
     values, marks, limits, counts = (
         context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 2, 3, 4)
     )
     kind = signature.args[0].dtype
-    bounds = [_at(builder, marks, k, _DOUBLES) for k in range(MARKS)]
+    bounds = [_at(builder, marks, k, _DOUBLES) for k in range(n_marks)]
     extremes = [
         cgutils.alloca_once_value(builder, _at(builder, limits, k, _DOUBLES)) for k in range(2)
     ]
     differences = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [0.0] * LANES))
     zeros = ir.Constant(_COUNTS, [0] * LANES)
-    totals = [cgutils.alloca_once_value(builder, zeros) for _ in range(2 * MARKS)]
+    totals = [cgutils.alloca_once_value(builder, zeros) for _ in range(2 * n_marks)]
     vector = ir.VectorType(context.get_data_type(kind), LANES)
     step = ir.Constant(ir.IntType(64), LANES)
     start = ir.Constant(ir.IntType(64), 0)
@@ -49,8 +59,8 @@ def _emit_survey_vectors(context, builder, signature, arguments):
             better = builder.fcmp_ordered(relation, loaded, kept)
             builder.store(builder.select(better, loaded, kept), where)
         for m, where in enumerate(totals):
-            relation = "<" if m < MARKS else "<="
-            found = builder.fcmp_ordered(relation, loaded, bounds[m % MARKS])
+            relation = "<" if m < n_marks else "<="
+            found = builder.fcmp_ordered(relation, loaded, bounds[m % n_marks])
             builder.store(builder.sub(builder.load(where), builder.sext(found, _COUNTS)), where)
     for k, (where, relation) in enumerate(zip(extremes, "<>")):
         _keep_best(builder, builder.load(where), relation, limits, k)
@@ -107,7 +117,7 @@ def _plain_survey_vectors(values, count, marks, limits, counts):
 
 
 if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
-    survey_vectors = _plain_survey_vectors
+    survey_vectors = survey_one_mark = _plain_survey_vectors
 
 
 @njit()
@@ -178,6 +188,25 @@ def survey(values, marks, limits, counts):
         for m in range(MARKS):
             counts[0, m] += value < marks[m]
             counts[1, m] += value <= marks[m]
+
+
+@njit()
+def survey_and_quantize(values, mark, limits, counts, lowest, scale, top, out):
+    """Like ``survey`` with one mark, and ``quantize`` while the values are in the cache.
+
+    mark : (1,) float64      counts : (2, 1) int64
+    """
+    for start in range(0, values.size, _CACHED):
+        part = values[start : start + _CACHED]
+        whole = part.size - part.size % LANES
+        survey_one_mark(part, whole, mark, limits, counts)
+        for k in range(whole, part.size):
+            value = np.float64(part[k])
+            limits[0], limits[1] = min(limits[0], value), max(limits[1], value)
+            limits[2] += value - value
+            counts[0, 0] += value < mark[0]
+            counts[1, 0] += value <= mark[0]
+        quantize(part, lowest, scale, top, out[start : start + _CACHED])
 
 
 @njit()

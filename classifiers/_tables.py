@@ -1,9 +1,9 @@
-"""Loops over the tables T of additive models: sums of look-ups, and sums by level.
+"""Loops over the tables T of additive models: sums of look-ups.
 
 The tables of all outputs lie in one array ``values`` (cells, lanes): one lane for one output,
 otherwise a multiple of eight. Feature j owns the rows ``offsets[j] … offsets[j + 1] - 1``, one for
 each level from 0 to the highest that training saw. Eight lanes are one vector; numba keeps LLVM
-from packing short loops, so the two innermost loops are written in LLVM's language.
+from packing short loops, so the innermost loop is written in LLVM's language.
 """
 
 import numba
@@ -52,25 +52,6 @@ def _emit_add_rows(context, builder, signature, arguments):
     total = builder.fpext(builder.fadd(builder.fadd(a, b), builder.fadd(c, d)), wide)
     target = _vector_at(builder, out, i, lane, wide)
     builder.store(builder.fadd(builder.load(target, align=8), total), target, align=8)
-    return context.get_dummy_value()
-
-
-@intrinsic
-def add_to_rows(typing, values, cells, count, lane, source, i):
-    """values[cells[k], lane … lane + 7] += source[i, lane … lane + 7] for all k < count."""
-    return types.void(values, cells, count, lane, source, i), _emit_add_to_rows
-
-
-def _emit_add_to_rows(context, builder, signature, arguments):
-    values, cells, source = (
-        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4)
-    )
-    lane = arguments[3]
-    vector = ir.VectorType(ir.FloatType(), LANES)
-    added = builder.load(_vector_at(builder, source, arguments[5], lane, vector), align=4)
-    with cgutils.for_range(builder, arguments[2]) as loop:
-        row = _vector_at(builder, values, _cell(builder, cells, loop.index), lane, vector)
-        builder.store(builder.fadd(builder.load(row, align=4), added), row, align=4)
     return context.get_dummy_value()
 
 
@@ -144,11 +125,6 @@ def _plain_add_rows(values, cells, count, lane, out, i):
         out[i, lane : lane + LANES] += values[cells[k], lane : lane + LANES]
 
 
-def _plain_add_to_rows(values, cells, count, lane, source, i):
-    for k in range(count):
-        values[cells[k], lane : lane + LANES] += source[i, lane : lane + LANES]
-
-
 def _plain_nonzero(values, first):
     return np.uint64(sum(1 << k for k in range(64) if values[first + k]))
 
@@ -162,9 +138,8 @@ def _plain_lowest_bit(word):
 
 
 if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
-    add_rows, add_to_rows = _plain_add_rows, _plain_add_to_rows
+    add_rows, sum_of_differences = _plain_add_rows, _plain_sum_of_differences
     nonzero, lowest_bit = _plain_nonzero, _plain_lowest_bit
-    sum_of_differences = _plain_sum_of_differences
 
 
 @njit()
@@ -350,66 +325,6 @@ def sum_of(values, cells):
 
 
 @njit()
-def sum_by_level(x, rows, coefficients, base, top, first, last, sums):
-    """sums[base[j] + k] += c_i for every x_ij = k, features first … last - 1.
-
-    x : (n, d) unsigned     rows : (m,) samples that take part     coefficients : (m, lanes) float32
-    base : (d,) int32, such that feature ``first`` begins at 0     sums : (cells, lanes) float32
-    """
-    cells = np.empty(last - first, np.int32)
-    one = sums.shape[1] == 1
-    for r in range(rows.size):
-        part = x[rows[r], first:last]
-        if one:
-            find_cells(part, base[first:last], top[first:last], cells)
-            coefficient = coefficients[r, 0]
-            for k in range(np.uint64(cells.size)):
-                sums[np.uint32(cells[k]), 0] += coefficient
-        else:
-            count = find_nonzero_cells(part, base[first:last], top[first:last], cells)
-            for lane in range(0, sums.shape[1], LANES):
-                add_to_rows(sums, cells, count, lane, coefficients, r)
-
-
-@njit()
-def tables_from_sums(offsets, heights, sums):
-    """Turn sums by level into T_jk = sum_i c_i min(x_ij, k)  [Wu10, Eq. 6 and 9], in place.
-
-    heights : the level of every cell, ascending in each feature
-    """
-    for j in range(offsets.size - 1):
-        for k in range(offsets[j + 1] - 2, offsets[j], -1):  # w_jk: all levels >= k
-            for c in range(sums.shape[1]):
-                sums[k, c] += sums[k + 1, c]
-        sums[offsets[j]] = 0.0
-        for k in range(offsets[j] + 1, offsets[j + 1]):
-            rise = heights[k] - heights[k - 1]
-            for c in range(sums.shape[1]):
-                sums[k, c] = sums[k - 1, c] + rise * sums[k, c]
-
-
-@njit()
-def fill_levels(offsets, heights, tables, wanted, full, out):
-    """out = the tables at the wanted levels; between two cells they are linear.
-
-    offsets, heights, tables : cells at some levels, the first at 0
-    wanted : ascending levels, the first 0     full : (d + 1,) offsets of ``out``
-    """
-    for j in range(offsets.size - 1):
-        cell = offsets[j]
-        for k in range(full[j + 1] - full[j]):
-            while cell + 1 < offsets[j + 1] and heights[cell] < wanted[k]:
-                cell += 1
-            low = heights[cell - 1] if cell > offsets[j] else heights[cell]
-            rise = heights[cell] - low
-            share = np.float32((wanted[k] - low) / rise) if rise > 0 else np.float32(0)
-            below = cell - 1 if rise > 0 else cell
-            for c in range(tables.shape[1]):
-                step = tables[cell, c] - tables[below, c]
-                out[full[j] + k, c] = tables[below, c] + share * step
-
-
-@njit()
 def sparse_cells(data, indices, base, top, cells):
     """Cells of the entries of one sparse row."""
     for k in range(np.uint64(data.size)):
@@ -430,18 +345,3 @@ def look_up_sparse(data, indices, indptr, rows, base, top, values, out):
         else:
             for lane in range(0, values.shape[1], LANES):
                 add_rows(values, cells, count, lane, out, r)
-
-
-@njit()
-def sum_by_level_sparse(data, indices, indptr, rows, coefficients, base, top, sums):
-    """Like ``sum_by_level`` for rows of a CSR matrix, all features."""
-    cells = np.empty(base.size, np.int32)
-    for r in range(rows.size):
-        start, end = indptr[rows[r]], indptr[rows[r] + 1]
-        sparse_cells(data[start:end], indices[start:end], base, top, cells)
-        if sums.shape[1] == 1:
-            for cell in cells[: end - start]:
-                sums[cell, 0] += coefficients[r, 0]
-        else:
-            for lane in range(0, sums.shape[1], LANES):
-                add_to_rows(sums, cells, np.int64(end - start), lane, coefficients, r)

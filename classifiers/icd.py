@@ -25,7 +25,7 @@ from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.table_prediction import TablePrediction
-from visualwords.classifiers.value_survey import survey_values
+from visualwords.classifiers.value_survey import ValueSurvey, survey_values
 from visualwords.classifiers.warm_start import (
     EarlierTraining,
     first_alpha,
@@ -183,9 +183,14 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("seen_", None)
         earlier = self._earlier() if self.warm_start else None
         X, y, sample_weight = self._checked(X, y, sample_weight)
-        if earlier is None and not self._fit_quantizer(X, sample_weight):
-            validate(X=X, y=y)  # says which value is not finite
-        levels = self.quantizer_._levels(X)
+        levels = None
+        if earlier is None:
+            found = self._fit_quantizer(X, sample_weight)
+            if not found.finite:
+                validate(X=X, y=y)  # says which value is not finite
+            levels = found.levels
+        if levels is None:
+            levels = self.quantizer_._levels(X)
         self._fit_levels(levels, y, sample_weight, earlier, reuse=levels is not X)
         if self.probability:
             self._calibrate(X, y, sample_weight)
@@ -295,17 +300,18 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         kept = np.flatnonzero(weight)
         return X[kept], y[kept], weight[kept]
 
-    def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> bool:
-        """Learn the levels; returns whether all values are finite."""
+    def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> ValueSurvey:
+        """Learn the levels if all values are finite; returns what was seen of the values."""
         quantizer = Quantizer(self.n_bins, strategy="uniform")
         quantizer._check_parameters()
-        found = survey_values(X, weight, quantizer.percentile / 100, self.n_jobs)
+        top = int(self.n_bins) if self.quantization in ("auto", "uniform") else None
+        found = survey_values(X, weight, quantizer.percentile / 100, self.n_jobs, top=top)
         if not found.finite:
-            return False
+            return found
         automatic = "quantile" if found.lowest < 0 else "uniform"
         quantizer.strategy = automatic if self.quantization == "auto" else self.quantization
         self.quantizer_ = quantizer._fit_surveyed(X, found)
-        return True
+        return found if quantizer.strategy == "uniform" else replace(found, levels=None)
 
     def _fit_levels(
         self,

@@ -10,7 +10,6 @@ from visualwords.classifiers import _level_codes
 
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
-_FEW_LEVELS = 16  # up to which comparing with each is faster than looking up
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
 
@@ -41,7 +40,10 @@ class LevelNumbers:
             return sparse.csr_matrix(parts, shape=levels.shape)
         numbers = np.empty(levels.shape, levels.dtype)
         flat = np.ascontiguousarray(levels).reshape(-1)
-        if self.heights.size <= _FEW_LEVELS and self.heights[-1] <= np.iinfo(levels.dtype).max:
+        if (
+            self.heights.size <= _level_codes.FEW_LEVELS
+            and self.heights[-1] <= np.iinfo(levels.dtype).max
+        ):
             steps = self.heights[1:].astype(levels.dtype)
             _level_codes.count_steps(flat, steps, numbers.reshape(-1))
         else:

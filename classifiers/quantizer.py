@@ -9,13 +9,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import _quantize
-from visualwords.classifiers.value_survey import ValueSurvey, as_compiled, survey_values
+from visualwords.classifiers.value_survey import (
+    ValueSurvey,
+    as_compiled,
+    level_scale,
+    survey_values,
+)
 
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
 _COLUMNS_AT_A_TIME = 8  # their edges stay in the caches while all rows pass
 _MOST_BUCKETS = 2048
-_NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
 class Quantizer(TransformerMixin, BaseEstimator):
@@ -199,16 +203,14 @@ class Quantizer(TransformerMixin, BaseEstimator):
 
     def line(self) -> tuple[float, float]:
         """Return v_min and levels a unit, where levels are even in the value."""
-        return (self.v_min_, self._scale()) if self.strategy == "uniform" else (0.0, 1.0)
+        if self.strategy != "uniform":
+            return 0.0, 1.0
+        return self.v_min_, level_scale(self.v_min_, self.v_max_, self.n_levels_ - 1)
 
     @property
     def dtype_(self) -> Any:
         """Smallest unsigned type that holds the levels."""
         return np.uint8 if self.n_levels_ <= 256 else np.uint16
-
-    def _scale(self) -> float:
-        width = self.v_max_ - self.v_min_
-        return (self.n_levels_ - 1) / width * _NUDGE if width > 0 else 0.0
 
     def _check_parameters(self) -> None:
         if self.strategy not in ("uniform", "quantile", "integer"):

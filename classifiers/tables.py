@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers import _tables
+from visualwords.classifiers import _table_building, _tables
 from visualwords.classifiers.value_survey import as_compiled
 from visualwords.threads import in_threads
 
-_FEATURES_AT_A_TIME = 128  # their tables stay in the second-level cache while all rows pass
+_FEATURES_AT_A_TIME = 256  # their tables stay in the second-level cache while all rows pass
 _ROWS_AT_A_TIME = 2048
 _ROWS_IN_SINGLE = 4096  # coefficients added up in single precision before they go to double
 _FEATURES_OF_VALUES = 512
@@ -98,12 +98,18 @@ def build_tables(
             part = np.zeros(sums.shape, np.float32)
             if sparse.issparse(codes):
                 parts = codes.data, codes.indices, codes.indptr
-                _tables.sum_by_level_sparse(*parts, rows[some], single[some], base, top, part)
+                _table_building.sum_by_level_sparse(
+                    *parts, rows[some], single[some], base, top, part
+                )
             else:
                 here = base - base[first]
-                _tables.sum_by_level(codes, rows[some], single[some], here, top, first, last, part)
+                _table_building.sum_by_level(
+                    codes, rows[some], single[some], here, top, first, last, part
+                )
             sums += part
-        _tables.tables_from_sums(offsets[first : last + 1] - start, heights[start:end], sums)
+        _table_building.tables_from_sums(
+            offsets[first : last + 1] - start, heights[start:end], sums
+        )
         tables[start:end] = sums
 
     d = codes.shape[1]
@@ -135,7 +141,7 @@ def tables_at(
     sizes = np.searchsorted(wanted, heights[offsets[1:] - 1], side="right")
     full = np.concatenate([[0], np.cumsum(sizes)])
     out = np.empty((full[-1], tables.shape[1]), np.float32)
-    _tables.fill_levels(offsets, heights, tables, wanted, full, out)
+    _table_building.fill_levels(offsets, heights, tables, wanted, full, out)
     return full, out
 
 

@@ -14,7 +14,9 @@ from visualwords.threads import in_threads
 
 _CHUNK = 1 << 18  # values treated at a time
 _SAMPLE = 1 << 13  # values that tell where a quantile is
+_LARGE_SAMPLE = 1 << 15  # values that tell which of few values a quantile is
 _DEVIATIONS = 4  # of the sample's quantile from the true one
+_NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 _COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 
 
@@ -22,17 +24,29 @@ _COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 class ValueSurvey:
     """The smallest and the largest of all values; ``quantile()`` finds the one asked for.
 
-    Nothing is meant by it unless all values are ``finite``.
+    Nothing is meant by it unless all values are ``finite``. ``levels`` are those of the values
+    between the smallest and the quantile ([Wu10], Eq. 13) if they were asked for and came with it.
     """
 
     lowest: float
     highest: float
     quantile: Callable[[], float]
     finite: bool = True
+    levels: np.ndarray | None = None
+
+
+def level_scale(lowest: float, highest: float, top: int) -> float:
+    """Return levels a unit where the values from lowest to highest become 0 … top."""
+    return top / (highest - lowest) * _NUDGE if highest > lowest else 0.0
 
 
 def survey_values(
-    X: Any, weight: np.ndarray | None, share: float, n_jobs: int | None = None
+    X: Any,
+    weight: np.ndarray | None,
+    share: float,
+    n_jobs: int | None = None,
+    *,
+    top: int | None = None,
 ) -> ValueSurvey:
     """Look through all values once; twice if the quantile lies among many different values.
 
@@ -48,8 +62,16 @@ def survey_values(
         those above the smallest value if that is the smallest itself.
     n_jobs : int or None
         Threads; the result does not depend on it.
+    top : int, optional
+        Highest level. Levels are made on the way if a sample of the values has its smallest one
+        and its quantile several times, as counts have: then these are probably those of all.
     """
-    if weight is None and not sparse.issparse(X) and X.size:
+    plain = weight is None and not sparse.issparse(X) and X.size > 0
+    if plain and top is not None:
+        found = _survey_with_levels(X, share, top, n_jobs)
+        if found is not None:
+            return found
+    if plain:
         lowest, highest, finite, quantile = _survey_dense(X, share, n_jobs)
     else:
         finite = True
@@ -89,9 +111,44 @@ def _survey_dense(
 
     in_threads(look, values.size, _CHUNK, n_jobs)
     lowest, highest = float(limits[:, 0].min()), float(limits[:, 1].max())
-    rank = max(ceil(share * values.size) - 1, 0)
+    rank = _rank(values.size, share)
     finite = not limits[:, 2].any()  # NaN counts as true
     return lowest, highest, finite, partial(_by_rank, values, rank, marks, counts)
+
+
+def _survey_with_levels(
+    X: np.ndarray, share: float, top: int, n_jobs: int | None
+) -> ValueSurvey | None:
+    """Survey and quantise in one pass by limits guessed from a sample; None if they are wrong."""
+    values = np.ascontiguousarray(X).reshape(-1)
+    sample = _sample(values, X.shape[-1], _LARGE_SAMPLE)
+    lowest, quantile = sample[0], sample[_rank(sample.size, share)]
+    if sample[1:2] != lowest or lowest == quantile or np.sum(sample == quantile) < 2:
+        return None
+    n_chunks = -(-values.size // _CHUNK)
+    limits = np.tile([np.inf, -np.inf, 0.0], (n_chunks, 1))
+    counts = np.zeros((n_chunks, 2, 1), np.int64)
+    levels = np.empty(values.size, np.uint8 if top <= 255 else np.uint16)
+    line = float(lowest), level_scale(lowest, quantile, top), float(top)
+
+    def look(start: int, end: int) -> None:
+        k = start // _CHUNK
+        some = as_compiled(values[start:end]), np.array([quantile]), limits[k], counts[k]
+        _quantize.survey_and_quantize(*some, *line, levels[start:end])
+
+    in_threads(look, values.size, _CHUNK, n_jobs)
+    below, up_to = counts.sum(axis=(0, 2))
+    right = limits[:, 0].min() == lowest and below <= _rank(values.size, share) < up_to
+    if limits[:, 2].any() or not right:  # NaN counts as true
+        return None
+    highest = float(limits[:, 1].max())
+    known = float(quantile)
+    return ValueSurvey(float(lowest), highest, lambda: known, levels=levels.reshape(X.shape))
+
+
+def _rank(size: int, share: float) -> int:
+    """How many values are below the quantile, if all are different."""
+    return max(ceil(share * size) - 1, 0)
 
 
 def _by_rank(values: np.ndarray, rank: int, marks: np.ndarray, counts: np.ndarray) -> float:
@@ -108,13 +165,18 @@ def _by_rank(values: np.ndarray, rank: int, marks: np.ndarray, counts: np.ndarra
 
 def _marks(values: np.ndarray, share: float, n_columns: int) -> np.ndarray:
     """The quantile of a sample, and two values between which that of all lies almost surely."""
-    step = max(1, values.size // _SAMPLE)
-    while gcd(step, n_columns) > 1:  # or the sample would show some of the columns only
-        step += 1
-    sample = np.sort(values[::step].astype(np.float64))
+    sample = _sample(values, n_columns, _SAMPLE)
     spread = _DEVIATIONS * sqrt(share * (1 - share) / sample.size)
     ranks = [int(sample.size * (share + sign * spread)) for sign in (-1, 0, 1)]
     return sample[np.clip(ranks, 0, sample.size - 1)]
+
+
+def _sample(values: np.ndarray, n_columns: int, size: int) -> np.ndarray:
+    """About as many of the values, ascending, float64."""
+    step = max(1, values.size // size)
+    while gcd(step, n_columns) > 1:  # or the sample would show some of the columns only
+        step += 1
+    return np.sort(values[::step].astype(np.float64))
 
 
 def _collect(values: np.ndarray, low: float, high: float, counts: np.ndarray) -> np.ndarray:

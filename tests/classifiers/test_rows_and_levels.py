@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numba import njit
 from scipy import sparse
 
 from tests.reference import hik
-from visualwords.classifiers import _rows, level_codes, rows, tables
+from visualwords.classifiers import _rows, _table_building, level_codes, rows, tables
 
 
 def test_equal_rows_of_equal_labels_are_merged():
@@ -70,6 +71,55 @@ def test_tables_and_look_ups_equal_their_definitions(levels, n_outputs):
     scores = tables.look_up(levels, layout.offsets, values)[:, :n_outputs]
     expected = hik.intersection_gram(levels, levels) @ coefficients
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+@pytest.mark.parametrize("n_outputs", [1, 3, 20])
+def test_tables_of_many_features_equal_their_definition(rng, kind, n_outputs):
+    levels = rng.poisson(0.7, (30, 300)).astype(kind)
+    coefficients = rng.normal(size=(30, n_outputs))
+    layout = level_codes.full_layout(levels, aligned=False)
+    values = tables.build_tables(
+        levels,
+        np.arange(30),
+        tables.add_lanes(coefficients, np.float64),
+        layout.offsets,
+        layout.heights,
+    )
+    for j in range(300):
+        cells = slice(layout.offsets[j], layout.offsets[j + 1])
+        smaller = np.minimum(levels[:, j], layout.heights[cells, None])
+        np.testing.assert_allclose(
+            values[cells, :n_outputs], smaller @ coefficients, rtol=1e-5, atol=1e-5
+        )
+
+
+def test_cells_are_kept_alike_with_and_without_the_instruction(rng):
+    x = rng.poisson(0.7, 16).astype(np.uint8)
+    base, top = np.arange(0, 80, 5, dtype=np.int32), np.full(16, 2, np.int32)
+    cells = np.zeros((2, 32), np.int32)
+    counts = [
+        keep_nonzero(x, base, top, cells[0]),
+        _table_building._plain_keep_nonzero(x, base, top, 0, cells[1], 0),
+    ]
+    assert counts == [np.count_nonzero(x)] * 2
+    np.testing.assert_array_equal(cells[0, : counts[0]], cells[1, : counts[1]])
+
+
+@njit()
+def keep_nonzero(x, base, top, cells):
+    return _table_building.keep_nonzero(x, base, top, 0, cells, 0)
+
+
+@pytest.mark.parametrize("n_levels", [2, 16, 17, 18, 200])
+def test_levels_that_occur_late_and_once_are_found(n_levels):
+    levels = np.zeros(30_000, np.uint8)
+    chosen = np.arange(n_levels) * (1 if n_levels > 100 else 12)
+    levels[-n_levels * 100 :: 100] = chosen
+    found = level_codes.occurring_levels(levels[:, None]).heights
+    assert set(chosen.tolist()) <= set(found.tolist())
+    if n_levels < 100:
+        assert found.tolist() == chosen.tolist()
 
 
 @settings(max_examples=50, deadline=None)

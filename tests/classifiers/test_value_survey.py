@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from visualwords.classifiers import Quantizer
 from visualwords.classifiers.value_survey import survey_values
 
 
@@ -48,3 +49,33 @@ def test_values_that_are_not_finite_are_noticed(rng, dtype):
             spoiled = X.copy()
             spoiled.flat[where] = bad
             assert not survey_values(spoiled, None, 0.975).finite
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int64])
+def test_levels_made_on_the_way_are_those_of_the_quantizer(rng, dtype):
+    X = rng.poisson(1.0, (7_003, 9)).astype(dtype)
+    for top in (100, 300):
+        one, two = (survey_values(X, None, 0.975, jobs, top=top) for jobs in (None, 2))
+        expected = Quantizer(top).fit_transform(X)
+        for found in (one, two):
+            np.testing.assert_array_equal(found.levels, expected)
+            assert found.levels.dtype == expected.dtype
+            plain = survey_values(X, None, 0.975)
+            assert (found.lowest, found.highest) == (plain.lowest, plain.highest)
+            assert found.quantile() == plain.quantile()
+
+
+def test_levels_are_not_made_by_wrong_limits(rng):
+    X = rng.poisson(1.0, (300_000, 1)).astype(float)
+    assert survey_values(X, None, 0.975, top=100).levels is not None
+    X[1] = -1  # not in the sample
+    lower = survey_values(X, None, 0.975, top=100)
+    assert lower.levels is None
+    assert lower.lowest == -1
+    X[1] = np.nan
+    assert not survey_values(X, None, 0.975, top=100).finite
+    X = np.zeros(300_000)
+    X[1::2] = rng.poisson(9.0, 150_000)  # a stride of the sample may see one kind only
+    found = survey_values(X[:, None], None, 0.9, top=100)
+    assert found.quantile() == by_definition(X, 0.9)
+    assert survey_values(rng.random((90, 90)), None, 0.975, top=100).levels is None
