@@ -1,24 +1,26 @@
 """CENTRIST of windows: census codes once for the image, histograms shared between windows."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from visualwords.apps.detection._census_windows import (
-    COLUMNS,
+from visualwords.apps.detection._census_scores import (
+    BOX_STEP,
     LANES,
     LATTICE,
+    add_lanes,
+    add_linear,
+    slide_down,
+    want_boxes,
+)
+from visualwords.apps.detection._census_windows import (
+    COLUMNS,
     ROWS,
     STEP_X,
     STEP_Y,
-    add_lanes,
     count_windows,
-    look_up_windows,
-    slide_down,
-    sum_boxes,
-    sum_cells,
 )
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
@@ -36,59 +38,42 @@ class SteppedTables:
 
     Attributes
     ----------
-    starts, tops : (256,) int64
-        First step of each code, and how many there are before the last, which is zero.
     base : (8,) float32
         Sums of the cells of count 0.
-    steps : (n, 8) float32
+    steps : (352 × 256 × 8,) float32
+        From each count to the next, of each code, in each lane.
     """
 
-    starts: np.ndarray
-    tops: np.ndarray
     base: np.ndarray
     steps: np.ndarray
 
 
 class CensusTables:
-    """Tables in the two orders that scores are made from.
-
-    Attributes
-    ----------
-    starts, tops : (super-blocks, 256) int64
-        First cell and highest count of each table.
-    cells : (n,) float32
-    """
+    """Tables in the order that scores are made from."""
 
     def __init__(self, shape: WindowShape, tables: RaggedTables):
         self.shape = shape
         self.ragged = tables
-        self.starts = tables.starts[:-1].reshape(-1, CODES)
-        self.tops = tables.tops.reshape(-1, CODES)
-        self.cells = tables.cells
 
     @cached_property
     def stepped(self) -> list[SteppedTables]:
         """For each group of up to eight super-blocks below each other, column by column."""
         down, across = self.shape.super_blocks
-        full = self.ragged.full(AREA + 2).reshape(down, across, CODES, AREA + 2)
-        highest = self.tops.reshape(down, across, CODES)
+        full = self.ragged.full(AREA + 1).reshape(down, across, CODES, AREA + 1)
         return [
-            _step_tables(full[i : i + LANES, j], highest[i : i + LANES, j].max(axis=0))
+            _step_tables(full[i : i + LANES, j])
             for j in range(across)
             for i in range(0, down, LANES)
         ]
 
 
-def _step_tables(full: np.ndarray, tops: np.ndarray) -> SteppedTables:
-    """Steps of tables (lanes, 256, counts), for each code as many as any lane has, and a zero."""
-    starts = np.concatenate([[0], np.cumsum(tops + 1)])
-    code = np.repeat(np.arange(CODES), tops + 1)
-    count = np.arange(starts[-1]) - starts[code]
-    steps = np.zeros((starts[-1], LANES), np.float32)
-    steps[:, : len(full)] = (full[:, code, count + 1] - full[:, code, count]).T
+def _step_tables(full: np.ndarray) -> SteppedTables:
+    """Steps of tables (lanes, 256, counts)."""
+    steps = np.zeros((AREA, CODES, LANES), np.float32)
+    steps[:, :, : len(full)] = np.diff(full).transpose(2, 1, 0)
     base = np.zeros(LANES, np.float32)
     base[: len(full)] = full[:, :, 0].sum(axis=1, dtype=np.float64)
-    return SteppedTables(starts[:-1], tops, base, steps)
+    return SteppedTables(base, steps.reshape(-1))
 
 
 class CensusWindows:
@@ -127,61 +112,51 @@ class CensusWindows:
     def scores_at(
         self, prepared: np.ndarray, corners_yx: np.ndarray, tables: CensusTables
     ) -> np.ndarray:
-        """Return the sums of look-ups of some windows."""
-        scores = np.empty(len(corners_yx), np.float32)
-        corners = self._census_corners(corners_yx)
-        across = self.shape.super_blocks[1]
-        look_up_windows(
-            prepared, *corners, tables.starts, tables.tops, tables.cells, across, scores
-        )
+        """Return the sums of look-ups of windows at multiples of the stride."""
+        scores = np.zeros(len(corners_yx), np.float32)
+        if not scores.size:
+            return scores
+        rows, columns = np.ascontiguousarray(corners_yx.T // self.stride)
+        skip = self.stride // LATTICE
+        for (n_down, top, left), stepped in zip(self._groups(), tables.stepped):
+            size = rows.max() * skip + (n_down - 1) * BOX_STEP + 1, columns.max() + 1
+            wanted, boxes = np.zeros(size, np.uint8), np.empty((*size, LANES), np.float32)
+            want_boxes(rows, columns, n_down, skip, wanted)
+            slide_down(prepared, top, left, skip, wanted, stepped.base, stepped.steps, boxes)
+            add_lanes(boxes, rows, columns, n_down, skip, scores)
         return scores
 
     def linear_scores(self, prepared: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return weights · counts of all windows, (rows, columns) float32."""
         down, across = self.shape.super_blocks
         by_code = weights.reshape(down, across, CODES).transpose(1, 2, 0)
-        skip = self.stride // LATTICE
-
-        def fill(j: int, i: int, top: int, left: int, boxes: np.ndarray) -> None:
-            lanes = np.zeros((CODES, LANES), np.float32)
-            lanes[:, : min(LANES, down - i)] = by_code[j, :, i : i + LANES]
-            pairs = np.empty((2 * len(boxes) + 9, *boxes.shape[1:]), np.float32)
-            sum_cells(prepared, top, left, boxes.shape[1], skip, lanes, pairs)
-            sum_boxes(pairs, boxes)
-
-        return self._everywhere(prepared, fill)
+        scores = np.zeros(self._grid(prepared), np.float32)
+        if scores.size:
+            skip = self.stride // LATTICE
+            places = [(j, i) for j in range(across) for i in range(0, down, LANES)]
+            for (n_down, top, left), (j, i) in zip(self._groups(), places):
+                lanes = np.zeros((CODES, LANES), np.float32)
+                lanes[:, :n_down] = by_code[j, :, i : i + n_down]
+                add_linear(prepared, top, left, skip, n_down, lanes.reshape(-1), scores)
+        return scores
 
     def table_scores(self, prepared: np.ndarray, tables: CensusTables) -> np.ndarray:
         """Return the sums of look-ups of all windows, (rows, columns) float32."""
-        skip = self.stride // LATTICE
-        groups = -(-self.shape.super_blocks[0] // LANES)
+        grid = self._grid(prepared)
+        corners = np.indices(grid).reshape(2, -1).T * self.stride
+        return self.scores_at(prepared, corners, tables).reshape(grid)
 
-        def fill(j: int, i: int, top: int, left: int, boxes: np.ndarray) -> None:
-            t = tables.stepped[j * groups + i // LANES]
-            slide_down(prepared, top, left, skip, t.starts, t.tops, t.base, t.steps, boxes)
+    def _grid(self, codes: np.ndarray) -> tuple[int, int]:
+        """Rows and columns of windows."""
+        return self.shape.positions(codes.shape[0] + 2, codes.shape[1] + 2, self.stride)
 
-        return self._everywhere(prepared, fill)
-
-    def _everywhere(
-        self, codes: np.ndarray, fill: Callable[[int, int, int, int, np.ndarray], None]
-    ) -> np.ndarray:
-        """Let ``fill`` score super-blocks, eight below each other, and add them up for windows."""
+    def _groups(self) -> Iterator[tuple[int, int, int]]:
+        """Super-blocks below each other, up to eight: how many, and their first row and column."""
         down, across = self.shape.super_blocks
-        height, width = codes.shape[0] + 2, codes.shape[1] + 2
-        rows, columns = self.shape.positions(height, width, self.stride)
-        scores = np.zeros((rows, columns), np.float32)
-        if not scores.size:
-            return scores
         left, top = self.shape.census_corner
-        skip = self.stride // LATTICE
         for j in range(across):
             for i in range(0, down, LANES):
-                n = min(LANES, down - i)
-                n_rows = (rows - 1) * skip + (n - 1) * (STEP_Y // LATTICE) + 1
-                boxes = np.empty((n_rows, columns, LANES), np.float32)
-                fill(j, i, top + i * STEP_Y, left + j * STEP_X, boxes)
-                add_lanes(boxes, n, skip, scores)
-        return scores
+                yield min(LANES, down - i), top + i * STEP_Y, left + j * STEP_X
 
     def _census_corners(self, corners_yx: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         x, y = self.shape.census_corner

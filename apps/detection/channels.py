@@ -35,7 +35,7 @@ class Channel(Protocol):
         """Return tables in the form that the methods below take."""
 
     def scores_at(self, prepared: Any, corners_yx: np.ndarray, tables: Any) -> np.ndarray:
-        """Return the sums of look-ups of some windows, (n,) float32."""
+        """Return the sums of look-ups of windows at multiples of the stride, (n,) float32."""
 
     def linear_scores(self, prepared: Any, weights: np.ndarray) -> np.ndarray:
         """Return weights · levels of all windows, (rows, columns) float32."""

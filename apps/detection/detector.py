@@ -287,8 +287,13 @@ class PedestrianDetector(BaseEstimator):
     def _search(self, **changes: Any) -> Search:
         """The windows to look at, by the parameters or by others given here."""
         own = {name: getattr(self, name) for name in ("stride", "min_height", "padding")}
-        shape = WindowShape(*self.window)
-        return Search(shape, self.object_share, scale_factor=self.scale_factor, **(own | changes))
+        return Search(
+            WindowShape(*self.window),
+            self.object_share,
+            scale_factor=self.scale_factor,
+            grey=self.features == "census",
+            **(own | changes),
+        )
 
     def _scanner(self) -> WindowScanner:
         """The scanner for the parameters as they are now; made once for each choice of them."""

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 
 from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.features.extractor import as_grey
 from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
 
 __all__ = ["Level", "Search"]
@@ -47,6 +48,8 @@ class Search:
         Height in pixels of the smallest objects to look for.
     padding : int
         Pixels around each level, so that windows of objects at the border fit.
+    grey : bool
+        Whether levels are made of the image's grey levels, where features need no colour.
     """
 
     shape: WindowShape
@@ -55,6 +58,7 @@ class Search:
     scale_factor: float
     min_height: float
     padding: int
+    grey: bool = False
 
     def levels(self, image: np.ndarray) -> Iterator[Level]:
         """Yield the image at every scale, largest first; none if it is smaller than the window."""
@@ -66,7 +70,7 @@ class Search:
         scales = pyramid_scales(
             (width, height), window_wh, self.scale_factor, largest, self.padding
         )
-        pyramid, edge = ScalePyramid(image), self.padding
+        pyramid, edge = ScalePyramid(as_grey(image) if self.grey else image), self.padding
         for scale in scales:
             level = pyramid.level(scale)
             scale_xy = level.shape[1] / width, level.shape[0] / height
