@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook.codebook import as_images, as_sets
-from visualwords.codebook.projection import Projection
+from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.sampling import balanced_rows
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.codebook.weighting import SCOPES, normalize
@@ -47,6 +47,7 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         random = check_random_state(self.random_state)
         descriptors = _training_sample(X, y, self.max_descriptors, random)
+        check_finite(descriptors)
         self.projection_ = self._projection(descriptors)
         self._learn(self.projection_.apply(descriptors), random, progress)
         return self
@@ -73,6 +74,7 @@ class LocalEncoder(TransformerMixin, BaseEstimator):
     def encode(self, features: LocalFeatures) -> np.ndarray:
         """Return the row of one image."""
         pyramid = self._pyramid
+        check_finite(features.descriptors)
         windows = self._encode(features.descriptors, pyramid.cells(features.positions))
         return normalize(windows[None], pyramid, "l2", self.scope, self.power).ravel()
 
@@ -130,8 +132,8 @@ def _training_sample(
 ) -> np.ndarray:
     """At most ``most`` descriptors to learn from, balanced if they belong to images."""
     if isinstance(X, np.ndarray):
-        if X.ndim != 2 or not np.isfinite(X).all():
-            raise ValueError(f"descriptors of shape {X.shape}; needed is a finite (n, d) array")
+        if X.ndim != 2:
+            raise ValueError(f"descriptors of shape {X.shape}; needed is an (n, d) array")
         few = most is None or len(X) <= most
         return X if few else X[np.sort(random.permutation(len(X))[:most])]
     sets = as_sets(X)

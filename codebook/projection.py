@@ -5,7 +5,7 @@ import numpy as np
 from visualwords.codebook._fisher import LANES, project_bytes
 from visualwords.codebook.byte_products import as_bytes, pack_columns
 
-__all__ = ["AffineMap", "Projection"]
+__all__ = ["AffineMap", "Projection", "check_finite"]
 
 _BLOCK = 8192
 
@@ -43,6 +43,7 @@ class Projection:
         d = X.shape[1]
         if not 1 <= n_components <= d:
             raise ValueError(f"n_components={n_components}; descriptors have 1 to {d}")
+        check_finite(X)
         mean = X.mean(axis=0, dtype=np.float64)
         covariance = np.zeros((d, d))
         for start in range(0, len(X), _BLOCK):
@@ -118,3 +119,13 @@ def _in_quads(X: np.ndarray) -> np.ndarray:
     if X.shape[1] % 4:
         X = np.pad(X, ((0, 0), (0, -X.shape[1] % 4)))
     return np.ascontiguousarray(X).view(np.int32)
+
+
+def check_finite(descriptors: np.ndarray) -> None:
+    """Raise ValueError that counts the descriptors with NaN or infinity, if there are any."""
+    if descriptors.dtype.kind != "f" or np.isfinite(descriptors).all():
+        return
+    n_bad = int((~np.isfinite(descriptors).all(axis=1)).sum())
+    raise ValueError(
+        f"{n_bad} of {len(descriptors)} descriptors have NaN or infinite numbers; leave them out"
+    )

@@ -13,6 +13,7 @@ _LIMIT = 5.0  # largest coordinate that a byte represents
 _MARGIN = 3.0  # standard errors by which bounds from bytes are apart from the estimate
 _WIDEST = 8.0  # standard error up to which bounds from bytes are of use
 _NARROWEST = 1e-6  # least variance
+_FARTHEST = 1e12  # coordinate whose square, divided by the least variance, float32 holds
 _NO_BYTES: tuple[np.ndarray, tuple[np.ndarray, ...]] = (
     np.zeros((0, 1), np.int32),
     (np.zeros((1, 1, 1, 1), np.int32), np.zeros(0, np.float32), np.zeros(0, np.float32)),
@@ -109,7 +110,9 @@ class SoftMoments:
         if affine is not None:
             prepared = affine.prepare(x)
             if prepared is None:
-                x = affine.apply(x)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    x = affine.apply(x)
+                _check_nearness(x)
             else:
                 quads, projection, x = *prepared, np.empty((0, self.width), np.float32)
         if not LANES:
@@ -135,6 +138,14 @@ class SoftMoments:
             zeroth[cell] += shares[inside].sum(axis=0)
             by_cell[cell] += shares[inside].T @ both[inside]
         return float((top + np.log(total)).sum(dtype=np.float64))
+
+
+def _check_nearness(x: np.ndarray) -> None:
+    if not np.abs(x).max(initial=0.0) <= _FARTHEST:
+        raise ValueError(
+            f"descriptors of this image are more than {_FARTHEST:.0e} times as far from the mean "
+            "as those that the mixture was learned from; leave them out, or learn from such ones"
+        )
 
 
 def _screening(

@@ -144,3 +144,31 @@ def test_a_sample_of_descriptors_is_enough_to_learn(sets):
     assert few.transform(sets).shape == (12, 8 * 3 * 4)
     with pytest.raises(ValueError, match="finite"):
         FisherVectors(3, 4).fit(np.full((30, 8), np.nan))
+
+
+@pytest.mark.parametrize("make", [FisherVectors, VLAD])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_descriptors_that_are_no_numbers_are_counted_and_refused(make, bad, rng):
+    image = LocalFeatures(rng.random((60, 6)), rng.random((60, 2)), np.full(60, 16.0))
+    spoilt = LocalFeatures(image.descriptors.copy(), image.positions, image.sizes)
+    spoilt.descriptors[[3, 5], 2] = bad
+    for n_components in 3, None:
+        encoder = make(4, n_components, random_state=0)
+        for data in [image, spoilt], spoilt.descriptors:
+            with pytest.raises(ValueError, match=r"2 of \d+ descriptors have NaN or infinite"):
+                encoder.fit(data)
+        with pytest.raises(ValueError, match="2 of 60 descriptors have NaN or infinite"):
+            encoder.fit([image]).transform([spoilt])
+
+
+def test_a_descriptor_beyond_what_32_bits_can_square_is_refused(rng):
+    image = LocalFeatures(rng.random((60, 6)), rng.random((60, 2)), np.full(60, 16.0))
+    encoder = FisherVectors(4, 3, random_state=0).fit([image])
+
+    def times(factor):
+        return LocalFeatures(image.descriptors * factor, image.positions, image.sizes)
+
+    assert np.isfinite(encoder.transform([times(1e10)])).all()
+    for factor in 1e20, 1e38, 1e300:
+        with pytest.raises(ValueError, match="as far from the mean"):
+            encoder.transform([times(factor)])
