@@ -48,6 +48,7 @@ class _Size(click.ParamType):
     default=(0.6, 0.75),
     help="Shares of the window that the object takes; 0.6x0.75.",
 )
+@click.option("--label", default="person", show_default=True, help="What the crops show.")
 @click.option("--rounds", type=click.IntRange(min=0), metavar="N", help="Of collecting mistakes.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @options.jobs
@@ -60,6 +61,7 @@ def train(
     features: str,
     window: tuple[int, int],
     object_share: tuple[float, float],
+    label: str,
     rounds: int | None,
     seed: int,
     jobs: int | None,
@@ -83,6 +85,7 @@ def train(
             features,
             window=window,
             object_share=object_share,
+            label=label,
             random_state=seed,
             n_jobs=jobs or cpu_count(),
         )

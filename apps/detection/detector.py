@@ -82,6 +82,8 @@ class PedestrianDetector(BaseEstimator):
         Photographs are searched for hard windows up to this scale.
     stage_recall : float
         Share of held-out windows of the object that each stage of the cascade has to let pass.
+    label : str, default "person"
+        What is found, for those who read the answers.
     random_state : int, default 0
     n_jobs : int or None
         Threads for training. The model does not depend on it.
@@ -139,6 +141,7 @@ class PedestrianDetector(BaseEstimator):
         max_negatives: int = 25_000,
         training_enlargement: float = 2.0,
         stage_recall: float = 0.995,
+        label: str = "person",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -162,6 +165,7 @@ class PedestrianDetector(BaseEstimator):
         self.max_negatives = max_negatives
         self.training_enlargement = training_enlargement
         self.stage_recall = stage_recall
+        self.label = label
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -352,6 +356,8 @@ class PedestrianDetector(BaseEstimator):
             )
         if not 0 < self.threshold < 1:
             raise ValueError(f"threshold={self.threshold}; a confidence lies between 0 and 1")
+        if not (isinstance(self.label, str) and self.label.strip()):
+            raise ValueError(f"label={self.label!r}; what is found needs a name")
         for name, least in (("min_height", 1), ("padding", 0), ("n_rounds", 0)):
             if not getattr(self, name) >= least:
                 raise ValueError(f"{name}={getattr(self, name)}; it must be at least {least}")

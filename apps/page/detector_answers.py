@@ -9,9 +9,11 @@ import numpy as np
 import visualwords
 from visualwords.apps.page.pictures import preview
 from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.terminal import printable
 from visualwords.images import read_image, shrink
 
-MAX_SIDE = 1600  # people in larger images are found in smaller ones too, and in bounded time
+MAX_SIDE = 1600  # objects in larger images are found in smaller ones too, and in bounded time
+PERSON = "person"
 
 
 class DetectorAnswers:
@@ -36,11 +38,13 @@ class DetectorAnswers:
             "images": f"shrunk to {MAX_SIDE} pixels if larger",
             "visualwords": visualwords.__version__,
         }
+        label = printable(self.model.label)
+        objects = "people who stand or walk" if label == PERSON else f"objects of class {label}"
         return {
             "kind": "detector",
             "name": self.name,
-            "summary": "Finds people who stand or walk, and draws a box around each.",
-            "classes": [{"label": "person", "images": None}],
+            "summary": f"Finds {objects}, and draws a box around each.",
+            "classes": [{"label": label, "images": None}],
             "facts": [{"name": name, "value": value} for name, value in facts.items()],
             "explains": False,
         }

@@ -210,6 +210,13 @@ def test_a_file_that_is_no_model_ends_in_exit_code_4(content, photos, tmp_path, 
         assert "m.vw" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["predict", "evaluate", "explain"])
+def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
+    image = "" if verb == "evaluate" else "sea/0.png"
+    assert main([verb, "pedestrian", str(photos / image)]) == 4
+    assert "finds objects; use it with detect-pedestrians run --model" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import visualwords
 from tests.apps.detection.conftest import train
 from tests.apps.detection.figures import crop, scene
 from visualwords.apps.detect_pedestrians.main import main
@@ -143,7 +144,8 @@ def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     made = tmp_path / "made.vw"
     folders = [str(tmp_path / "crops"), str(tmp_path / "photos")]
     flags = ["--window", "48x96", "--object-share", "0.5x0.75", "--rounds", "1", "--quiet"]
-    assert main(["train", *folders, "-o", str(made), *flags]) == 0
+    assert main(["train", *folders, "-o", str(made), "--label", "figure", *flags]) == 0
+    assert visualwords.load(made).label == "figure"
     assert "12 crops and their mirror images, 4 photographs" in capsys.readouterr().err
     assert made.stat().st_size < 3_000_000
 

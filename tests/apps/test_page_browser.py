@@ -346,8 +346,9 @@ def test_about_and_api_pages_tell_what_there_is(open_page, address):
 class TwoPeople(BaseEstimator):
     """Finds a person in the middle of every image, and a doubtful one beside it."""
 
-    def __init__(self, threshold=0.5):
+    def __init__(self, threshold=0.5, label="person"):
         self.threshold = threshold
+        self.label = label
 
     def detect(self, image):
         height, width = image.shape[:2]
@@ -357,19 +358,26 @@ class TwoPeople(BaseEstimator):
         return boxes[confidences >= self.threshold], confidences[confidences >= self.threshold]
 
 
-def test_boxes_of_a_detector_are_drawn_and_can_be_filtered(open_page, picture):
+WORDS = {"person": ["1 person", "2 people", "No people"], "mug": ["1 mug", "2 × mug", "No mug"]}
+
+
+@pytest.mark.parametrize("label", WORDS)
+def test_boxes_of_a_detector_are_drawn_and_can_be_filtered(label, open_page, picture):
     limits = Limits()
-    app = create_app(DetectorAnswers(TwoPeople(), "people", limits.max_pixels), limits=limits)
+    detector = TwoPeople(label=label)
+    app = create_app(DetectorAnswers(detector, "found", limits.max_pixels), limits=limits)
     with running(app, limits) as (host, port):
         page = open_page(f"http://{host}:{port}/")
         give(page, picture)
         page.wait_for_selector("#box-controls:not([hidden])")
-        assert page.text_content("#answer") == "1 person"
+        assert page.text_content("#answer") == WORDS[label][0]
+        assert f"{label} 1" in page.text_content("#box-list")
+        assert ("people who stand" in page.text_content("#knows")) == (label == "person")
         one = seen(page)
         page.focus("#threshold")
         page.keyboard.press("Home")
-        assert page.text_content("#answer") == "2 people"
+        assert page.text_content("#answer") == WORDS[label][1]
         assert page.locator("#box-list li").count() == 2
         assert np.abs(seen(page) - one).max() > 50
         page.keyboard.press("End")
-        assert page.text_content("#answer") == "No people"
+        assert page.text_content("#answer") == WORDS[label][2]

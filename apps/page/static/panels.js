@@ -31,7 +31,7 @@ export function showModel(about) {
   const names = about.classes.map((c) => c.label);
   const more = names.length > 12 ? ` and ${names.length - 12} more` : "";
   $("knows").textContent = about.kind === "detector"
-    ? "This model finds people who stand or walk."
+    ? about.summary
     : `This model tells ${names.length} classes apart: ${names.slice(0, 12).join(", ")}${more}.`;
   $("about-facts").replaceChildren(...about.facts.flatMap(({ name, value }) => [
     element("dt", { textContent: name }), element("dd", { textContent: value }),
@@ -100,9 +100,15 @@ export function showSimilar(similar) {
   $("similar").hidden = !similar.length;
 }
 
-export function showBoxes(boxes) {
+export function countOf(n, label) {
+  if (n === 1) return `1 ${label}`;
+  if (label === "person") return `${n || "no"} people`;
+  return n ? `${n} × ${label}` : `no ${label}`;
+}
+
+export function showBoxes(boxes, label) {
   $("box-list").replaceChildren(...boxes.map(({ confidence }, i) => element("li", {},
-    element("span", { textContent: `person ${i + 1}` }),
+    element("span", { textContent: `${label} ${i + 1}` }),
     element("span", { className: "soft", textContent: percent(confidence) }))));
   $("boxes").hidden = !boxes.length;
 }

@@ -4,7 +4,7 @@ import * as ask from "/asking.js";
 import { clear, drawEvidence, markBoxes, scaleOf } from "/drawing.js";
 import { onImages } from "/intake.js";
 import {
-  certaintyOf, element, showBoxes, showClasses, showModel, showSimilar, showWords, signed,
+  certaintyOf, countOf, element, showBoxes, showClasses, showModel, showSimilar, showWords, signed,
 } from "/panels.js";
 import { saveTable } from "/table.js";
 
@@ -198,13 +198,14 @@ function chooseClass(label) {
 function showFound(image) {
   const { boxes, width } = image.answer;
   const kept = boxesFrom(boxes);
-  const count = kept.length === 1 ? "1 person" : `${kept.length || "no"} people`;
+  const { label } = about.classes[0];
+  const count = countOf(kept.length, label);
   $("answer").textContent = count[0].toUpperCase() + count.slice(1);
   $("certainty").textContent = `in ${milliseconds(image.answer)}`;
   $("threshold-shown").textContent = `${$("threshold").value} %`;
   $("box-controls").hidden = false;
   markBoxes(marks, photo, kept, width);
-  showBoxes(kept);
+  showBoxes(kept, label);
   tell(`${image.file.name}: ${count}`);
 }
 

@@ -145,6 +145,7 @@ def test_windows_need_photographs_that_hold_them(rng):
         ({"stride": 5}, "4 or a multiple of 8"),
         ({"min_height": 0}, "min_height=0"),
         ({"overlap_measure": "iou"}, "there are smaller, union"),
+        ({"label": " "}, "needs a name"),
     ],
 )
 def test_wrong_parameters_are_named(detector, street, parameters, message):

@@ -171,8 +171,9 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 class TwoPeople(BaseEstimator):
     """Finds two people in every image, in the upper left of what it is shown."""
 
-    def __init__(self, threshold=0.5):
+    def __init__(self, threshold=0.5, label="person"):
         self.threshold = threshold
+        self.label = label
 
     def detect(self, image):
         assert image.shape[1] <= MAX_SIDE
@@ -193,6 +194,15 @@ def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
     assert detector.model.threshold == 0.5
     with pytest.raises(RefusedError, match="no evidence map"):
         detector.explain(b"", 1, None)
+
+
+def test_a_detector_says_what_it_finds():
+    people = DetectorAnswers(TwoPeople(), "people", 10_000_000).about()
+    assert people["classes"] == [{"label": "person", "images": None}]
+    assert people["summary"].startswith("Finds people who stand or walk")
+    mugs = DetectorAnswers(TwoPeople(label="mug"), "mugs", 10_000_000).about()
+    assert mugs["classes"] == [{"label": "mug", "images": None}]
+    assert mugs["summary"].startswith("Finds objects of class mug")
 
 
 def test_a_trained_detector_gives_the_boxes_of_the_library(tmp_path):
