@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import skimage
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -30,6 +31,7 @@ import visualwords._decoding as decoding
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 
+PNG = b"\x89PNG"
 MAX_PIXELS = 1_000_000
 MEMORY = 768 << 20  # beyond what the process has when it starts
 SECONDS = 10  # for one file; a good one takes a few milliseconds
@@ -50,12 +52,18 @@ FORMS = {
     "BMP": {},
     "palette BMP": {"form": "BMP", "mode": "P"},
 }
+REAL = (  # files of scikit-image, which others made with other programs
+    *("chessboard_RGB.png", "microaneurysms.png", "phantom.png", "multipage.tif"),
+    *("multipage_rgb.tif", "no_time_for_that_tiny.gif", "rocket.jpg"),
+)
 INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 
 
 @cache
 def sample(name: str) -> bytes:
-    """Return a good file of one of FORMS, with EXIF where the format has it."""
+    """Return a good file: one of REAL, or of one of FORMS, with EXIF where the format has it."""
+    if name in REAL:
+        return Path(skimage.__file__).with_name("data").joinpath(name).read_bytes()
     rng = np.random.default_rng(14)
     coarse = Image.fromarray(rng.integers(0, 256, (9, 13, 3), dtype=np.uint8))
     options = dict(FORMS[name])
@@ -71,7 +79,7 @@ def sample(name: str) -> bytes:
 @st.composite
 def mutated(draw) -> tuple[str, bytes, bool]:
     """Draw a form, a mutated file of it, and whether a PNG's checksums were put right again."""
-    name = draw(st.sampled_from(sorted(FORMS)))
+    name = draw(st.sampled_from(sorted([*FORMS, *REAL])))
     data = bytearray(sample(name))
     for _ in range(draw(st.integers(1, 4))):
         place = draw(st.integers(0, max(len(data) - 1, 0)))
@@ -90,9 +98,9 @@ def mutated(draw) -> tuple[str, bytes, bool]:
         elif kind == "insert":
             data[place:place] = draw(st.binary(max_size=20))
         else:
-            other = sample(draw(st.sampled_from(sorted(FORMS))))
+            other = sample(draw(st.sampled_from(sorted([*FORMS, *REAL]))))
             data[place:] = other[place:]
-    put_right = name.endswith("PNG") and draw(st.booleans())
+    put_right = sample(name).startswith(PNG) and draw(st.booleans())
     return name, _with_right_checksums(bytes(data)) if put_right else bytes(data), put_right
 
 
@@ -145,7 +153,7 @@ def check(name: str, data: bytes, put_right: bool) -> None:
     assert isinstance(small, np.ndarray), small
     assert max(small.shape) <= 20
     assert np.array_equal(pixels, _without_simplejpeg(data)), "simplejpeg reads it otherwise"
-    if name.endswith("PNG") and data.startswith(b"\x89PNG") and not put_right:
+    if sample(name).startswith(PNG) and data.startswith(PNG) and not put_right:
         good = decode(sample(name))
         assert np.array_equal(pixels, good), "other pixels, although checksums forbid that"
 

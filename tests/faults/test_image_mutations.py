@@ -33,7 +33,7 @@ def test_mutated_files_are_refused_or_read_alike(seed, tmp_path):
     assert f"{N_FILES // 2:,} files" in done.stdout
 
 
-@pytest.mark.parametrize("name", fuzz_images.FORMS)
+@pytest.mark.parametrize("name", [*fuzz_images.FORMS, *fuzz_images.REAL])
 def test_what_is_mutated_is_a_good_file(name):
     assert read_image(fuzz_images.sample(name)).ndim == 3
 
