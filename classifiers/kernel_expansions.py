@@ -15,7 +15,7 @@ AD_HOC_NODES = (0.01, 0.06, 0.75)  # [Yang12], Sec. 3
 OFFSET = 0.05  # of the logarithm: [Yang12], Eq. 8
 UNIFORM_SHARE = 0.2  # of the weight that the values of [0, 1] get whether or not training has them
 ENOUGH = 5e-4  # mean error on a uniform grid, relative to κ(1, 1), at which rank 4 will do
-_MOST_NODES = 128
+_NODES = 64, 8  # at most: up to rank 8, and a number of the rank beyond it
 _LANES = 4  # vectors are padded with zeros to a multiple of this
 
 
@@ -97,7 +97,9 @@ def eigen_expansion(
     >>> bool(kernel_error(expansion).mean() < 1e-4)
     True
     """
-    nodes, share = _quadrature(values, weights)
+    fewest, each = _NODES
+    most = fewest if rank == "auto" else max(fewest, each * int(rank))
+    nodes, share = _quadrature(values, weights, most)
     root = np.sqrt(share)
     eigenvalues, vectors = np.linalg.eigh(root[:, None] * kernel.pairs(nodes, nodes) * root)
     order = np.argsort(eigenvalues)[::-1]
@@ -157,14 +159,16 @@ def kernel_error(
     return np.abs(score @ update.T - expansion.kernel.pairs(x, x))
 
 
-def _quadrature(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """At most 128 nodes and their weights, which stand for the values and the uniform share."""
+def _quadrature(
+    values: np.ndarray, weights: np.ndarray | None, most: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many nodes and their weights, which stand for the values and the uniform share."""
     spread = np.gradient(values)
     share = spread / spread.sum()
     if weights is not None and weights.sum() > 0:
         share = UNIFORM_SHARE * share + (1 - UNIFORM_SHARE) * weights / weights.sum()
     middle = np.cumsum(share) - share / 2
-    _, bins = np.unique((middle * _MOST_NODES).astype(np.int64), return_inverse=True)
+    _, bins = np.unique((middle * most).astype(np.int64), return_inverse=True)
     mass = np.bincount(bins, share)
     return np.bincount(bins, share * values) / mass, mass
 
