@@ -1,15 +1,14 @@
 """The same task by OpenCV and scikit-learn alone, as a careful engineer would write it; and by us.
 
-    python benchmarks/peer_pipeline.py [--data scene15] [--jobs 2] [--ours fast scene] [--peer chi2 intersection]
+    python benchmarks/peer_pipeline.py [--data scene15] [--ours fast scene] [--peer chi2]
 
 Dense SIFT of OpenCV (16-pixel patches every 8 pixels), 200 words of MiniBatchKMeans, a spatial
 pyramid of 21 windows, each level of sum 1, then either additive chi-squared features and a linear
 SVM ("chi2") or an SVM with the intersection kernel, whose matrix is computed once
 ("intersection"); C is chosen on folds of the training images, out of four values. All steps use
-both cores. Ours is ``ImageClassifier`` without a cache: recipe "fast", which is of the same kind as the
-peers, and "scene". All read
-the same files, learn from the training part, are tried once on the test part, and are timed from
-the first file to the last label: seconds of the clock and of CPU.
+both cores. Ours is ``ImageClassifier`` without a cache: recipe "fast", which is of the same kind as
+the peers, and "scene". All read the same files, learn from the training part, are tried once on the
+test part, and are timed from the first file to the last label: seconds of the clock and of CPU.
 """
 
 import argparse
