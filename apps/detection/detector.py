@@ -15,6 +15,7 @@ from visualwords.apps.detection.channels import make_channels
 from visualwords.apps.detection.evidence import WindowEvidence, find_window, window_evidence
 from visualwords.apps.detection.held_out import fit_confidence, hold_out
 from visualwords.apps.detection.levels import Level, Search
+from visualwords.apps.detection.parameters import check_numbers
 from visualwords.apps.detection.scanning import CLASSIFIERS, Stage, WindowScanner
 from visualwords.apps.detection.training import Learning, train_windows, with_stages
 from visualwords.apps.detection.window import WindowShape
@@ -358,9 +359,7 @@ class PedestrianDetector(BaseEstimator):
             raise ValueError(f"threshold={self.threshold}; a confidence lies between 0 and 1")
         if not (isinstance(self.label, str) and self.label.strip()):
             raise ValueError(f"label={self.label!r}; what is found needs a name")
-        for name, least in (("min_height", 1), ("padding", 0), ("n_rounds", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name}={getattr(self, name)}; it must be at least {least}")
+        check_numbers(self.get_params())
 
 
 def _as_image(image: ImageOrPath) -> np.ndarray:

@@ -68,6 +68,7 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     detector.confidence_ = slope, intercept
     detector.rounds_ = [Round(*numbers) for numbers in manifest["training"]["rounds"]]
     detector.skipped_ = []
+    detector._scanner()  # what does not fit together is missed now, not later
     return detector
 
 

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tests.faults.commands import server
+from tests.faults.commands import PATIENCE, server
 from tests.faults.conftest import IS_LONG
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
@@ -127,7 +127,7 @@ def replaced(manifest, place, value):
     return copy
 
 
-WRONG = [None, True, -1, 10**9, 0.5, "", "other", [], {}, [1], {"a": 1}]
+WRONG = [None, True, -1, 10**9, 0.5, 1e308, "", "other", [], {}, [1], {"a": 1}]
 
 
 def wrong_manifests(manifest, n_values, skip=()):
@@ -146,6 +146,14 @@ def test_every_value_of_the_manifest_changed_is_refused(model):
     for place, changed in wrong_manifests(manifest, n_values=len(WRONG) if IS_LONG else 1):
         write_members(model, members | {"manifest.json": json.dumps(changed).encode()})
         assert refused(model), place
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_numbers_that_json_does_not_have_are_refused(number, model):
+    members, manifest = members_of(model), read_manifest(model)
+    changed = json.dumps(manifest | {"training": {"images": number}}).encode()
+    write_members(model, members | {"manifest.json": changed})
+    assert refused(model)
 
 
 def test_a_forged_manifest_is_refused_or_its_model_answers(model, images):
@@ -189,10 +197,8 @@ def write_forged(path, members, manifest, name, array):
     write_members(path, members | {"manifest.json": changed, f"{name}.npy": buffer.getvalue()})
 
 
-def load_forged_arrays(recipe, photos, path):
-    """Train a model, forge its arrays one by one, and use what is not refused."""
-    ImageClassifier(recipe).fit(photos).save(path)
-    images = ImageFolder(photos).paths[::6]
+def forge_arrays(path, answer):
+    """Forge the arrays of a model file one by one, and use what is not refused."""
     members, manifest = members_of(path), read_manifest(path)
     rng = np.random.default_rng(14)
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -203,16 +209,52 @@ def load_forged_arrays(recipe, photos, path):
             for array in forged_arrays(np.load(io.BytesIO(members[f"{name}.npy"])), rng):
                 write_forged(path, members, manifest, name, array)
                 if not refused(path):
-                    assert np.isfinite(load(path).decision_function(images)).all(), name
+                    assert np.isfinite(answer(load(path))).all(), name
+
+
+def forge_a_classifier(path, recipe, photos):
+    ImageClassifier(recipe).fit(photos).save(path)
+    images = ImageFolder(photos).paths[::6]
+    forge_arrays(path, lambda model: model.decision_function(images))
+
+
+def confidences(detector):
+    return detector.detect(np.random.default_rng(14).integers(0, 256, (160, 120, 3), np.uint8))[1]
+
+
+def forge_a_detector(path):
+    load("pedestrian").save(path)
+    forge_arrays(path, confidences)
+
+
+def forge_the_manifest_of_a_detector(path):
+    load("pedestrian").save(path)
+    members, manifest = members_of(path), read_manifest(path)
+    for place, changed in wrong_manifests(
+        manifest, len(WRONG) if IS_LONG else 1, skip=["arrays", "checksum"]
+    ):
+        write_members(path, members | {"manifest.json": sealed(changed)})
+        if not refused(path):
+            assert np.isfinite(confidences(load(path))).all(), place
+
+
+def passes(work, *arguments):
+    """In a process of its own: an index beyond an array would end it without a word."""
+    process = server.Process(target=work, args=arguments)
+    process.start()
+    process.join(PATIENCE)
+    process.kill()
+    return process.exitcode == 0
 
 
 @pytest.mark.parametrize("recipe", ["texture", "words", "pyramid-match"])
 def test_a_forged_array_is_refused_or_its_model_answers(recipe, photos, tmp_path):
-    """In a process of its own: an index beyond an array would end it without a word."""
-    process = server.Process(target=load_forged_arrays, args=(recipe, photos, tmp_path / "m.vw"))
-    process.start()
-    process.join()
-    assert process.exitcode == 0
+    assert passes(forge_a_classifier, tmp_path / "m.vw", recipe, photos)
+
+
+@pytest.mark.parametrize("forge", [forge_a_detector, forge_the_manifest_of_a_detector])
+def test_a_forged_detector_is_refused_or_answers(forge, tmp_path):
+    assert passes(forge, tmp_path / "m.vw")
 
 
 @pytest.mark.parametrize("verb", ["info", "predict", "evaluate"])

@@ -1,0 +1,55 @@
+"""What the parameters of a detector may be, whether they come from a person or from a file."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+__all__ = ["check_numbers"]
+
+WHOLE = {  # least and most
+    "padding": (0, 1000),
+    "n_rounds": (0, 1000),
+    "n_random": (0, 100_000),
+    "max_negatives": (1, 10**9),
+    "stride": (4, 10_000),
+}
+NUMBERS = {  # bounds of the search keep its time and its memory bounded, too
+    "scale_factor": (1.01, 100),
+    "min_height": (8, 100_000),
+    "overlap": (0, 1),
+    "C": (1e-30, 1e30),
+    "linear_C": (1e-30, 1e30),
+    "census_weight": (0, 1e6),
+    "training_enlargement": (0.01, 100),
+    "stage_recall": (0, 1),
+}
+PAIRS = {"window": (Integral, 8, 10_000), "object_share": (Real, 0.01, 1)}
+
+
+def check_numbers(parameters: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` that names a parameter, what it is and what it may be.
+
+    Examples
+    --------
+    >>> check_numbers({"padding": 16, "window": (64, 128)})
+    >>> check_numbers({"padding": -1})
+    Traceback (most recent call last):
+    ...
+    ValueError: padding=-1; needed is a whole number from 0 to 1000
+    """
+    for names, kind, word in (WHOLE, Integral, "a whole number"), (NUMBERS, Real, "a number"):
+        for name in names.keys() & parameters.keys():
+            least, most = names[name]
+            if not _is_within(parameters[name], kind, least, most):
+                raise ValueError(
+                    f"{name}={parameters[name]!r}; needed is {word} from {least:g} to {most:g}"
+                )
+    for name in PAIRS.keys() & parameters.keys():
+        pair, (kind, least, most) = parameters[name], PAIRS[name]
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not (is_pair and all(_is_within(value, kind, least, most) for value in pair)):
+            raise ValueError(f"{name}={pair!r}; needed are two numbers from {least:g} to {most:g}")
+
+
+def _is_within(value: Any, kind: type, least: float, most: float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
