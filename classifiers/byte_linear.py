@@ -1,5 +1,7 @@
 """A linear SVM of rows of signed bytes: exact sums, small files, the same scores everywhere."""
 
+from itertools import pairwise
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -8,8 +10,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.classifiers import one_vs_rest
-from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, solve_dual_gram
 from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.workers import map_on_workers, n_workers
 
 __all__ = ["ByteLinearClassifier"]
 
@@ -72,7 +75,7 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         """Learn the weights of int8 rows (n, d)."""
         X = _checked(X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        self._train(X, self._gram(X), codes)
+        self._keep(X, *self._solve(self._gram(X), codes, [None])[0])
         return self
 
     def fit_and_hold_out(self, X: Any, y: Any, n_folds: int, seed: int) -> np.ndarray:
@@ -85,15 +88,18 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         X = _checked(X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         gram = self._gram(X)
-        scores = self._hold_out(gram, codes, n_folds, seed)
-        self._train(X, gram, codes)
-        return scores
+        folds = _folds(codes, n_folds, seed)
+        whole, *others = self._solve(gram, codes, [None, *(train for train, _ in folds)])
+        self._keep(X, *whole)
+        return _held_out(gram, codes, folds, others)
 
     def held_out_scores(self, X: Any, y: Any, n_folds: int, seed: int) -> np.ndarray:
         """Return every row's scores by a model that was trained without its fold."""
         X = _checked(X)
         _, codes = one_vs_rest.encode_labels(y)
-        return self._hold_out(self._gram(X), codes, n_folds, seed)
+        gram, folds = self._gram(X), _folds(codes, n_folds, seed)
+        solved = self._solve(gram, codes, [train for train, _ in folds])
+        return _held_out(gram, codes, folds, solved)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
@@ -148,12 +154,33 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
                 f"{n} images, but this classifier takes at most {most}; use recipe 'words' or "
                 "'fast', which have no such limit"
             )
-        gram = exact_product(X, X)
+        gram = _products(X)
         self._mean_square = max(float(np.mean(np.diagonal(gram))), 1.0)
         return (gram / self._mean_square).astype(np.float32)
 
-    def _train(self, X: np.ndarray, gram: np.ndarray, codes: np.ndarray) -> None:
-        coefficients, self.n_iter_ = self._solve(gram, codes, self.classes_.size)
+    def _solve(
+        self, gram: np.ndarray, codes: np.ndarray, parts: list[np.ndarray | None]
+    ) -> list[tuple[np.ndarray, int]]:
+        """Return the solutions for several parts of the rows; None is all of them.
+
+        A solution is α y of every one-vs-rest problem, (n_outputs, n), and the passes it took.
+        Each part, and within it each block of problems, may be solved by another worker.
+        """
+        signs = one_vs_rest.signs(codes, int(codes.max()) + 1)
+        blocks = one_vs_rest.blocks(len(signs), FEWEST_LANES)
+        settings = {"tol": self.tol, "max_iter": MAX_ITER, "seed": self.random_state}
+        pieces = [(rows, block) for rows in parts for block in blocks]
+        shared = [gram, signs, float(self.C), settings]
+        solved = list(map_on_workers(_solve_block, pieces, shared=shared, n_jobs=1))
+        of_parts = [solved[k : k + len(blocks)] for k in range(0, len(solved), len(blocks))]
+        return [
+            (np.concatenate([found for found, _ in part]), max(n_iter for _, n_iter in part))
+            for part in of_parts
+        ]
+
+    def _keep(self, X: np.ndarray, coefficients: np.ndarray, n_iter: int) -> None:
+        """Make the weights of a solution."""
+        self.n_iter_ = n_iter
         weights = np.zeros((len(coefficients), X.shape[1]), np.float32)
         for start in range(0, X.shape[1], COLUMNS_AT_A_TIME):
             part = slice(start, start + COLUMNS_AT_A_TIME)
@@ -162,27 +189,56 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         self.weights_ = np.rint(weights * (127 / largest)[:, None]).astype(np.int8)
         self.factors_ = largest / 127 / self._mean_square
 
-    def _hold_out(self, gram: np.ndarray, codes: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-        n_classes = int(codes.max()) + 1
-        scores = np.zeros((codes.size, 1 if n_classes == 2 else n_classes))
-        if n_folds >= 2:
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-            for train, test in folds.split(codes, codes):
-                inner = np.ascontiguousarray(gram[np.ix_(train, train)])
-                coefficients, _ = self._solve(inner, codes[train], n_classes)
-                scores[test] = gram[np.ix_(test, train)].astype(np.float64) @ coefficients.T
-        return scores[:, 0] if n_classes == 2 else scores
 
-    def _solve(self, gram: np.ndarray, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, int]:
-        """Return α y of every one-vs-rest problem, (n_outputs, n), and the passes it took."""
-        signs = one_vs_rest.signs(codes, n_classes)
-        cost = np.full(codes.size, float(self.C))
-        norms = np.diagonal(gram).astype(np.float64)
-        problem = dual_problem(np.arange(codes.size), cost, norms, "squared_hinge")
-        alpha, n_iter, _ = solve_dual_gram(
-            gram, signs, problem, tol=self.tol, max_iter=MAX_ITER, seed=self.random_state
-        )
-        return alpha * signs, int(n_iter.max())
+def _solve_block(
+    gram: np.ndarray,
+    signs: np.ndarray,
+    C: float,
+    settings: dict[str, Any],
+    rows: np.ndarray | None,
+    block: np.ndarray,
+) -> tuple[np.ndarray, int]:
+    """Return α y of some problems on some rows, and the passes it took."""
+    if rows is not None:
+        gram, signs = np.ascontiguousarray(gram[np.ix_(rows, rows)]), signs[:, rows]
+    norms = np.diagonal(gram).astype(np.float64)
+    problem = dual_problem(np.arange(len(gram)), np.full(len(gram), C), norms, "squared_hinge")
+    alpha, n_iter, _ = solve_dual_gram(gram, signs[block], problem, **settings)
+    return alpha * signs[block], int(n_iter.max())
+
+
+def _folds(codes: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    if n_folds < 2:
+        return []
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes))
+
+
+def _held_out(
+    gram: np.ndarray,
+    codes: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    solved: list[tuple[np.ndarray, int]],
+) -> np.ndarray:
+    """Return the scores of every fold's rows by the solution of the other rows."""
+    n_classes = int(codes.max()) + 1
+    scores = np.zeros((codes.size, 1 if n_classes == 2 else n_classes))
+    for (train, test), (coefficients, _) in zip(folds, solved):
+        scores[test] = gram[np.ix_(test, train)].astype(np.float64) @ coefficients.T
+    return scores[:, 0] if n_classes == 2 else scores
+
+
+def _products(X: np.ndarray) -> np.ndarray:
+    """Return X Xᵀ, in tiles where there are other workers: whole numbers are the same then."""
+    if n_workers() == 1:
+        return exact_product(X, X)
+    edges = np.linspace(0, len(X), ceil(sqrt(2 * n_workers())) + 1).astype(int)
+    tiles = [slice(*edge) for edge in pairwise(edges)]
+    pairs = [(a, b) for k, a in enumerate(tiles) for b in tiles[: k + 1]]
+    gram = np.empty((len(X), len(X)))
+    products = map_on_workers(exact_product, ((X[a], X[b]) for a, b in pairs))
+    for (a, b), found in zip(pairs, products, strict=True):
+        gram[a, b], gram[b, a] = found, found.T
+    return gram
 
 
 def exact_product(X: np.ndarray, Y: np.ndarray) -> np.ndarray:

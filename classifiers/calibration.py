@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from visualwords.classifiers import one_vs_rest
+from visualwords.workers import map_on_workers
 
 
 def held_out_scores(
@@ -22,6 +23,9 @@ def held_out_scores(
     random_state: Any = 0,
 ) -> np.ndarray:
     """Return decision values of every sample from a clone trained without it.
+
+    Folds are trained one after the other, or each on a worker of joblib's active backend where
+    that has other processes, with the same result.
 
     Parameters
     ----------
@@ -52,11 +56,26 @@ def held_out_scores(
         )
     folds = StratifiedKFold(min(n_folds, counts.min()), shuffle=True, random_state=random_state)
     scores = np.empty(y.size if classes.size == 2 else (y.size, classes.size))
-    for train, test in folds.split(np.zeros(y.size), y):
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        model = clone(estimator).fit(_safe_indexing(X, train), y[train], **weight)
-        scores[test] = model.decision_function(_safe_indexing(X, test))
+    divisions = list(folds.split(np.zeros(y.size), y))
+    shared = [estimator, X, y, sample_weight]
+    for (_, test), found in zip(
+        divisions, map_on_workers(_score_fold, divisions, shared=shared, n_jobs=1)
+    ):
+        scores[test] = found
     return scores
+
+
+def _score_fold(
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None,
+    train: np.ndarray,
+    test: np.ndarray,
+) -> np.ndarray:
+    weight = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+    model = clone(estimator).fit(_safe_indexing(X, train), y[train], **weight)
+    return model.decision_function(_safe_indexing(X, test))
 
 
 def fit_sigmoids(

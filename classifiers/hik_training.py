@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers import tables
+from visualwords.classifiers import one_vs_rest, tables
 from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.level_codes import (
     CELLS_AT_LEAST,
@@ -22,11 +22,12 @@ from visualwords.classifiers.solvers.crammer_singer import (
     solve_crammer_singer_gram,
     solve_crammer_singer_tables,
 )
-from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, solve_dual_gram
 from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
 from visualwords.classifiers.solvers.problem import dual_problem
 from visualwords.threads import map_in_threads
+from visualwords.workers import map_on_workers
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,9 @@ def train_tables(
 ) -> TrainedTables:
     """Train one HIK SVM for every row of targets.
 
+    Where joblib's active backend has other processes, blocks of problems are trained there, with
+    the same result; problems that start from an earlier training are not.
+
     Parameters
     ----------
     levels : (n, d) unsigned array or CSR matrix
@@ -121,20 +125,25 @@ def train_tables(
     reuse : bool
         Whether the levels may be overwritten.
     """
-    if solver in ("auto", "gram"):
-        shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, y.shape[0])
-        if solver == "gram" or gram_is_faster(*shape, gram_limit=gram_limit):
-            solved = _solve_on_gram(levels, numbers, y, taking_part, settings, start, gram_limit)
-            codes = numbers.numbers_of(levels)
-            layout = full_layout(codes, aligned=False)
-            data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
-            alpha, n_iter, violation = solved
-            cells = _build(data, alpha, y, taking_part, settings)
-            return TrainedTables(data.offsets, cells, alpha, n_iter, violation, "gram")
-    layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
+    layout = None
     if solver == "auto":
-        few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
-        solver = "primal" if few_cells and settings.loss == "squared_hinge" else "dual"
+        solver, layout = _fastest(levels, numbers, y.shape[0], taking_part, settings, gram_limit)
+    if start is None and start_tables is None:
+        problems = one_vs_rest.blocks(y.shape[0], FEWEST_LANES if solver == "gram" else 1)
+        if len(problems) > 1:
+            pieces = [(y[some],) for some in problems]
+            shared = [levels, numbers, taking_part, settings, solver, gram_limit]
+            return _joined(pieces, list(map_on_workers(_train_block, pieces, shared=shared)))
+    if solver == "gram":
+        solved = _solve_on_gram(levels, numbers, y, taking_part, settings, start, gram_limit)
+        codes = numbers.numbers_of(levels)
+        full = full_layout(codes, aligned=False)
+        data = LevelCodes(codes, full.offsets, numbers.heights[full.heights.astype(int)])
+        alpha, n_iter, violation = solved
+        cells = _build(data, alpha, y, taking_part, settings)
+        return TrainedTables(data.offsets, cells, alpha, n_iter, violation, "gram")
+    if layout is None:
+        layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
     if solver == "primal":
         if sparse.issparse(levels):
             levels, reuse = levels.toarray(), True
@@ -150,6 +159,51 @@ def train_tables(
     cells = _build(data, alpha, y, taking_part, settings)
     offsets, values = tables.tables_at(data.offsets, data.heights, cells, numbers.heights)
     return TrainedTables(offsets, values, alpha, n_iter, violation, "dual")
+
+
+def _fastest(
+    levels: Any,
+    numbers: LevelNumbers,
+    n_problems: int,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    gram_limit: int,
+) -> tuple[str, Any]:
+    """Return the name of the solver to take, and the layout of tables if it has been made."""
+    shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_problems)
+    if gram_is_faster(*shape, gram_limit=gram_limit):
+        return "gram", None
+    layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
+    few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
+    return "primal" if few_cells and settings.loss == "squared_hinge" else "dual", layout
+
+
+def _train_block(
+    levels: Any,
+    numbers: LevelNumbers,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    solver: str,
+    gram_limit: int,
+    y: np.ndarray,
+) -> TrainedTables:
+    """Train some of the problems, on a worker that has all samples."""
+    how: dict[str, Any] = {"solver": solver, "gram_limit": gram_limit}
+    return train_tables(levels, numbers, y, taking_part, settings, **how)
+
+
+def _joined(targets: list[tuple[np.ndarray]], blocks: list[TrainedTables]) -> TrainedTables:
+    """Put the solutions of blocks of problems side by side."""
+    values = [block.tables[:, : len(y)] for (y,), block in zip(targets, blocks)]
+    alphas = [block.alpha for block in blocks if block.alpha is not None]
+    return TrainedTables(
+        blocks[0].offsets,
+        tables.add_lanes(np.concatenate(values, axis=1), np.float32),
+        np.concatenate(alphas) if alphas else None,
+        max(block.n_iter for block in blocks),
+        max(block.violation for block in blocks),
+        blocks[0].solver,
+    )
 
 
 def train_crammer_singer(

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
+from visualwords.workers import n_workers
+
 LARGEST_COST = 1e8
 
 
@@ -57,6 +59,24 @@ def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
     """
     positive = [1] if n_classes == 2 else range(n_classes)
     return np.where(codes == np.reshape(positive, (-1, 1)), np.float32(1), np.float32(-1))
+
+
+def blocks(n_problems: int, at_least: int = 1) -> list[np.ndarray]:
+    """Divide problems among the other processes that joblib's active backend has.
+
+    Parameters
+    ----------
+    n_problems : int
+    at_least : int
+        Problems of a block, if there are so many.
+
+    Examples
+    --------
+    >>> [block.tolist() for block in blocks(3)]
+    [[0, 1, 2]]
+    """
+    n_blocks = min(n_workers(), max(1, n_problems // at_least))
+    return np.array_split(np.arange(n_problems), n_blocks)
 
 
 def sample_costs(

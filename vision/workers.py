@@ -42,7 +42,10 @@ def map_on_workers(
     [100, 1000]
     """
     run = delayed(_Piecework(function, alone=not workers_share_memory()))
-    pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    backend, _ = get_active_backend(prefer="threads")
+    one_by_one = getattr(backend, "supports_return_generator", False)
+    results = "generator" if one_by_one else "list"
+    pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=results)
     with _within_reach(shared) as known:
         # A piece travels inside a tuple. Arrays that are arguments themselves are spread over
         # the workers of a Dask cluster, and one that is lost with its worker can't be had again.

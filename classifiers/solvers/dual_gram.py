@@ -9,7 +9,7 @@ from visualwords.classifiers.solvers.problem import DualProblem
 from visualwords.threads import map_in_threads, n_threads
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
-_FEWEST_LANES = 4  # problems from which on several are advanced together
+FEWEST_LANES = 4  # problems from which on several are advanced together
 _GAP = 0.025, 1e-4  # duality gap, relative: this share of the tolerance, and the finest asked for
 
 
@@ -57,12 +57,12 @@ def solve_dual_gram(
     y = np.ascontiguousarray(y, np.float64)
     first = np.zeros(y.shape) if start is None else np.array(start, np.float64)
     n, threads = y.shape[0], n_threads(n_jobs)
-    if n < _FEWEST_LANES:
+    if n < FEWEST_LANES:
         solve: Any = _solve_one_by_one
         n_parts = min(n, threads)
     else:
         solve = _solve_together
-        n_parts = min(threads, n // _FEWEST_LANES)
+        n_parts = min(threads, n // FEWEST_LANES)
     solved = map_in_threads(
         lambda part: solve(gram, y[part], problem, first[part], tol, max_iter, seed),
         np.array_split(np.arange(n), n_parts),

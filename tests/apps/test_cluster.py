@@ -1,5 +1,4 @@
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.apps.dask_workers import QUIET, a_killed_worker, local_workers
 from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
@@ -20,11 +20,7 @@ from visualwords.apps.cluster import check_shared, on_cluster
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.errors import ClusterError
 
-distributed = pytest.importorskip("distributed", reason="pip install 'visualwords[distributed]'")
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore:.*unclosed.*"
-)  # of Dask itself
+pytestmark = QUIET
 
 
 @pytest.fixture(scope="module")
@@ -56,40 +52,14 @@ def trained(images, path, **settings):
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as processes,
-        distributed.Client(processes) as found,
-    ):
+    with local_workers() as found:
         yield found
 
 
-def kill_a_busy_worker(client, prefix, done):
-    """Send SIGKILL to a worker as soon as it has work whose name begins so."""
-    processes = client.run(os.getpid)
-    while not done.is_set():
-        for worker, tasks in client.processing().items():
-            if any(prefix in str(task) for task in tasks) and worker in processes:
-                os.kill(processes[worker], signal.SIGKILL)
-                done.set()
-                return
-        time.sleep(0.002)
-
-
-@pytest.mark.parametrize(
-    "stage", ["work_on", "label_and_sum"], ids=["reading images", "learning words"]
-)
-def test_a_killed_worker_changes_nothing(stage, client, images, local_bytes, tmp_path):
-    done = threading.Event()
-    killer = threading.Thread(target=kill_a_busy_worker, args=(client, stage, done), daemon=True)
-    with on_cluster(client):
-        killer.start()
+@pytest.mark.parametrize("stage", ["work_on", "label_and_sum", "score_fold"])
+def test_a_killed_worker_changes_nothing(stage, images, local_bytes, tmp_path):
+    with local_workers() as client, on_cluster(client), a_killed_worker(client, stage):
         found = trained(images, tmp_path / "m.vw")
-    killed = done.is_set()
-    done.set()
-    killer.join()
-    assert killed, "no worker was busy with this stage"
     assert found == local_bytes
 
 
@@ -145,10 +115,7 @@ def test_work_that_ends_every_worker_is_told_in_a_sentence():
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=2, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as processes,
-        distributed.Client(processes) as client,
+        local_workers(1, threads_per_worker=2) as client,
         pytest.raises(ClusterError, match="ended each worker that tried"),
         on_cluster(client),
     ):
