@@ -33,7 +33,7 @@ from visualwords.scale_pyramid import pyramid_scales
 ROOT = DATA / "pedestrian"
 BRUTE_WINDOWS = 200  # scored one by one; the time for all is in proportion
 LEAST = 0.0  # HIK score of windows that are accepted
-KEPT = 0.999  # of them by the linear stage of the cascade
+KEPT = 0.995  # of people by the linear stage of the cascade, as in the shipped one
 
 
 def picture() -> np.ndarray:
@@ -103,26 +103,29 @@ def check_equal(search: Search, model: WindowModel, image: np.ndarray) -> float:
 
 
 def with_census_stage(search: Search, model: WindowModel) -> WindowModel:
-    """Let the linear census stage pass 99.9 % of the windows that HIK of census alone accepts.
+    """Let the linear census stage pass 99.5 % of the people whom HIK of census alone finds.
 
-    Chosen on training images: every 4th crop and every 8th photograph without people.
+    Chosen on every second training crop, shifted as badly as the stride allows.
     """
     (channel,) = make_channels("census", search.shape, search.stride)
-    learned, accepted = model.channels["census"], []
-    tables, n_windows = channel.arrange(learned.tables), 0
-    folders = ("pos", 4), ("neg", 8)
-    paths = [p for name, n in folders for p in sorted((ROOT / "train" / name).iterdir())[::n]]
+    learned = model.channels["census"]
+    tables, found = channel.arrange(learned.tables), []
+    paths = sorted((ROOT / "train" / "pos").iterdir())[::2]
     for path in paths:
-        for level in search.levels(read_image(path)):
+        best, its_linear = LEAST, None
+        shift = search.stride // 2
+        for level in search.levels(np.ascontiguousarray(read_image(path)[shift:, shift:])):
             prepared = channel.prepare(level.image)
-            linear = channel.linear_scores(prepared, learned.weights) + learned.intercept
-            accepted.append(linear[channel.table_scores(prepared, tables) >= LEAST])
-            n_windows += linear.size
-    linear = np.concatenate(accepted)
-    stage = float(np.quantile(linear, 1 - KEPT))
+            scores = channel.table_scores(prepared, tables)
+            if scores.max(initial=-np.inf) >= best:
+                best, linear = scores.max(), channel.linear_scores(prepared, learned.weights)
+                its_linear = linear.ravel()[scores.argmax()] + learned.intercept
+        if its_linear is not None:
+            found.append(its_linear)
+    stage = float(np.quantile(found, 1 - KEPT))
     print(
-        f"census stage: linear score {stage:.3f}, {KEPT:.1%} of {linear.size:,} windows that HIK "
-        f"accepts of {n_windows:,} in {len(paths)} training images"
+        f"census stage: linear score {stage:.3f}, {KEPT:.1%} of the {len(found)} people whom HIK "
+        f"finds in {len(paths)} training crops"
     )
     return replace(model, linear_threshold=stage)
 

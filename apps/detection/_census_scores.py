@@ -20,9 +20,11 @@ LATTICE = 4
 LANES = 8
 CODES = 256
 BOX_STEP = 3  # boxes from a super-block to the next one below: 12 rows
-LEVEL = CODES * LANES  # numbers from one count of a code to the next in tables of steps
+# numbers from one count of a code to the next in tables of steps; a cache line more than they need,
+# as caches keep only a few numbers that lie a power of two apart
+LEVEL = CODES * LANES + 16
 
-_BYTE, _INDEX = ir.IntType(8), ir.IntType(64)
+_INDEX = ir.IntType(64)
 _EIGHT = ir.VectorType(ir.FloatType(), LANES)
 
 
@@ -89,12 +91,15 @@ def _pointers(context, builder, signature, arguments, which):
 
 
 def _load_codes(builder, codes, first, n):
-    """Neighbouring codes, each as an index."""
-    where = builder.bitcast(builder.gep(codes, [first]), ir.VectorType(_BYTE, n).as_pointer())
-    bytes_ = builder.load(where, align=1)
-    return [
-        builder.zext(builder.extract_element(bytes_, ir.IntType(32)(k)), _INDEX) for k in range(n)
-    ]
+    """Neighbouring codes, each as an index; up to eight are loaded as one word."""
+    word, indices = ir.IntType(8 * min(n, 8)), []
+    for k in range(0, n, 8):
+        where = builder.gep(codes, [builder.add(first, _INDEX(k))])
+        several = builder.load(builder.bitcast(where, word.as_pointer()), align=1)
+        for bit in range(0, word.width, 8):
+            code = builder.and_(builder.lshr(several, word(bit)), word(255))
+            indices.append(builder.zext(code, _INDEX) if word.width < 64 else code)
+    return indices
 
 
 def _load_lanes(builder, numbers, place):
@@ -129,7 +134,7 @@ def slide_down(codes, top, left, skip, wanted, base, steps, boxes):
     or goes changes the sum by one step of its table.
 
     wanted : (m, columns) uint8      base : (8,) float32, the sums where all counts are 0
-    steps : (352 × 256 × 8,) float32, from each count to the next, of each code, in each lane
+    steps : (352 × LEVEL,) float32, from each count to the next, of each code, in each lane
     boxes : (m, columns, 8) float32
     """
     flat, width = codes.reshape(-1), codes.shape[1]
@@ -147,7 +152,7 @@ def slide_down(codes, top, left, skip, wanted, base, steps, boxes):
                 y = LATTICE * last + ROWS
             else:
                 total[:] = base
-                places[:] = np.arange(0, LEVEL, LANES)
+                places[:] = np.arange(0, CODES * LANES, LANES)
             for r in range(y, end):
                 come(flat, first + r * width, places, steps, total)
             boxes[m, b] = total

@@ -10,6 +10,7 @@ from visualwords.apps.detection._census_scores import (
     BOX_STEP,
     LANES,
     LATTICE,
+    LEVEL,
     add_lanes,
     add_linear,
     slide_down,
@@ -40,7 +41,7 @@ class SteppedTables:
     ----------
     base : (8,) float32
         Sums of the cells of count 0.
-    steps : (352 × 256 × 8,) float32
+    steps : (352 × LEVEL,) float32
         From each count to the next, of each code, in each lane.
     """
 
@@ -69,8 +70,9 @@ class CensusTables:
 
 def _step_tables(full: np.ndarray) -> SteppedTables:
     """Steps of tables (lanes, 256, counts)."""
-    steps = np.zeros((AREA, CODES, LANES), np.float32)
-    steps[:, :, : len(full)] = np.diff(full).transpose(2, 1, 0)
+    steps = np.zeros((AREA, LEVEL), np.float32)
+    by_code = steps[:, : CODES * LANES].reshape(AREA, CODES, LANES)
+    by_code[:, :, : len(full)] = np.diff(full).transpose(2, 1, 0)
     base = np.zeros(LANES, np.float32)
     base[: len(full)] = full[:, :, 0].sum(axis=1, dtype=np.float64)
     return SteppedTables(base, steps.reshape(-1))
