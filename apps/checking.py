@@ -1,12 +1,12 @@
 """What is wrong with a folder of labelled images, before a model learns it."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.trial import Trial, cross_validate
@@ -16,6 +16,7 @@ from visualwords.folders import ImageFolder
 from visualwords.images import read_image
 from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
 from visualwords.progress import Progress, Silent
+from visualwords.workers import map_on_workers
 
 __all__ = ["Finding", "check_folder", "suspicious_labels"]
 
@@ -150,16 +151,16 @@ def _look(
 ) -> list[Portrait | str]:
     """Return the portrait of each image, or why it has none."""
     progress.start("looking at images", len(paths))
-    chunks = [paths[i : i + CHUNK] for i in range(0, len(paths), CHUNK)]
-    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    absolute = [os.path.abspath(path) for path in paths]  # workers may be elsewhere
+    chunks = ((absolute[i : i + CHUNK],) for i in range(0, len(paths), CHUNK))
     looks: list[Portrait | str] = []
-    for chunk in work(delayed(_portraits)(c, max_pixels) for c in chunks):
+    for chunk in map_on_workers(_portraits, chunks, shared=[max_pixels], n_jobs=n_jobs):
         looks += chunk
         progress.advance(len(chunk))
     return looks
 
 
-def _portraits(paths: Sequence[str], max_pixels: int) -> list[Portrait | str]:
+def _portraits(max_pixels: int, paths: Sequence[str]) -> list[Portrait | str]:
     looks: list[Portrait | str] = []
     for path in paths:
         try:

@@ -237,7 +237,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = level_rows.canonical(self._check(X))
         grouped = dual_low_rank.group_weights(self.weights_)
-        parts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        parts = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
             delayed(self._scores)(X[start : start + _ROWS_AT_A_TIME], grouped)
             for start in range(0, X.shape[0], _ROWS_AT_A_TIME)
         )

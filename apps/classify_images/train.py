@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     "--memory",
     type=options.Bytes(),
     metavar="SIZE",
-    help="What rows of images may take, say 2GB; with more of them, train from disk.",
+    help="What rows of images may take, say 2GB; with more of them, train from disk (recipes of "
+    "words and histograms only).",
 )
 @options.report
 @options.seed

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from visualwords.apps.detection.channels import make_channels
 from visualwords.apps.detection.levels import Search
@@ -22,6 +21,7 @@ from visualwords.apps.detection.training import (
 )
 from visualwords.errors import FolderError
 from visualwords.progress import Progress
+from visualwords.workers import map_on_workers
 
 __all__ = ["Bootstrap", "Round", "collect"]
 
@@ -156,11 +156,10 @@ def collect(
 ) -> Iterator[Any]:
     """Read images and yield ``work(number, image)`` of each, in order, showing progress."""
     progress.start(stage, len(images))
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    for result in run(delayed(_read)(k, image, work) for k, image in enumerate(images)):
+    for result in map_on_workers(_read, enumerate(images), shared=[work], n_jobs=n_jobs):
         progress.advance()
         yield result
 
 
-def _read(k: int, image: Image, work: Callable[[int, np.ndarray], Any]) -> Any:
+def _read(work: Callable[[int, np.ndarray], Any], k: int, image: Image) -> Any:
     return work(k, image())

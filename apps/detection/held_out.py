@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from visualwords.apps.detection.bootstrapping import Bootstrap, Image, collect
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.training import (
+    Learning,
     Samples,
     score_vectors,
     shifted_vectors,
@@ -17,6 +19,7 @@ from visualwords.apps.detection.training import (
 from visualwords.apps.detection.window_model import WindowModel
 from visualwords.boxes import suppress
 from visualwords.classifiers.calibration import fit_sigmoids
+from visualwords.workers import map_on_workers
 
 __all__ = ["HeldOut", "fit_confidence", "hold_out"]
 
@@ -57,12 +60,8 @@ def hold_out(
     scene, stay together. A crop's window is the one that a search would find if it met the object
     as badly as its stride allows.
     """
-    fold, n_folds = _folds(samples), N_FOLDS
     parts = []
-    for k in range(n_folds):
-        bootstrap.progress.start(f"training without part {k + 1} of {n_folds}", 1)
-        model = train_windows(samples.part(fold != k), bootstrap.channels, bootstrap.learning)
-        bootstrap.progress.advance()
+    for k, model in enumerate(_models_without_a_fold(bootstrap, samples)):
         scores = _crop_scores(bootstrap, model, _part(crops, k))
         scanner = WindowScanner(bootstrap.channels, with_stages(model, *scores, STAGE_RECALL))
         false = _false_scores(bootstrap, scanner, _part(photographs, k), overlap)
@@ -86,6 +85,23 @@ def fit_confidence(held_out: HeldOut) -> tuple[float, float]:
     weight[: right.size] = held_out.n_photographs / right.size
     slope, intercept = fit_sigmoids(scores, codes, weight)[0]
     return float(slope), float(intercept)
+
+
+def _models_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> list[WindowModel]:
+    """Train as often as there are folds: one after the other, or on the workers of a cluster."""
+    shared = [samples, _folds(samples), bootstrap.channels, bootstrap.learning]
+    bootstrap.progress.start("training without a part", N_FOLDS)
+    models = []
+    for model in map_on_workers(_train_without, zip(range(N_FOLDS)), shared=shared, n_jobs=1):
+        bootstrap.progress.advance()
+        models.append(model)
+    return models
+
+
+def _train_without(
+    samples: Samples, fold: np.ndarray, channels: Sequence[Any], learning: Learning, k: int
+) -> WindowModel:
+    return train_windows(samples.part(fold != k), channels, learning)
 
 
 def _folds(samples: Samples) -> np.ndarray:

@@ -56,9 +56,10 @@ def test_unreadable_images_are_listed_by_their_names(photos, small_blocks):
     assert [name.endswith("broken.png") for name, _ in model.skipped_] == [True]
 
 
-def test_recipes_of_other_rows_say_what_to_do(photos):
-    with pytest.raises(FolderError, match="take recipe 'words'"):
-        ImageClassifier("pyramid-match", memory=1).fit(photos)
+@pytest.mark.parametrize("recipe", ["pyramid-match", "scene"])
+def test_recipes_of_other_rows_say_what_to_do(photos, recipe):
+    with pytest.raises(FolderError, match=f"for recipe '{recipe}' .* take recipe 'words'"):
+        ImageClassifier(recipe, memory=1).fit(photos)
 
 
 def test_auto_compares_recipes_on_some_of_many_images(photos, small_blocks, monkeypatch):
