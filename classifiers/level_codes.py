@@ -29,10 +29,7 @@ class LevelNumbers:
         self.is_identity = bool(self.heights[-1] == self.heights.size - 1)
 
     def numbers_of(self, levels: Any) -> Any:
-        """Return the numbers of levels (array or CSR matrix) that have one.
-
-        A level above all others counts as the highest.
-        """
+        """Return the numbers of levels (array or CSR matrix); the next lower where is none."""
         if self.is_identity:
             return levels
         if sparse.issparse(levels):
@@ -50,6 +47,18 @@ class LevelNumbers:
             _level_codes.translate(flat, self.table(levels.dtype), numbers.reshape(-1))
         return numbers
 
+    def unknown(self, levels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, columns and levels of what has no number."""
+        if self.knows(levels):
+            nothing = np.zeros(0, np.int64)
+            return nothing, nothing, nothing
+        if not sparse.issparse(levels):
+            rows, columns = np.nonzero(self.known(levels.dtype)[levels] == 0)
+            return rows, columns, levels[rows, columns].astype(np.int64)
+        places = np.flatnonzero(self.known(levels.dtype)[levels.data] == 0)
+        rows = np.searchsorted(levels.indptr, places, side="right") - 1
+        return rows, levels.indices[places], levels.data[places].astype(np.int64)
+
     def knows(self, levels: Any) -> bool:
         """Whether all levels of an array or CSR matrix have a number."""
         if self.is_identity:
@@ -58,9 +67,9 @@ class LevelNumbers:
         return bool(_level_codes.all_known(flat, self.known(flat.dtype)))
 
     def table(self, dtype: Any) -> np.ndarray:
-        """Return the number of every level that a type has."""
-        capped = np.searchsorted(self.heights, np.arange(np.iinfo(dtype).max + 1))
-        return np.minimum(capped, self.heights.size - 1).astype(dtype)
+        """Return the number of every level that a type has, or of the next lower that has one."""
+        levels = np.arange(np.iinfo(dtype).max + 1)
+        return (np.searchsorted(self.heights, levels, side="right") - 1).astype(dtype)
 
     def known(self, dtype: Any) -> np.ndarray:
         """Return 1 for every level of a type that has a number or is above all others, else 0."""

@@ -66,10 +66,10 @@ class TablePrediction:
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        codes, offsets, values = self._tables_for(self.quantizer_._levels(X))
-        row = (codes.toarray() if sparse.issparse(codes) else codes)[0].astype(np.int64)
-        cells = offsets[:-1] + np.minimum(row, np.diff(offsets) - 1)
-        return np.where(row[:, None] > 0, values[cells, : self._n_outputs()], np.float32(0))
+        levels = self.quantizer_._levels(X)
+        row = (levels.toarray() if sparse.issparse(levels) else levels)[0].astype(np.int64)
+        start, step, share = self._steps_to(row, np.arange(row.size))
+        return (start + share[:, None] * step)[:, : self._n_outputs()]
 
     def linearity(self, X: Any) -> float:
         """Return the share of rows that keep their label if every table becomes a straight line.
@@ -121,25 +121,32 @@ class TablePrediction:
         )
 
     def _scores(self, levels: Any) -> np.ndarray:
-        """Sums of look-ups."""
-        codes, offsets, values = self._tables_for(levels)
-        return tables.look_up(codes, offsets, values, n_jobs=self.n_jobs)
-
-    def _tables_for(self, levels: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Codes of levels, and the tables they index, with every level that occurs.
-
-        A level that training never saw lies between two that it did.
-        """
+        """Sums of look-ups; a level that training never saw lies between two that it did."""
         numbers = LevelNumbers(self.table_levels_)
         offsets, values = self.table_offsets_, self.table_values_
-        codes = levels
-        if numbers.knows(levels):
-            codes = numbers.numbers_of(levels)
-        else:
+        rows, columns, unseen = numbers.unknown(levels)
+        if unseen.size > offsets[-1]:  # tables with all levels are made in less time
             of_cells = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
             every = np.arange(self.table_levels_[-1] + 1)
             offsets, values = tables.tables_at(offsets, self.table_levels_[of_cells], values, every)
-        return codes, offsets, values
+            return tables.look_up(levels, offsets, values, n_jobs=self.n_jobs)
+        scores = tables.look_up(numbers.numbers_of(levels), offsets, values, n_jobs=self.n_jobs)
+        if not unseen.size:
+            return scores
+        _, step, share = self._steps_to(unseen, columns)
+        places = rows, np.arange(unseen.size)
+        missing = sparse.csr_matrix((share, places), (levels.shape[0], unseen.size))
+        return scores + missing @ step.astype(np.float64)
+
+    def _steps_to(
+        self, levels: np.ndarray, columns: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The tables below levels of features, what they rise to above, and the shares of that."""
+        below, above, share = tables.cells_around(
+            levels, columns, self.table_levels_, self.table_offsets_
+        )
+        start = self.table_values_[below]
+        return start, self.table_values_[above] - start, share
 
     def _n_outputs(self) -> int:
         return 1 if self.classes_.size == 2 else int(self.classes_.size)

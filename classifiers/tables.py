@@ -145,6 +145,38 @@ def tables_at(
     return full, out
 
 
+def cells_around(
+    levels: np.ndarray, columns: np.ndarray, heights: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cells below and above levels of features, and the share of the way between them.
+
+    Parameters
+    ----------
+    levels, columns : (m,) whole numbers
+    heights : (g,) int64
+        Levels that have a cell, ascending from 0; a feature has the first few of them.
+    offsets : (d + 1,) int64
+
+    Returns
+    -------
+    below, above : (m,) int64
+    share : (m,) float32
+
+    Examples
+    --------
+    >>> below, above, share = cells_around(
+    ...     np.array([0, 3, 9]), np.array([0, 0, 1]), np.array([0, 2, 4]), np.array([0, 3, 5]))
+    >>> below.tolist(), above.tolist(), share.tolist()
+    ([0, 1, 4], [1, 2, 4], [0.0, 0.5, 0.0])
+    """
+    top = offsets[columns + 1] - offsets[columns] - 1
+    number = np.searchsorted(heights, levels, side="right") - 1
+    below, above = np.minimum(number, top), np.minimum(number + 1, top)
+    rise = heights[above] - heights[below]
+    share = np.where(rise > 0, (levels - heights[below]) / np.maximum(rise, 1), 0)
+    return offsets[columns] + below, offsets[columns] + above, share.astype(np.float32)
+
+
 def look_up(
     levels: Any,
     offsets: np.ndarray,

@@ -73,6 +73,21 @@ def test_levels_that_training_never_saw_lie_between_those_it_did(rng, solver):
     )
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_few_and_many_levels_that_training_never_saw_score_alike(rng, kind, n_classes):
+    y = rng.integers(0, n_classes, 60)
+    X = 20 * rng.poisson(1 + y[:, None], (60, 5))
+    model = ICDClassifier(quantization="integer").fit(X, y)
+    new = rng.integers(0, X.max() + 30, (500, 5))
+    many = model.decision_function(kind(new)).reshape(500, -1)
+    for row, expected in zip(new[:20], many):
+        score = model.decision_function(kind(row[None])).ravel()
+        np.testing.assert_allclose(score, expected, rtol=1e-6, atol=1e-7)
+        added = model.contributions(kind(row[None])).sum(axis=0)
+        np.testing.assert_allclose(added, expected, rtol=1e-5, atol=1e-6)
+
+
 TIGHT = {"C": 0.01, "tol": 1e-7, "max_iter": 50_000, "quantization": "integer"}
 
 
