@@ -46,3 +46,26 @@ def test_using_a_model_needs_no_network(verb, model, photos, tmp_path):
     done = run(verb, model, photos, "--no-cache", log=log, setup=forbid_sockets)
     assert done.code == 0, done.output
     assert run("info", model, log=log, setup=forbid_sockets).code == 0
+
+
+def detect(image, folder):
+    from visualwords.apps.detect_pedestrians.main import main
+
+    forbid_sockets()
+    sys.exit(main(["run", str(image), "-o", str(folder), "--quiet"]))
+
+
+def repeat_a_paper(image, folder):
+    from visualwords.apps.reproduce_papers.main import main
+
+    forbid_sockets()
+    sys.exit(main(["run", "gcs-fig2", "--quick", "-o", str(folder), "--quiet"]))
+
+
+@pytest.mark.parametrize("work", [detect, repeat_a_paper])
+def test_the_other_commands_need_no_network(work, photos, tmp_path):
+    process = server.Process(target=work, args=(photos / "sea" / "0.png", tmp_path / "out"))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert list((tmp_path / "out").iterdir())
