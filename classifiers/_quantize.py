@@ -129,6 +129,13 @@ def quantize(values, lowest, scale, top, out):
 
 
 @njit()
+def quantize_rows(x, rows, first, lowest, scale, top, out):
+    """The same for some rows of x, as many columns as ``out`` has, from ``first`` on."""
+    for i in range(rows.size):
+        quantize(x[rows[i], first : first + out.shape[1]], lowest, scale, top, out[i])
+
+
+@njit()
 def bucket_of(value, low, scale, n_buckets):
     """Which of the buckets, even between the edges, a value is in; ascending with the value."""
     place = (value - low) * scale

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers import one_vs_rest, tables
-from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.classifiers.kernels.level_gram import gram_in_slices, level_gram
 from visualwords.classifiers.level_codes import (
     CELLS_AT_LEAST,
     LevelCodes,
@@ -17,6 +18,7 @@ from visualwords.classifiers.level_codes import (
     full_layout,
     table_layout,
 )
+from visualwords.classifiers.level_source import LevelSource
 from visualwords.classifiers.rows import CanonicalRows, row_sums
 from visualwords.classifiers.solvers.crammer_singer import (
     solve_crammer_singer_gram,
@@ -28,6 +30,8 @@ from visualwords.classifiers.solvers.primal_table import cell_problem, solve_pri
 from visualwords.classifiers.solvers.problem import dual_problem
 from visualwords.threads import map_in_threads
 from visualwords.workers import map_on_workers
+
+_KEPT = 1 << 24  # bytes of levels that stay while the Gram matrix is made: quantising takes time
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit:
 
 
 def train_tables(
-    levels: Any,
+    source: LevelSource,
     numbers: LevelNumbers,
     y: np.ndarray,
     taking_part: CanonicalRows,
@@ -105,7 +109,8 @@ def train_tables(
 
     Parameters
     ----------
-    levels : (n, d) unsigned array or CSR matrix
+    source : LevelSource
+        Of an (n, d) unsigned array or CSR matrix; let go meanwhile where they take much memory.
     numbers : LevelNumbers
         The levels that the result's tables have.
     y : (n_problems, n)
@@ -127,21 +132,23 @@ def train_tables(
     """
     layout = None
     if solver == "auto":
-        solver, layout = _fastest(levels, numbers, y.shape[0], taking_part, settings, gram_limit)
+        solver, layout = _fastest(source, numbers, y.shape[0], taking_part, settings, gram_limit)
     if start is None and start_tables is None:
         problems = one_vs_rest.blocks(y.shape[0], FEWEST_LANES if solver == "gram" else 1)
         if len(problems) > 1:
             pieces = [(y[some],) for some in problems]
-            shared = [levels, numbers, taking_part, settings, solver, gram_limit]
+            shared = [source.whole(), numbers, taking_part, settings, solver, gram_limit]
             return _joined(pieces, list(map_on_workers(_train_block, pieces, shared=shared)))
     if solver == "gram":
-        solved = _solve_on_gram(levels, numbers, y, taking_part, settings, start, gram_limit)
-        codes = numbers.numbers_of(levels)
+        solved = _solve_on_gram(source, numbers, y, taking_part, settings, start, gram_limit)
+        codes = numbers.numbers_of(source.whole())
+        source.release()
         full = full_layout(codes, aligned=False)
         data = LevelCodes(codes, full.offsets, numbers.heights[full.heights.astype(int)])
         alpha, n_iter, violation = solved
         cells = _build(data, alpha, y, taking_part, settings)
         return TrainedTables(data.offsets, cells, alpha, n_iter, violation, "gram")
+    levels = source.whole()
     if layout is None:
         layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
     if solver == "primal":
@@ -162,7 +169,7 @@ def train_tables(
 
 
 def _fastest(
-    levels: Any,
+    source: LevelSource,
     numbers: LevelNumbers,
     n_problems: int,
     taking_part: CanonicalRows,
@@ -170,9 +177,10 @@ def _fastest(
     gram_limit: int,
 ) -> tuple[str, Any]:
     """Return the name of the solver to take, and the layout of tables if it has been made."""
-    shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_problems)
+    shape = (*source.shape, source.shape[1] * CELLS_AT_LEAST, n_problems)
     if gram_is_faster(*shape, gram_limit=gram_limit):
         return "gram", None
+    levels = source.whole()
     layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
     few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
     return "primal" if few_cells and settings.loss == "squared_hinge" else "dual", layout
@@ -189,7 +197,7 @@ def _train_block(
 ) -> TrainedTables:
     """Train some of the problems, on a worker that has all samples."""
     how: dict[str, Any] = {"solver": solver, "gram_limit": gram_limit}
-    return train_tables(levels, numbers, y, taking_part, settings, **how)
+    return train_tables(LevelSource(levels), numbers, y, taking_part, settings, **how)
 
 
 def _joined(targets: list[tuple[np.ndarray]], blocks: list[TrainedTables]) -> TrainedTables:
@@ -207,7 +215,7 @@ def _joined(targets: list[tuple[np.ndarray]], blocks: list[TrainedTables]) -> Tr
 
 
 def train_crammer_singer(
-    levels: Any,
+    source: LevelSource,
     numbers: LevelNumbers,
     labels: np.ndarray,
     n_classes: int,
@@ -221,7 +229,7 @@ def train_crammer_singer(
 
     ``labels`` (n,) are class numbers; the other parameters are those of :func:`train_tables`.
     """
-    rows = taking_part.rows
+    rows, levels = taking_part.rows, source.whole()
     shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_classes)
     how: dict[str, Any] = {
         "n_classes": n_classes,
@@ -234,7 +242,7 @@ def train_crammer_singer(
     data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
     if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):
         solver = "gram"
-        gram = _gram_of(levels, numbers.heights, rows, gram_limit, settings.n_jobs)
+        gram = _gram_of(source, numbers.heights, rows, gram_limit, settings.n_jobs)
         solved = solve_crammer_singer_gram(gram, labels[rows], taking_part.cost, **how)
         alpha = solved[0]
     else:
@@ -273,7 +281,7 @@ def _build(
 
 
 def _solve_on_gram(
-    levels: Any,
+    source: LevelSource,
     numbers: LevelNumbers,
     y: np.ndarray,
     taking_part: CanonicalRows,
@@ -283,7 +291,7 @@ def _solve_on_gram(
 ) -> tuple[np.ndarray, int, float]:
     """Solve all problems on the exact Gram matrix of the rows taking part."""
     rows = taking_part.rows
-    gram = _gram_of(levels, numbers.heights, rows, gram_limit, settings.n_jobs)
+    gram = _gram_of(source, numbers.heights, rows, gram_limit, settings.n_jobs)
     everyone = np.arange(rows.size)
     norms = gram.diagonal().astype(np.float64)
     problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
@@ -301,7 +309,11 @@ def _solve_on_gram(
 
 
 def _gram_of(
-    levels: Any, heights: np.ndarray, rows: np.ndarray, gram_limit: int, n_jobs: int | None
+    source: LevelSource,
+    heights: np.ndarray,
+    rows: np.ndarray,
+    gram_limit: int,
+    n_jobs: int | None,
 ) -> np.ndarray:
     """The exact Gram matrix of some rows, if it may be made."""
     if 4 * rows.size**2 > gram_limit:
@@ -309,6 +321,9 @@ def _gram_of(
             f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
             f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
         )
+    if source.can_release and prod(source.shape) * source.dtype.itemsize > _KEPT:
+        return gram_in_slices(source, rows, heights, n_jobs)
+    levels = source.whole()
     dense = levels.toarray() if sparse.issparse(levels) else levels
     return level_gram(dense, order=rows, levels=heights, n_jobs=n_jobs)
 

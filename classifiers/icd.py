@@ -22,6 +22,7 @@ from visualwords.classifiers.hik_training import (
     train_tables,
 )
 from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
+from visualwords.classifiers.level_source import LevelSource
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.table_prediction import TablePrediction
@@ -183,15 +184,12 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.__dict__.pop("seen_", None)
         earlier = self._earlier() if self.warm_start else None
         X, y, sample_weight = self._checked(X, y, sample_weight)
-        levels = None
-        if earlier is None:
-            found = self._fit_quantizer(X, sample_weight)
-            if not found.finite:
-                validate(X=X, y=y)  # says which value is not finite
-            levels = found.levels
-        if levels is None:
-            levels = self.quantizer_._levels(X)
-        self._fit_levels(levels, y, sample_weight, earlier, reuse=levels is not X)
+        found = None if earlier is not None else self._fit_quantizer(X, sample_weight)
+        if found is not None and not found.finite:
+            validate(X=X, y=y)  # says which value is not finite
+        source = self._level_source(X, found)
+        del found  # or its levels could not be let go
+        self._fit_levels(source, y, sample_weight, earlier, reuse=source.whole() is not X)
         if self.probability:
             self._calibrate(X, y, sample_weight)
         return self
@@ -229,7 +227,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         if not first:
             new = join_samples(self.seen_, new)
         self.seen_: tuple[Any, np.ndarray, np.ndarray] = new
-        self._fit_levels(*new, earlier, reuse=False)
+        self._fit_levels(LevelSource(new[0]), *new[1:], earlier, reuse=False)
         return self
 
     @available_if(lambda self: self.probability)
@@ -313,9 +311,18 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.quantizer_ = quantizer._fit_surveyed(X, found)
         return found if quantizer.strategy == "uniform" else replace(found, levels=None)
 
+    def _level_source(self, X: Any, found: ValueSurvey | None) -> LevelSource:
+        """The levels of X, which can be made again where they do not depend on the column."""
+        levels = None if found is None else found.levels
+        if levels is None:
+            levels = self.quantizer_._levels(X)
+        if levels is X or not self.quantizer_._makes_parts_of(X):
+            return LevelSource(levels)
+        return LevelSource(levels, partial(self.quantizer_._levels_of_part, X))
+
     def _fit_levels(
         self,
-        levels: Any,
+        source: LevelSource,
         y: np.ndarray,
         weight: np.ndarray | None,
         earlier: EarlierTraining | None,
@@ -324,9 +331,9 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         """Learn the tables of quantised samples."""
         self.classes_, codes = one_vs_rest.encode_labels(y)
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
-        numbers = occurring_levels(levels)
-        taking_part = canonical_rows(levels, label_keys(y), cost)
-        trained = self._train(levels, numbers, codes, taking_part, earlier, reuse)
+        numbers = occurring_levels(source.whole())
+        taking_part = canonical_rows(source.whole(), label_keys(y), cost)
+        trained = self._train(source, numbers, codes, taking_part, earlier, reuse)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
@@ -336,7 +343,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
 
     def _train(
         self,
-        levels: Any,
+        source: LevelSource,
         numbers: LevelNumbers,
         codes: np.ndarray,
         taking_part: CanonicalRows,
@@ -348,7 +355,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         which: dict[str, Any] = {"solver": self.solver, "gram_limit": self.gram_limit}
         classes = self.classes_
         if self.multi_class == "crammer_singer":
-            trained = train_crammer_singer(levels, numbers, codes, classes.size, *common, **which)
+            trained = train_crammer_singer(source, numbers, codes, classes.size, *common, **which)
             if classes.size == 2:  # one score: of the second class over the first
                 values = trained.tables[:, 1:2] - trained.tables[:, :1]
                 trained = replace(trained, tables=np.ascontiguousarray(values))
@@ -359,7 +366,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
             which["start"] = first_alpha(earlier, classes, taking_part.keys, upper)
             which["start_tables"] = partial(first_tables, earlier, classes)
         targets = one_vs_rest.signs(codes, classes.size)
-        return train_tables(levels, numbers, targets, *common, reuse=reuse, **which)
+        return train_tables(source, numbers, targets, *common, reuse=reuse, **which)
 
     def _earlier(self) -> EarlierTraining | None:
         """What an earlier one-vs-rest training left to begin from."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from visualwords.classifiers import _quantize
 from visualwords.classifiers.value_survey import (
+    COMPILED_TYPES,
     ValueSurvey,
     as_compiled,
     level_scale,
@@ -175,6 +176,21 @@ class Quantizer(TransformerMixin, BaseEstimator):
         for start in range(0, source.size, _CHUNK):
             part = as_compiled(source[start : start + _CHUNK])
             _quantize.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
+        return levels
+
+    def _makes_parts_of(self, X: Any) -> bool:
+        """Whether :meth:`_levels_of_part` can be used."""
+        if sparse.issparse(X) or self.strategy == "quantile":
+            return False
+        return X.flags.c_contiguous and X.dtype in COMPILED_TYPES
+
+    def _levels_of_part(self, X: np.ndarray, rows: Any, columns: slice) -> np.ndarray:
+        """Levels of some rows (indices or a slice) and columns of X, which are not copied."""
+        rows = np.arange(X.shape[0])[rows]
+        first, last, _ = columns.indices(X.shape[1])
+        levels = np.empty((rows.size, last - first), self.dtype_)
+        top = float(self.n_levels_ - 1)
+        _quantize.quantize_rows(X, rows, first, *self.line(), top, levels)
         return levels
 
     def _column_levels(self, X: np.ndarray) -> np.ndarray:

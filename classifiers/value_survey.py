@@ -17,7 +17,7 @@ _SAMPLE = 1 << 13  # values that tell where a quantile is
 _LARGE_SAMPLE = 1 << 15  # values that tell which of few values a quantile is
 _DEVIATIONS = 4  # of the sample's quantile from the true one
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
-_COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
+COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def survey_values(
 
 def as_compiled(values: np.ndarray) -> np.ndarray:
     """Values of a type that the loops take as it is."""
-    return values if values.dtype in _COMPILED_TYPES else values.astype(np.float64)
+    return values if values.dtype in COMPILED_TYPES else values.astype(np.float64)
 
 
 def _survey_dense(

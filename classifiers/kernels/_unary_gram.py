@@ -177,16 +177,16 @@ def count_reached(x, step, plane_of, counts):
 
 
 @njit()
-def pack(x, order, first, last, sources, heights, masks, places, bits):
-    """Bits of rows order[first] … order[last - 1].
+def pack(x, rows, sources, heights, masks, places, bits):
+    """Bits of some rows of x.
 
-    x : (n, d) unsigned, d >= 64    bits : (n, all words) uint64, zeros
+    x : (n, d) unsigned, d >= 64    rows : (m,)    bits : (m, all words) uint64, zeros
     sources, heights, masks, places : of every 64 columns and plane with bits, the first column,
     the height as x's type, the columns that have a bit, and where the first bit goes
     """
-    for i in range(first, last):
-        row, target = x[order[i]], bits[i]
-        last_word = np.uint64(target.size - 1)
+    last_word = np.uint64(bits.shape[1] - 1)
+    for i in range(rows.size):
+        row, target = x[rows[i]], bits[i]
         for e in range(np.uint64(sources.size)):
             word = gather_bits(reaches(row, sources[e], heights[e]), masks[e])
             place, shift = np.uint64(places[e] >> 6), np.uint64(places[e] & 63)
@@ -196,11 +196,11 @@ def pack(x, order, first, last, sources, heights, masks, places, bits):
 
 
 @njit()
-def count_rest(x, order, first, last, tops, sizes):
-    """sizes[i] = how many values of row order[i] exceed the tops."""
+def count_rest(x, rows, tops, sizes):
+    """sizes[i] = how many values of row rows[i] exceed the tops."""
     whole = x.shape[1] - x.shape[1] % 64
-    for i in range(first, last):
-        row = x[order[i]]
+    for i in range(rows.size):
+        row = x[rows[i]]
         total = 0
         for start in range(0, whole, 64):
             total += bits_of(exceeds(row, tops, start))
@@ -210,11 +210,12 @@ def count_rest(x, order, first, last, tops, sizes):
 
 
 @njit()
-def collect_rest(x, order, first, last, tops, bounds, columns, values):
+def collect_rest(x, rows, tops, columns, values):
     """Columns of the values that exceed the tops, and by how much."""
     whole = x.shape[1] - x.shape[1] % 64
-    for i in range(first, last):
-        row, q = x[order[i]], bounds[i]
+    q = 0
+    for i in rows:
+        row = x[i]
         for start in range(0, whole, 64):
             word = exceeds(row, tops, start)
             while word != np.uint64(0):
@@ -245,12 +246,12 @@ def by_column(bounds, columns, values, ends, places, rows, sorted_values):
 
 
 @njit()
-def gram_rows(x, y, first, last, symmetric, bounds, weights, out):
+def gram_rows(x, y, first, last, symmetric, bounds, weights, add, out):
     """out[i, j] = weighted bits that rows i of x and j of y share, for i in first … last - 1.
 
     x : (n, words) uint64, n >= BLOCK     y : (m, words) likewise
     bounds, weights : words bounds[g] … bounds[g + 1] - 1 have the weight weights[g]
-    symmetric : x is y; only blocks that touch j <= i are computed
+    symmetric : x is y; only blocks that touch j <= i are computed     add : += instead of =
     """
     sums = np.empty((BLOCK, BLOCK), np.int64)
     stop = min(last, y.shape[0]) if symmetric else y.shape[0]
@@ -263,9 +264,10 @@ def gram_rows(x, y, first, last, symmetric, bounds, weights, out):
             sums[:] = 0
             for g in range(weights.size):
                 count_common(x, i, y, j, bounds[g], bounds[g + 1], weights[g], sums)
-            for r in range(max(first - i, 0), BLOCK):
-                for c in range(BLOCK):
-                    out[i + r, j + c] = sums[r, c]
+            for r in range(row - i, min(BLOCK, last - i)):
+                for c in range(column - j, BLOCK):
+                    before = out[i + r, j + c] if add else np.float32(0)
+                    out[i + r, j + c] = before + np.float32(sums[r, c])
 
 
 @njit()

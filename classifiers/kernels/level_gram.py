@@ -1,14 +1,19 @@
 """Histogram intersection Gram matrix of small integers (quantised or counted histograms)."""
 
+from math import ceil
+from typing import Any
+
 import numpy as np
 
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
 from visualwords.classifiers.kernels import unary_gram
+from visualwords.classifiers.level_source import LevelSource
 from visualwords.processor import counts_bits_in_vectors
 from visualwords.threads import in_threads
 
 _ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
 _BITS_PER_BYTES = 0.8  # vectors of bits that take as long as one of bytes, less the preparation
+_BITS_SHARE = 0.11  # of the matrix, that bits may take where levels are let go
 _SMALLEST = 256  # rows from which on the preparation pays
 
 
@@ -57,10 +62,67 @@ def level_gram(
     if gram is None:
         gram = _sliced_byte_gram(x if order is None else x[order], y, n_jobs)
     if y is None:
-        in_threads(
-            lambda first, last: loops.mirror(gram, first, last), len(gram), _ROWS_AT_A_TIME, n_jobs
-        )
+        _mirror(gram, n_jobs)
     return gram
+
+
+def gram_in_slices(
+    source: LevelSource, order: np.ndarray, levels: np.ndarray, n_jobs: int | None = None
+) -> np.ndarray:
+    """Return the matrix of some rows of a source, which lets its levels go meanwhile.
+
+    Bits are made and counted for some columns at a time, so that they take little memory next to
+    the matrix. Where bits do not pay, all levels are needed, and they stay.
+
+    Parameters
+    ----------
+    source : LevelSource
+    order : (m,) int
+        The rows that are wanted.
+    levels : (g,) int
+        Ascending from 0, all that occur among them.
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+    """
+    slices = _slices(source, order, levels)
+    if not slices:
+        return level_gram(source.whole(), order=order, levels=levels, n_jobs=n_jobs)
+    source.release()
+    gram = np.empty((order.size, order.size), np.float32)
+    for k, (columns, plan) in enumerate(slices):
+
+        def read(first: int, last: int, columns: slice = columns) -> Any:
+            return source.part(order[first:last], columns), np.arange(last - first)
+
+        rows = unary_gram.unary_rows(read, order.size, plan, n_jobs)
+        unary_gram.fill_gram(rows, rows, plan, n_jobs, gram, add=k > 0)
+        del rows  # before the next ones are made
+    _mirror(gram, n_jobs)
+    return gram
+
+
+def _slices(
+    source: LevelSource, order: np.ndarray, levels: np.ndarray
+) -> list[tuple[slice, unary_gram.UnaryPlan]]:
+    """Columns and their plans, such that bits take a small share of the matrix; [] for bytes."""
+    if not counts_bits_in_vectors() or order.size < _SMALLEST:
+        return []
+    d = source.shape[1]
+    sample = source.part(order[:: max(1, order.size // unary_gram.SAMPLE)], slice(None))
+    vectors = unary_gram.plan_bits(sample, levels).vectors
+    if vectors > _BITS_PER_BYTES * d / loops.WIDTH:
+        return []
+    count = max(1, ceil(vectors * 64 / (_BITS_SHARE * 4 * order.size)))
+    width = -(-d // (64 * count)) * 64
+    parts = [slice(first, min(first + width, d)) for first in range(0, d, width)]
+    return [(part, unary_gram.plan_bits(sample[:, part], levels)) for part in parts]
+
+
+def _mirror(gram: np.ndarray, n_jobs: int | None) -> None:
+    """Copy the lower half of a matrix to the upper one."""
+    in_threads(
+        lambda first, last: loops.mirror(gram, first, last), len(gram), _ROWS_AT_A_TIME, n_jobs
+    )
 
 
 def _bit_gram(

@@ -1,5 +1,6 @@
 """Histogram intersection Gram matrix of small integers, by counting bits that rows share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,13 @@ import numpy as np
 from visualwords.classifiers.kernels import _unary_gram as loops
 from visualwords.threads import in_threads
 
-_SAMPLE = 128  # rows that tell how often levels are reached
+SAMPLE = 128  # rows that tell how often levels are reached
 _FREQUENT = 0.02  # share of the rows that must reach a level of a column for it to get a bit
 _MOST_PLANES = 64
 _ROWS_AT_A_TIME = 128  # these stay in the second-level cache while all columns pass
+
+Reader = Callable[[int, int], tuple[np.ndarray, np.ndarray]]
+"""Gives rows first … last - 1 as an array and which of its rows they are."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def plan_bits(x: np.ndarray, present: np.ndarray) -> UnaryPlan:
     """
     present = present[: _MOST_PLANES + 1]
     plane_of = np.searchsorted(present, np.arange(np.iinfo(x.dtype).max + 1), side="right") - 1
-    step = max(1, x.shape[0] // _SAMPLE)
+    step = max(1, x.shape[0] // SAMPLE)
     counts = np.zeros((x.shape[1], present.size), np.int32)
     loops.count_reached(x, step, plane_of.astype(np.uint8), counts)
     needed = _FREQUENT * -(-x.shape[0] // step)
@@ -125,28 +129,31 @@ class UnaryRows:
         return starts, rows, values, places
 
 
-def unary_rows(
-    x: np.ndarray, plan: UnaryPlan, n_jobs: int | None, order: np.ndarray | None = None
-) -> UnaryRows:
-    """Return the bits and the rest of all rows, or of those of an order."""
-    order = np.arange(x.shape[0]) if order is None else order
-    bits = np.zeros((order.size, plan.bounds[-1]), np.uint64)
-    wide = x if x.shape[1] >= 64 else np.pad(x, ((0, 0), (0, 64 - x.shape[1])))
+def unary_rows(read: Reader, n: int, plan: UnaryPlan, n_jobs: int | None) -> UnaryRows:
+    """Return the bits and the rest of n rows."""
+    bits = np.zeros((n, plan.bounds[-1]), np.uint64)
     entries = plan.sources, plan.heights, plan.masks, plan.places
-    sizes = np.zeros(order.size + 1, np.int64)
+    sizes = np.zeros(n + 1, np.int64)
+    found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def pack(first: int, last: int) -> None:
-        loops.pack(wide, order, first, last, *entries, bits)
-        loops.count_rest(x, order, first, last, plan.tops, sizes[1:])
+        x, rows = read(first, last)
+        wide = x if x.shape[1] >= 64 else np.pad(x, ((0, 0), (0, 64 - x.shape[1])))
+        loops.pack(wide, rows, *entries, bits[first:last])
+        loops.count_rest(x, rows, plan.tops, sizes[first + 1 : last + 1])
+        total = sizes[first + 1 : last + 1].sum()
+        found[first] = np.empty(total, np.uint32), np.empty(total, np.float32)
+        loops.collect_rest(x, rows, plan.tops, *found[first])
 
-    def collect(first: int, last: int) -> None:
-        loops.collect_rest(x, order, first, last, plan.tops, bounds, columns, values)
+    in_threads(pack, n, _ROWS_AT_A_TIME, n_jobs)
+    columns, values = (np.concatenate(part) for part in zip(*(found[k] for k in sorted(found))))
+    return UnaryRows(bits, np.cumsum(sizes), columns, values)
 
-    in_threads(pack, order.size, _ROWS_AT_A_TIME, n_jobs)
-    bounds = np.cumsum(sizes)
-    columns, values = np.empty(bounds[-1], np.uint32), np.empty(bounds[-1], np.float32)
-    in_threads(collect, order.size, _ROWS_AT_A_TIME, n_jobs)
-    return UnaryRows(bits, bounds, columns, values)
+
+def rows_of(x: np.ndarray, order: np.ndarray | None = None) -> Reader:
+    """Return what reads the rows of an array, or those of an order."""
+    order = np.arange(x.shape[0]) if order is None else order
+    return lambda first, last: (x, order[first:last])
 
 
 def unary_gram(
@@ -160,19 +167,36 @@ def unary_gram(
 
     x and y have at least four rows, in C order. ``order`` are the rows of x that are wanted.
     """
-    symmetric = y is None
-    left = unary_rows(x, plan, n_jobs, order)
-    right = left if y is None else unary_rows(y, plan, n_jobs)
-    starts, *rest, places = right.rest_by_column(x.shape[1])
+    n = x.shape[0] if order is None else order.size
+    left = unary_rows(rows_of(x, order), n, plan, n_jobs)
+    right = left if y is None else unary_rows(rows_of(y), y.shape[0], plan, n_jobs)
+    out = np.empty((n, right.bits.shape[0]), np.float32)
+    fill_gram(left, right, plan, n_jobs, out)
+    return out
+
+
+def fill_gram(
+    left: UnaryRows,
+    right: UnaryRows,
+    plan: UnaryPlan,
+    n_jobs: int | None,
+    out: np.ndarray,
+    *,
+    add: bool = False,
+) -> None:
+    """Write the sums of minima of two sets of rows to a matrix, or add them to it.
+
+    If both are the same object, only the lower half is touched.
+    """
+    symmetric = left is right
+    starts, *rest, places = right.rest_by_column(plan.tops.size)
     stops = places if symmetric else starts[1:][left.columns]
-    out = np.empty((left.bits.shape[0], right.bits.shape[0]), np.float32)
 
     def rows(first: int, last: int) -> None:
         loops.gram_rows(
-            left.bits, right.bits, first, last, symmetric, plan.bounds, plan.weights, out
+            left.bits, right.bits, first, last, symmetric, plan.bounds, plan.weights, add, out
         )
         mine = left.bounds, left.columns, left.values, stops
         loops.add_rest(*mine, starts, *rest, first, last, out)
 
     in_threads(rows, out.shape[0], _ROWS_AT_A_TIME, n_jobs, last_first=symmetric)
-    return out

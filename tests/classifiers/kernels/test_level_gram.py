@@ -6,7 +6,8 @@ from numba import njit
 from tests.reference import hik
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
 from visualwords.classifiers.kernels import _unary_gram, unary_gram
-from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.classifiers.kernels.level_gram import gram_in_slices, level_gram
+from visualwords.classifiers.level_source import LevelSource
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 70])
@@ -72,7 +73,7 @@ def test_levels_without_bits_are_counted_value_by_value(rng):
     x = (rng.random((300, 100)) < 0.01).astype(np.uint8) * 7  # rare in every column
     x[:, 0] = rng.integers(0, 200, 300)  # more levels than there may be planes
     plan = unary_gram.plan_bits(x, unary_gram.present_levels(x, None))
-    rows = unary_gram.unary_rows(x, plan, None)
+    rows = unary_gram.unary_rows(unary_gram.rows_of(x), len(x), plan, None)
     assert rows.values.size > 0
     np.testing.assert_array_equal(level_gram(x), hik.intersection_gram(x, x))
     lower = np.tril(unary_gram.unary_gram(x, None, plan, None))
@@ -85,6 +86,18 @@ def test_some_rows_in_some_order(rng, top):
     order = rng.permutation(400)[:300]
     expected = hik.intersection_gram(x[order], x[order])
     np.testing.assert_array_equal(level_gram(x, order=order), expected)
+
+
+@pytest.mark.parametrize("top", [3, 255])  # counted bits where the processor can, and bytes
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_slices_of_a_source_that_lets_its_levels_go_give_the_same(rng, top, n_jobs):
+    x = rng.integers(0, top + 1, (400, 900)).astype(np.uint8)
+    x[:, 5] = rng.random(400) < 0.01  # rare
+    order = rng.permutation(400)[:301]
+    source = LevelSource(x, lambda *part: x[part])
+    gram = gram_in_slices(source, order, np.arange(top + 1), n_jobs)
+    np.testing.assert_array_equal(gram, hik.intersection_gram(x[order], x[order]))
+    np.testing.assert_array_equal(source.whole(), x)
 
 
 def test_bits_are_gathered_alike_with_and_without_the_instruction(rng):

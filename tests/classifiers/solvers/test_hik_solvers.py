@@ -8,6 +8,7 @@ from sklearn.svm import LinearSVC
 from tests.reference import hik
 from visualwords.classifiers import hik_training, level_codes, tables
 from visualwords.classifiers.level_codes import LevelNumbers
+from visualwords.classifiers.level_source import LevelSource
 from visualwords.classifiers.rows import canonical_rows
 from visualwords.classifiers.solvers import dual_table
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
@@ -32,7 +33,7 @@ def train(levels, y, cost, solver, **changes):
     labels = (y > 0).astype(np.uint64)
     taking_part = canonical_rows(levels, labels, cost)
     trained = hik_training.train_tables(
-        levels,
+        LevelSource(levels),
         LevelNumbers(np.arange(levels.max() + 1)),
         y[None],
         taking_part,
