@@ -3,13 +3,16 @@
 import math
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from visualwords.compiled import njit
 
 
 @njit()
 def split_channels(image, planes):
-    """planes[c, y, x] = image[y, x, c]; uint8 to float32."""
+    """planes[c, y, x] = image[y, x, c]; uint8."""
     height, width, _ = image.shape
     flat = image.reshape(height, 3 * width)
     for y in range(height):
@@ -24,7 +27,8 @@ def split_channels(image, planes):
 def gradient_row(planes, y, dx, dy, square):
     """Central differences of one row, of the plane where the gradient is strongest.
 
-    planes : (c, h, w) float32      dx, dy, square : (w,) float32, to the right, downwards, length²
+    planes : (c, h, w) uint8 or float32
+    dx, dy, square : (w,) float32, to the right, downwards, length²
     Across the border there is no difference.
     """
     channels, height, _ = planes.shape
@@ -38,16 +42,16 @@ def gradient_row(planes, y, dx, dy, square):
 @njit()
 def difference_row(above, row, below, fresh, dx, dy, square):
     """Take the differences of one plane where they are longer, or everywhere if ``fresh``."""
-    last = row.size - 1
+    f, last = np.float32, row.size - 1
     for x in range(1, last):
-        right, down = row[x + 1] - row[x - 1], below[x] - above[x]
+        right, down = f(row[x + 1]) - f(row[x - 1]), f(below[x]) - f(above[x])
         length = right * right + down * down
         longer = fresh or length > square[x]
         dx[x] = right if longer else dx[x]
         dy[x] = down if longer else dy[x]
         square[x] = length if longer else square[x]
     for x in (0, last):
-        down = below[x] - above[x]
+        down = f(below[x]) - f(above[x])
         if fresh or down * down > square[x]:
             dx[x], dy[x], square[x] = 0, down, down * down
 
@@ -75,7 +79,7 @@ def number_angles(dx, dy, cosines, sines, bins):
 def count_cells(planes, cell_size, cosines, sines, cells):
     """cells[i, j, k] = Σ lengths of the gradients of cell (i, j) with angle k; filled from zero.
 
-    planes : (c, h, w) float32      cells : (ny, nx, n) float32
+    planes : (c, h, w) uint8 or float32      cells : (ny, nx, n) float32
     """
     width = planes.shape[2]
     dx = np.empty(width, np.float32)
@@ -117,15 +121,42 @@ def share_angles(dx, dy, square, n, low, first, second):
         low[x] = np.uint8(k - 1 if k > 0 else n - 1)
 
 
-@njit()
-def interpolate_blocks(planes, n, x_from, x_slot, x_weight, y_from, y_slot, y_weight, blocks):
-    """blocks[i, j] += weight of the row × weight of the column × shared lengths; from zero.
+@intrinsic
+def add_four(typing, sums, place, weights, first, factor):
+    """sums[place + t] += weights[first + t] × factor, t = 0…3.
 
-    Column x counts for the slots x_slot[x_from[x]:x_from[x + 1]] with the weights there, a slot
-    being a column of cells of a column of blocks; rows likewise.
-    blocks : (slots of rows, n × slots of columns) float32
+    Written in LLVM's language: from a loop of four turns numba's LLVM makes no vector.
     """
-    width = planes.shape[2]
+    kinds = (sums, types.uint64, weights, types.uint64, types.float32)
+    return types.void(*kinds), _emit_add_four
+
+
+def _emit_add_four(context, builder, signature, arguments):
+    four = ir.VectorType(ir.FloatType(), 4)
+    sums, weights = (
+        context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2)
+    )
+    where = builder.bitcast(builder.gep(sums, [arguments[1]]), four.as_pointer())
+    weight = builder.bitcast(builder.gep(weights, [arguments[3]]), four.as_pointer())
+    nothing, lane = ir.Constant(four, ir.Undefined), ir.IntType(32)
+    factor = builder.insert_element(nothing, arguments[4], lane(0))
+    factor = builder.shuffle_vector(factor, nothing, ir.Constant(ir.VectorType(lane, 4), [0] * 4))
+    added = builder.fmul(builder.load(weight, align=4), factor)
+    builder.store(builder.fadd(builder.load(where, align=4), added), where, align=4)
+    return context.get_dummy_value()
+
+
+@njit()
+def interpolate_blocks(planes, n, size, weights, blocks):
+    """blocks[slot of y, k, slot of x] += weights of row and column × shared lengths; from zero.
+
+    A pixel in cell i counts for the ``size``² slots from i size on: slot b size + c is cell c of
+    block b - size + 1, so blocks that begin before the image come first.
+
+    weights : (cell size, lanes) float32, of the slots of each pixel of a cell
+    blocks : (slots of rows, n, slots of columns) float32
+    """
+    width, cell = planes.shape[2], weights.shape[0]
     dx = np.empty(width, np.float32)
     dy, square, first, second = (
         np.empty_like(dx),
@@ -134,29 +165,46 @@ def interpolate_blocks(planes, n, x_from, x_slot, x_weight, y_from, y_slot, y_we
         np.empty_like(dx),
     )
     low = np.empty(width, np.uint8)
-    sums = np.empty(blocks.shape[1], np.float32)
+    # slots of neighbouring cells overlap: they get different parts, whose sum counts, as processors
+    # wait where a vector overlaps one that was just stored
+    parts = np.empty((size, blocks[0].size), np.float32)
+    cells = np.arange((width + cell - 1) // cell)
+    starts = (cells * size + cells % size * parts.shape[1]).astype(np.uint64)
+    sums = parts[0]
     for y in range(planes.shape[1]):
         gradient_row(planes, y, dx, dy, square)
         share_angles(dx, dy, square, n, low, first, second)
-        sums[:] = 0
-        spread_row(low, first, second, n, x_from, x_slot, x_weight, sums)
-        for t in range(y_from[y], y_from[y + 1]):
-            weight, row = y_weight[t], blocks[y_slot[t]]
-            for i in range(row.size):
-                row[i] += weight * sums[i]
+        parts[:] = 0
+        spread_row(low, first, second, n, starts, weights, parts)
+        for part in parts[1:]:
+            for i in range(sums.size):
+                sums[i] += part[i]
+        for t in range(size * size):
+            weight, row = weights[y % cell, t], blocks[y // cell * size + t].reshape(-1)
+            if weight:
+                for i in range(row.size):
+                    row[i] += weight * sums[i]
 
 
 @njit()
-def spread_row(low, first, second, n, x_from, x_slot, x_weight, sums):
-    """Add the two shares of each pixel of a row to all slots that it counts for."""
+def spread_row(low, first, second, n, starts, weights, parts):
+    """Add the two shares of each pixel of a row to all slots that it counts for.
+
+    starts : (cells,) first slot of each, in its part      parts : (size, n × slots)
+    Pixels of different cells take turns, as additions to the same slots wait for each other.
+    """
     u = np.uint64
-    for x in range(u(low.size)):
-        lower = u(low[x])
-        upper = lower + u(1) if lower + u(1) < u(n) else u(0)
-        for t in range(u(x_from[x]), u(x_from[x + u(1)])):
-            start = u(x_slot[t]) * u(n)
-            sums[start + lower] += x_weight[t] * first[x]
-            sums[start + upper] += x_weight[t] * second[x]
+    cell, lanes = u(weights.shape[0]), u(weights.shape[1])
+    flat, sums, n_slots = weights.reshape(-1), parts.reshape(-1), u(parts.shape[1] // n)
+    for r in range(cell):
+        for k in range((u(low.size) - r + cell - u(1)) // cell):
+            x, start = k * cell + r, starts[k]
+            lower = u(low[x])
+            upper = lower + u(1) if lower + u(1) < u(n) else u(0)
+            for t in range(u(0), lanes, u(4)):
+                weight = r * lanes + t
+                add_four(sums, start + lower * n_slots + t, flat, weight, first[x])
+                add_four(sums, start + upper * n_slots + t, flat, weight, second[x])
 
 
 @njit(fastmath={"reassoc", "nsz"})
@@ -170,12 +218,12 @@ def normalize_blocks(cells, size, stride, scale, epsilons, blocks):
     e0, e1, e2 = epsilons
     for i in range(blocks.shape[0]):
         for j in range(blocks.shape[1]):
-            block = blocks[i, j]
-            n = block.size // size
+            block, n = blocks[i, j], cells.shape[2]
             for a in range(size):
-                source = cells[i * stride + a, j * stride : j * stride + size].reshape(-1)
-                for k in range(n):
-                    block[a * n + k] = source[k] * scale
+                for b in range(size):
+                    source = cells[i * stride + a, j * stride + b]
+                    for k in range(n):
+                        block[(a * size + b) * n + k] = source[k] * scale
             total = np.float32(0)
             for k in range(block.size):
                 total += block[k] * block[k]

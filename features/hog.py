@@ -240,14 +240,14 @@ class HOG(Extractor):
         return image if self.resize_wh is None else resize_image(image, *self.resize_wh)
 
     def _planes(self, image: np.ndarray) -> np.ndarray:
-        """Intensities as (channels, h, w) float32."""
+        """Intensities as (channels, h, w), uint8 or, of square roots, float32."""
         if self.color == "grey" or np.ndim(image) == 2:
-            planes = self._resize(as_grey(image))[None].astype(np.float32)
+            planes = self._resize(as_grey(image))[None]
         else:
             rgb = self._resize(as_rgb(image))
-            planes = np.empty((3, *rgb.shape[:2]), np.float32)
+            planes = np.empty((3, *rgb.shape[:2]), np.uint8)
             split_channels(rgb, planes)
-        return np.sqrt(planes) if self.sqrt else planes
+        return np.sqrt(planes, dtype=np.float32) if self.sqrt else planes
 
     def _count(self, planes: np.ndarray) -> np.ndarray:
         n = self.n_orientations
@@ -262,30 +262,32 @@ class HOG(Extractor):
 
     def _interpolate(self, planes: np.ndarray, ny: int, nx: int) -> np.ndarray:
         size, n = self.block_size, self.n_orientations
-        _, height, width = planes.shape
-        blocks = np.zeros((ny * size, nx * size * n), np.float32)
-        columns = _share_pixels(width, nx, self.cell_size, size)
-        rows = _share_pixels(height, ny, self.cell_size, size)
-        interpolate_blocks(planes, n, *columns, *rows, blocks)
-        return blocks.reshape(ny * size, nx * size, n)
+        weights = _share_cell(self.cell_size, size)
+        # one slot for every cell of every block that a pixel may count for, also outside
+        rows, columns = (
+            (length - 1) // self.cell_size * size + weights.shape[1] for length in planes.shape[1:]
+        )
+        blocks = np.zeros((rows, n, columns), np.float32)
+        interpolate_blocks(planes, n, size, weights, blocks)
+        before = (size - 1) * size
+        inside = blocks[before : before + ny * size, :, before : before + nx * size]
+        return inside.transpose(0, 2, 1)
 
 
-def _share_pixels(length: int, n_blocks: int, cell: int, size: int) -> tuple[np.ndarray, ...]:
-    """Cells of blocks that each pixel of a line counts for, and its weights, as ragged arrays.
+def _share_cell(cell: int, size: int) -> np.ndarray:
+    """Weights of a cell's pixels along one axis for all slots that they count for, (cell, lanes).
 
-    Slot b size + c is cell c of block b. The weight is linear in the distance to the cell's
-    centre times a Gaussian around the block's centre, σ = cell size/4, both as in OpenCV.
+    Blocks that begin ``size`` - 1 cells before, …, and at this cell have ``size`` slots each, one
+    for each of their cells. The weight is linear in the distance to the cell's centre times a
+    Gaussian around the block's centre, σ = a quarter of the block, both as in OpenCV. Slots are
+    filled up to a multiple of four.
     """
     side = cell * size
     inside = np.arange(side)
-    sigma = side / 4
-    gauss = np.exp(-((inside - side / 2) ** 2) / (2 * sigma**2))
+    gauss = np.exp(-((inside - side / 2) ** 2) / (2 * (side / 4) ** 2))
     apart = np.abs((inside[:, None] + 0.5) / cell - 0.5 - np.arange(size))
-    weight = gauss[:, None] * np.maximum(0, 1 - apart)
-    pixel, slot = np.nonzero(weight)
-    start = np.arange(n_blocks)[:, None]
-    pixels, slots = (pixel + start * cell).ravel(), (slot + start * size).ravel()
-    weights = np.tile(weight[pixel, slot], n_blocks)
-    order = np.argsort(pixels, kind="stable")
-    begin = np.searchsorted(pixels[order], np.arange(length + 1))
-    return begin, slots[order], weights[order].astype(np.float32)
+    by_pixel = gauss[:, None] * np.maximum(0, 1 - apart)
+    by_block = by_pixel.reshape(size, cell, size)[::-1]  # the block that begins first comes first
+    weights = np.zeros((cell, -(-(size**2) // 4) * 4), np.float32)
+    weights[:, : size**2] = by_block.transpose(1, 0, 2).reshape(cell, size**2)
+    return weights
