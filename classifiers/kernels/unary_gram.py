@@ -80,12 +80,11 @@ def plan_bits(x: np.ndarray, present: np.ndarray) -> UnaryPlan:
     loops.count_reached(x, step, plane_of.astype(np.uint8), counts)
     needed = _FREQUENT * -(-x.shape[0] // step)
     depth = (counts[:, 1:] > needed).sum(axis=1)
-    tops = present[depth].astype(x.dtype)
-    return UnaryPlan(*_entries(depth, present, x.dtype), tops)
+    return _arrange(depth, present, x.dtype)
 
 
-def _entries(depth: np.ndarray, present: np.ndarray, dtype: Any) -> tuple[np.ndarray, ...]:
-    """Sources, heights, masks, places, bounds and weights of the planes up to each depth."""
+def _arrange(depth: np.ndarray, present: np.ndarray, dtype: Any) -> UnaryPlan:
+    """The plan in which each column has bits in so many planes."""
     d, rises = depth.size, np.diff(present)[: depth.max(initial=0)]
     n_words = -(-d // 64)
     has_bit = np.zeros((rises.size, 64 * n_words), bool)
@@ -107,7 +106,8 @@ def _entries(depth: np.ndarray, present: np.ndarray, dtype: Any) -> tuple[np.nda
     planes, words = np.concatenate(found, axis=1) if found else np.zeros((2, 0), int)
     heights = present[planes + 1].astype(dtype)
     where = np.concatenate([np.zeros(0, int), *places])
-    return sources[words], heights, masks[planes, words], where, np.array(bounds), weights
+    entries = sources[words], heights, masks[planes, words], where
+    return UnaryPlan(*entries, np.array(bounds), weights, present[depth].astype(dtype))
 
 
 @dataclass(frozen=True)

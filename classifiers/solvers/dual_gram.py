@@ -116,8 +116,8 @@ def _solve_one_by_one(
             violation[p] = min(violation[p], now) if last < max_iter else now
             if now <= tol:
                 last = min(last, n_iter[p] + n_iter[p] // 2)
-                mine = (array[p][:, None] for array in (alpha, y, scores))
-                if _gaps(*mine, problem)[0] <= _allowed(tol):
+                one = slice(p, p + 1)
+                if _gaps(alpha[one].T, y[one].T, scores[one].T, problem)[0] <= _allowed(tol):
                     break
     return alpha, n_iter, violation
 
