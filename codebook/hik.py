@@ -1,6 +1,6 @@
 """Words by k-means in the feature space of the histogram intersection kernel."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from visualwords.codebook._hik import city_block_distances, count_levels, mean_tables, medians
 from visualwords.codebook.codebook import Codebook
 from visualwords.codebook.look_up import WordTables
-from visualwords.codebook.parts import map_parts
+from visualwords.codebook.parts import in_parts, map_parts
 from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 
@@ -124,15 +124,8 @@ class HIKCodebook(Codebook):
         progress.start("learning words", self.max_iter)
         self.n_iter_ = 0
         self._set_first_words(levels, random)
-        labels, counts = self._find_and_count(levels)
-        while self.n_iter_ < self.max_iter:
-            self._learn_words(levels, labels, counts)
-            before = labels
-            labels, counts = self._find_and_count(levels)
-            self.n_iter_ += 1
-            progress.advance()
-            if np.count_nonzero(labels != before) <= self.tol * len(labels):
-                break
+        with in_parts(levels) as parts:
+            labels = self._iterate(levels, parts, progress)
         distances = self._distances(levels, labels)
         self.inertia_ = float(distances.sum())
         self.mean_distance_ = self.inertia_ / len(levels)
@@ -220,10 +213,23 @@ class HIKCodebook(Codebook):
         shape = (levels.shape[1], self.n_levels, self.n_words)
         self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
-    def _find_and_count(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _iterate(self, levels: np.ndarray, parts: Sequence[Any], progress: Progress) -> np.ndarray:
+        """Find members and learn words in turn; return the word of each descriptor."""
+        labels, counts = self._find_and_count(parts)
+        while self.n_iter_ < self.max_iter:
+            self._learn_words(levels, labels, counts)
+            before = labels
+            labels, counts = self._find_and_count(parts)
+            self.n_iter_ += 1
+            progress.advance()
+            if np.count_nonzero(labels != before) <= self.tol * len(labels):
+                break
+        return labels
+
+    def _find_and_count(self, parts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """Word of each descriptor, and the levels of the descriptors of each word."""
-        parts = map_parts(partial(_find_and_count, self._words), levels, self.n_jobs)
-        return np.concatenate([part[0] for part in parts]), sum(part[1] for part in parts)
+        found = map_parts(partial(_find_and_count, self._words), parts, self.n_jobs)
+        return np.concatenate([part[0] for part in found]), sum(part[1] for part in found)
 
     def _learn_words(self, levels: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> None:
         """Tables of the means or medians of the members."""

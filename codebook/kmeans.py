@@ -1,6 +1,6 @@
 """Words as means of descriptors."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from visualwords.codebook._nearest import add_to_words, squared_distances
 from visualwords.codebook.codebook import Codebook
 from visualwords.codebook.nearest import NearestWords
-from visualwords.codebook.parts import map_parts
+from visualwords.codebook.parts import in_parts, map_parts
 from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 
@@ -113,11 +113,12 @@ class KMeansCodebook(Codebook):
         progress = progress or Silent()
         progress.start("learning words", self.max_iter)
         self._begin(X, random)
-        if self.batch_size is not None:
-            self._learn_from_batches(X, random, progress)
-        else:
-            self._iterate(X, progress)
-        self._measure(map_parts(partial(_distances, self._nearest), X, self.n_jobs))
+        with in_parts(X) as parts:
+            if self.batch_size is not None:
+                self._learn_from_batches(X, random, progress)
+            else:
+                self._iterate(X, parts, progress)
+            self._measure(map_parts(partial(_distances, self._nearest), parts, self.n_jobs))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> "KMeansCodebook":
@@ -231,14 +232,14 @@ class KMeansCodebook(Codebook):
         self.inertia_, self.n_iter_ = float("inf"), 0
         self._set_words(words)
 
-    def _iterate(self, X: np.ndarray, progress: Progress) -> None:
+    def _iterate(self, X: np.ndarray, parts: Sequence[Any], progress: Progress) -> None:
         """Lloyd's iterations."""
         still = self.tol * float(np.var(X, axis=0, dtype=np.float64).mean())
         while self.n_iter_ < self.max_iter:
             self.n_iter_ += 1
-            parts = map_parts(partial(_label_and_sum, self._nearest), X, self.n_jobs)
-            labels = np.concatenate([part[0] for part in parts])
-            sums, self.counts_ = sum(part[1] for part in parts), sum(part[2] for part in parts)
+            found = map_parts(partial(_label_and_sum, self._nearest), parts, self.n_jobs)
+            labels = np.concatenate([part[0] for part in found])
+            sums, self.counts_ = sum(part[1] for part in found), sum(part[2] for part in found)
             empty = np.flatnonzero(self.counts_ == 0)
             if empty.size:
                 self._reseed(X, labels, empty, sums)

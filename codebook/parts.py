@@ -4,19 +4,29 @@ Parts are slices of a fixed size, so the outcome does not depend on how many thr
 share the work, sums of floating-point numbers included.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from visualwords.workers import map_on_workers
+from visualwords.workers import map_on_workers, within_reach
 
-__all__ = ["map_parts"]
+__all__ = ["in_parts", "map_parts"]
 
 ROWS = 1 << 16  # of a part
 
 
-def map_parts(function: Callable[[np.ndarray], Any], X: np.ndarray, n_jobs: int | None) -> list:
+@contextmanager
+def in_parts(X: np.ndarray) -> Iterator[list[Any]]:
+    """Yield the parts of an array for several calls of `map_parts`; they travel once."""
+    with within_reach([X[start : start + ROWS] for start in range(0, len(X), ROWS)]) as parts:
+        yield parts
+
+
+def map_parts(
+    function: Callable[[np.ndarray], Any], parts: Sequence[Any], n_jobs: int | None
+) -> list:
     """Return what a function makes of each part of the rows, in their order.
 
     Parameters
@@ -24,15 +34,15 @@ def map_parts(function: Callable[[np.ndarray], Any], X: np.ndarray, n_jobs: int 
     function : callable
         Takes the rows of a part. It goes to other processes where joblib's active backend has
         such, so it must be importable there: a function of a module, or a ``partial`` of one.
-    X : (n, d) array
+    parts : sequence
+        From `in_parts`.
     n_jobs : int or None
         Threads, or workers of the active backend.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> map_parts(len, np.zeros((70_000, 1)), n_jobs=1)
+    >>> with in_parts(np.zeros((70_000, 1))) as parts:
+    ...     map_parts(len, parts, n_jobs=1)
     [65536, 4464]
     """
-    parts = ((X[start : start + ROWS],) for start in range(0, len(X), ROWS))
-    return list(map_on_workers(function, parts, n_jobs=n_jobs))
+    return list(map_on_workers(function, ((part,) for part in parts), n_jobs=n_jobs))

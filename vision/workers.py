@@ -12,7 +12,7 @@ from uuid import uuid4
 from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import get_active_backend
 
-__all__ = ["map_on_workers", "n_workers", "workers_share_memory"]
+__all__ = ["map_on_workers", "n_workers", "within_reach", "workers_share_memory"]
 
 
 def map_on_workers(
@@ -46,7 +46,7 @@ def map_on_workers(
     one_by_one = getattr(backend, "supports_return_generator", False)
     results = "generator" if one_by_one else "list"
     pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=results)
-    with _within_reach(shared) as known:
+    with within_reach(shared) as known:
         # A piece travels inside a tuple. Arrays that are arguments themselves are spread over
         # the workers of a Dask cluster, and one that is lost with its worker can't be had again.
         yield from pool(run(tuple(piece), *known) for piece in pieces)
@@ -73,11 +73,17 @@ def n_workers() -> int:
 
 
 @contextmanager
-def _within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
-    """Yield what to pass in place of values: on a Dask cluster, futures of them.
+def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield what to pass in place of values, as ``shared`` or in pieces; on a cluster, futures.
 
     They are results of work rather than scattered data: the scheduler can have them made again
-    when the only worker that has one dies.
+    when the only worker that has one dies. A piece is worked on where its values are already.
+
+    Examples
+    --------
+    >>> with within_reach([[1, 2], [3]]) as parts:
+    ...     list(map_on_workers(sum, [(part,) for part in parts]))
+    [3, 3]
     """
     backend, _ = get_active_backend(prefer="threads")
     client = getattr(backend, "client", None)
@@ -87,12 +93,12 @@ def _within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
     import dask
     from distributed.protocol.pickle import dumps, loads
 
+    # Pieces may be large on purpose; Dask would warn of each.
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        sent = [
+        yield [
             client.submit(loads, dumps(value), key=f"shared-{uuid4().hex}", pure=False)
             for value in values
         ]
-    yield sent
 
 
 class _Piecework:
@@ -103,11 +109,11 @@ class _Piecework:
         self.__name__ = getattr(getattr(function, "func", function), "__name__", "work")
 
     def __call__(self, piece: tuple[Any, ...], *known: Any) -> Any:
-        shared = [_value_of(one) for one in known]
+        arguments = [_value_of(one) for one in (*known, *piece)]
         if not self.alone:
-            return self.function(*shared, *piece)
+            return self.function(*arguments)
         with parallel_config(backend="sequential"):  # the worker has others for its other threads
-            return self.function(*shared, *piece)
+            return self.function(*arguments)
 
 
 def _value_of(known: Any) -> Any:

@@ -14,6 +14,7 @@ from visualwords import ImageClassifier
 from visualwords.apps.cluster import on_cluster
 from visualwords.classifiers import ICDClassifier, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
 from visualwords.workers import map_on_workers
@@ -186,3 +187,14 @@ def test_a_worker_out_of_memory_is_told_and_what_was_done_is_kept(images, tmp_pa
     with local_workers(1) as client, on_cluster(client):
         model.fit([*sources, str(tmp_path / "huge.png")], [*labels, labels[0]])
     assert len(model.skipped_) == 0
+
+
+@pytest.mark.parametrize("kind", [KMeansCodebook, HIKCodebook])
+def test_words_learned_from_parts_that_workers_keep_are_the_same(kind, client, monkeypatch):
+    monkeypatch.setattr("visualwords.codebook.parts.ROWS", 50)
+    X = np.random.default_rng(2).gamma(1.0, 30.0, (300, 6)).astype(np.float32)
+    expected = kind(7, random_state=0).fit(X).get_state()
+    with on_cluster(client):
+        found = kind(7, random_state=0).fit(X).get_state()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)

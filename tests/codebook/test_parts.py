@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from visualwords.codebook import HIKCodebook, KMeansCodebook
-from visualwords.codebook.parts import map_parts
+from visualwords.codebook.parts import in_parts, map_parts
 
 
 @pytest.fixture
@@ -28,7 +28,9 @@ def test_words_are_the_same_for_any_number_of_jobs(kind, dtype, small_parts):
 
 def test_parts_cover_all_rows_in_order(small_parts):
     X = np.arange(150).reshape(150, 1)
-    np.testing.assert_array_equal(np.concatenate(map_parts(np.ravel, X, 2)), np.arange(150))
+    with in_parts(X) as parts:
+        assert len(parts) == 3
+        np.testing.assert_array_equal(np.concatenate(map_parts(np.ravel, parts, 2)), np.arange(150))
 
 
 def test_parts_of_bytes_give_the_words_of_the_whole(monkeypatch):
