@@ -30,20 +30,23 @@ def copy_windows(levels, rows, columns, n_rows, length, vectors):
 def look_up_windows(levels, rows, columns, tables, scores):
     """scores[n] = Σ_r Σ_k tables[r, k, level k of row r of window n].
 
+    One row of blocks after the other, so that its tables stay in the cache.
+
     levels : (ny, nx, 36) uint8      tables : (block rows, 36 × block columns, n_levels) float32
     """
     u = np.uint64
     n_rows, length, _ = tables.shape
-    for n in range(rows.size):
-        even, odd = np.float32(0), np.float32(0)  # two sums, so that additions needn't wait
-        for r in range(n_rows):
+    scores[:] = 0
+    for r in range(n_rows):
+        table = tables[r]
+        for n in range(rows.size):
+            even, odd = np.float32(0), np.float32(0)  # two sums, so that additions needn't wait
             start = columns[n] * levels.shape[2]
             line = levels[rows[n] + r].reshape(-1)[start : start + length]
-            table = tables[r]
             for k in range(u(0), u(length), u(2)):
                 even += table[k, u(line[k])]
                 odd += table[k + u(1), u(line[k + u(1)])]
-        scores[n] = even + odd
+            scores[n] += even + odd
 
 
 @njit()

@@ -78,6 +78,9 @@ def test_every_window_scores_as_it_does_alone(rng, name, stride, size):
     np.testing.assert_allclose(found.ravel(), alone @ weights, atol=1e-3)
     np.testing.assert_allclose(channel.table_scores(prepared, tables).ravel(), expected, atol=1e-4)
     np.testing.assert_allclose(channel.scores_at(prepared, corners, tables), expected, atol=1e-4)
+    for some in (slice(1, None, 7), slice(0, 1), slice(0, 0)):
+        found = channel.scores_at(prepared, corners[some], tables)
+        np.testing.assert_allclose(found, expected[some], atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["hog", "census"])
