@@ -82,7 +82,8 @@ class PedestrianDetector(BaseEstimator):
     training_enlargement : float, default 2
         Photographs are searched for hard windows up to this scale.
     stage_recall : float
-        Share of held-out windows of the object that each stage of the cascade has to let pass.
+        Share of held-out windows of the object that each stage of the cascade has to let pass, of
+        those that HIK would accept at any useful threshold.
     label : str, default "person"
         What is found, for those who read the answers.
     random_state : int, default 0
@@ -128,7 +129,7 @@ class PedestrianDetector(BaseEstimator):
         window: tuple[int, int] = (64, 128),
         object_share: tuple[float, float] = (0.6, 0.75),
         stride: int = 8,
-        scale_factor: float = 1.1,
+        scale_factor: float = 1.15,
         min_height: float = 64,
         padding: int = 16,
         threshold: float = 0.5,

@@ -9,6 +9,7 @@ import numpy as np
 from visualwords.apps.detection.bootstrapping import Bootstrap, Image, collect
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.training import (
+    LEAST_SCORE,
     Learning,
     Samples,
     score_vectors,
@@ -25,7 +26,6 @@ __all__ = ["HeldOut", "fit_confidence", "hold_out"]
 
 N_FOLDS = 3
 STAGE_RECALL = 0.998  # of the held-out crops, while false detections are looked for
-LEAST_SCORE = -0.5  # false detections below it are not looked for
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from visualwords.classifiers import ICDClassifier
 from visualwords.features.resizing import resize_image
 
 __all__ = [
+    "LEAST_SCORE",
     "Learning",
     "Samples",
     "crop_vectors",
@@ -29,6 +30,8 @@ __all__ = [
     "train_windows",
     "with_stages",
 ]
+
+LEAST_SCORE = -0.5  # HIK score below which windows are not looked for, whatever the threshold
 
 Vectors = list[np.ndarray]  # one (n, d) array a channel
 
@@ -206,10 +209,14 @@ def with_stages(
     ----------
     model : WindowModel
     linear, tables : (n_channels, n)
-        Scores of windows of the object, as `score_vectors` gives them.
+        Scores of windows of the object, as `score_vectors` gives them. Windows that would be
+        rejected in the end, by HIK scores below `LEAST_SCORE`, don't count.
     recall : float
         Share of them that each stage has to let pass.
     """
+    found = tables.sum(axis=0) >= LEAST_SCORE
+    if found.any():
+        linear, tables = linear[:, found], tables[:, found]
     return replace(
         model,
         linear_threshold=float(np.quantile(linear[0], 1 - recall)),

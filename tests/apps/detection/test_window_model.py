@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from visualwords.apps.detection.window_model import make_bound
+from visualwords.apps.detection.training import with_stages
+from visualwords.apps.detection.window_model import WindowModel, make_bound
 from visualwords.apps.detection.window_tables import RaggedTables
 
 HIGHEST = 12
@@ -32,3 +33,15 @@ def test_the_bound_is_never_below_the_tables_and_touches_their_hull(tables, mean
         lowest = ((table - other[:, None] * level).max(axis=1) + other * mean).min()
         own = (table - slope * level).max() + slope * mean
         assert own <= lowest + 1e-4
+
+
+def test_stages_keep_their_share_of_what_is_found_in_the_end():
+    nothing = WindowModel({}, -np.inf, -np.inf)
+    tables = np.array([np.linspace(-2, 2, 401), np.zeros(401)])  # 150 of them below -1/2
+    linear = tables * 3
+    model = with_stages(nothing, linear, tables, 0.99)
+    found = tables[0] >= -0.5
+    for threshold, scores in ((model.linear_threshold, linear), (model.first_threshold, tables)):
+        assert 0.985 <= (scores[0][found] >= threshold).mean() <= 0.995
+    # where nothing is found, all count
+    assert with_stages(nothing, linear - 9, tables - 9, 0.5).first_threshold == -9
