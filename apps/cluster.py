@@ -116,7 +116,9 @@ def _import_distributed() -> Any:
             "'visualwords[distributed]'"
         ) from None
     # What goes wrong on the way is told in one sentence at the end; Dask logs tracebacks.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
 

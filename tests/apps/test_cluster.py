@@ -1,3 +1,4 @@
+import logging
 import os
 import socket
 import subprocess
@@ -108,6 +109,13 @@ def test_a_lost_scheduler_is_told_in_a_sentence(tmp_path):
         pytest.raises(ClusterError, match="connection to the cluster was lost"),
     ):
         sleep_while_the_scheduler_dies(address, running[0])
+
+
+def test_dask_logs_no_tracebacks_of_what_is_told_in_a_sentence():
+    with pytest.raises(ClusterError), on_cluster("local:none"):
+        pass
+    names = ("distributed", "distributed.client", "distributed.utils", "distributed.scheduler")
+    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in names)
 
 
 def test_work_that_ends_every_worker_is_told_in_a_sentence():
