@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.encoding import ChannelEncoder, Rows, side_by_side
+from visualwords.apps.encoding import ChannelEncoder, Rows, rows_of
 from visualwords.apps.extraction import Encoded, encode_each, extract
 from visualwords.apps.inputs import check_classes
 from visualwords.apps.recipe import Recipe
 from visualwords.apps.sampling import chosen_images
-from visualwords.apps.training import Trained, TrainingImages, accuracy_of
+from visualwords.apps.trained import Trained
+from visualwords.apps.training import TrainingImages
 from visualwords.codebook.sampling import fair_shares
 from visualwords.errors import FolderError
 
@@ -75,11 +76,11 @@ def _train_on_disk(
     )
     with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
         log = _Log(order)
-        held_back = _rows(encoders, log.readable(islice(stream, n_held_back)))
+        held_back = sparse.csr_matrix(rows_of(encoders, log.readable(islice(stream, n_held_back))))
         held_back_labels = images.labels[log.kept]
         blocks = _StoredBlocks(Path(folder), images.labels)
         while not log.complete:
-            rows = _rows(encoders, log.readable(islice(stream, BLOCK)))
+            rows = sparse.csr_matrix(rows_of(encoders, log.readable(islice(stream, BLOCK))))
             blocks.append(rows, log.kept[blocks.n_rows + len(held_back_labels) :])
         images.last_skipped = sorted(log.skipped)
         check_classes(images.labels[log.kept])
@@ -96,9 +97,9 @@ def _train_on_disk(
         images.last_skipped,
         log.digests,
         None,
+        None,
         scores,
         held_back_labels,
-        None if scores is None else accuracy_of(scores, held_back_labels),
     )
 
 
@@ -166,9 +167,3 @@ class _StoredBlocks:
 
     def _path(self, number: int) -> Path:
         return self.folder / f"rows-{number:06d}.npz"
-
-
-def _rows(encoders: Sequence[ChannelEncoder], images: list[list[np.ndarray]]) -> Rows:
-    """Return encoded images as a CSR matrix."""
-    parts = [e.assemble([image[c] for image in images]) for c, e in enumerate(encoders)]
-    return sparse.csr_matrix(side_by_side(parts))

@@ -6,11 +6,13 @@ matrix of many.
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from visualwords.apps.named_arrays import part_of
 from visualwords.apps.recipe import Channel, Recipe
 from visualwords.codebook import (
     BagOfWords,
@@ -110,8 +112,8 @@ class ChannelEncoder:
         self.scale, self.n_patches = float(state["scale"]), int(state["n_patches"])
         self.stage = self._new_stage()
         if self.stage is not None:
-            self.stage.set_state(_part("stage/", state))
-        learned = _part("sets/", state)
+            self.stage.set_state(part_of("stage/", state))
+        learned = part_of("sets/", state)
         self.embedding = self._new_embedding().set_state(learned) if learned else None
         return self
 
@@ -202,6 +204,15 @@ def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:
     return [ChannelEncoder(channel, seed) for channel in recipe.channels]
 
 
+def rows_of(encoders: Sequence[ChannelEncoder], images: list[list[np.ndarray]]) -> Rows:
+    """Return the matrix of images, each encoded by all channels of a recipe that has learned."""
+    lengths = {tuple(map(len, arrays)) for arrays in images}
+    if len(lengths) == 1 and all(array.dtype == np.int8 for array in images[0]):
+        return np.concatenate([a for arrays in images for a in arrays]).reshape(len(images), -1)
+    parts = [e.assemble([arrays[c] for arrays in images]) for c, e in enumerate(encoders)]
+    return side_by_side(parts)
+
+
 def side_by_side(rows: list[Rows]) -> Rows:
     """Join the rows of channels; the result is sparse if any of them is."""
     rows = [part for part in rows if part.shape[1]] or rows[:1]
@@ -234,7 +245,3 @@ def _stacked(encoded: list[np.ndarray]) -> np.ndarray:
             "bring all images to one size, or give it a parameter that does"
         )
     return np.stack(encoded) if encoded else np.zeros((0, 0), np.float32)
-
-
-def _part(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

@@ -5,8 +5,8 @@ left out and listed with its reason; a file is read once, and what is cached bel
 bytes that were read and to what the encoder had learned.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
 from visualwords.apps.reading import OpenedImage, Reader
+from visualwords.cache import written
 from visualwords.progress import Progress, Silent
 from visualwords.workers import workers_share_memory
 
@@ -33,29 +34,13 @@ class Extraction:
     channels : for each channel of the recipe, the encoded arrays of the images that could be read
     kept : positions of these images
     skipped : list of (position, reason)
-    all_digests : fingerprints of the files that could be read; empty ones for arrays
+    digests : fingerprints of the files that could be read; empty ones for arrays
     """
 
     channels: list[list[np.ndarray]]
     kept: np.ndarray
     skipped: list[tuple[int, str]]
-    all_digests: list[bytes]
-
-    @property
-    def digests(self) -> list[bytes]:
-        """Fingerprints of the files; arrays have none."""
-        return [digest for digest in self.all_digests if digest]
-
-    def parts(self, size: int) -> Iterator["Extraction"]:
-        """Yield the images in turn, ``size`` at a time; of none, one empty part."""
-        for start in range(0, max(len(self.kept), 1), size):
-            some = slice(start, start + size)
-            yield replace(
-                self,
-                channels=[arrays[some] for arrays in self.channels],
-                kept=self.kept[some],
-                all_digests=self.all_digests[some],
-            )
+    digests: list[bytes]
 
 
 def extract(
@@ -79,7 +64,7 @@ def extract(
         channels=[[arrays[c] for _, arrays in found] for c in range(len(encoders))],
         kept=np.array([i for i, r in enumerate(results) if not isinstance(r, str)], np.intp),
         skipped=[(i, reason) for i, reason in enumerate(results) if isinstance(reason, str)],
-        all_digests=[digest for digest, _ in found],
+        digests=[digest for digest, _ in found],
     )
 
 
@@ -94,12 +79,12 @@ def encode_each(
     Workers that do not share this process's memory leave arrays in the cache and send their keys.
     An array that is not found there, because the cache is not shared or full, is made here.
     """
-    fingerprints = [encoder.fingerprint() for encoder in encoders]
-    here = partial(_encode, encoders, fingerprints)
+    settings = [_settings(encoder, reader) for encoder in encoders]
+    here = partial(_encode, encoders, settings)
     if reader.cache is None or workers_share_memory():
         yield from reader.each(here, sources, "reading images", progress)
         return
-    there = partial(_encode_to_keys, encoders, fingerprints)
+    there = partial(_encode_to_keys, encoders, settings)
     for source, result in zip(sources, reader.each(there, sources, "reading images", progress)):
         if isinstance(result, str):
             yield result
@@ -113,32 +98,35 @@ def encode_each(
 
 
 def _encode(
-    encoders: Sequence[ChannelEncoder], fingerprints: Sequence[str], image: OpenedImage
+    encoders: Sequence[ChannelEncoder], settings: Sequence[bytes], image: OpenedImage
 ) -> Encoded:
     """Return the fingerprint of the file, and an array for each channel."""
     return image.digest, [
-        image.cached(*_recipe_of(encoder, fingerprint, image))
-        for encoder, fingerprint in zip(encoders, fingerprints)
+        image.cached(known, partial(_encode_one, encoder, image))
+        for encoder, known in zip(encoders, settings)
     ]
 
 
 def _encode_to_keys(
-    encoders: Sequence[ChannelEncoder], fingerprints: Sequence[str], image: OpenedImage
+    encoders: Sequence[ChannelEncoder], settings: Sequence[bytes], image: OpenedImage
 ) -> tuple[bytes, list[str | np.ndarray]]:
     """Return the fingerprint of the file, and where the cache has each channel's array."""
     return image.digest, [
-        image.stored(*_recipe_of(encoder, fingerprint, image))
-        for encoder, fingerprint in zip(encoders, fingerprints)
+        image.stored(known, partial(_encode_one, encoder, image))
+        for encoder, known in zip(encoders, settings)
     ]
-
-
-def _recipe_of(
-    encoder: ChannelEncoder, fingerprint: str, image: OpenedImage
-) -> tuple[dict[str, Any], Callable[[], np.ndarray]]:
-    """Return what determines a channel's array, and how to make it."""
-    settings = {**image.settings(encoder.channel), "encoder": fingerprint, "encoding": VERSION}
-    return settings, partial(_encode_one, encoder, image)
 
 
 def _encode_one(encoder: ChannelEncoder, image: OpenedImage) -> np.ndarray:
     return encoder.encode(image.features(encoder.channel))
+
+
+def _settings(encoder: ChannelEncoder, reader: Reader) -> bytes:
+    """Return what determines a channel's array, beside the file."""
+    return written(
+        {
+            **reader.settings(encoder.channel),
+            "encoder": encoder.fingerprint(),
+            "encoding": VERSION,
+        }
+    )

@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps import disk_training, inputs
-from visualwords.apps.encoding import side_by_side
-from visualwords.apps.extraction import Extraction, extract
+from visualwords.apps.encoding import rows_of, side_by_side
+from visualwords.apps.extraction import encode_each, extract
 from visualwords.apps.inputs import Source, many_images, name_of
+from visualwords.apps.judging import Judgement, judge_each
 from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.apps.recipe_choice import choose_recipe
 from visualwords.apps.recipes import (
@@ -22,8 +23,9 @@ from visualwords.apps.recipes import (
     find_recipe,
     recipes_to_try,
 )
-from visualwords.apps.similarity import make_thumbnails, remember
-from visualwords.apps.training import Trained, TrainingImages
+from visualwords.apps.similarity import Gallery, make_thumbnails
+from visualwords.apps.trained import Trained
+from visualwords.apps.training import TrainingImages
 from visualwords.classifiers import calibration
 from visualwords.errors import ImageError
 from visualwords.images import MAX_PIXELS
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageClassifier"]
 
-DECIDED_AT_ONCE = 64  # images: their rows, of up to 1 MB each, are laid side by side
 OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side")
 
 
@@ -168,7 +169,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of images: (n, n_classes), or (n,) for two classes."""
         check_is_fitted(self)
-        return self.decide(self._extract_all(X))
+        sources = many_images(X)
+        if not sources:
+            raise ValueError("there are no images; give at least one")
+        judgement = self.judge(sources)
+        _raise_first(judgement.skipped, sources)
+        return judgement.scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of classes, (n, n_classes), calibrated on training folds."""
@@ -193,21 +199,18 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             y = X.labels
         return super().score(X, y, sample_weight)
 
-    def extract(
-        self,
-        sources: Sequence[Source],
-        *,
-        progress: Progress | None = None,
-    ) -> Extraction:
-        """Describe images by the recipe; unreadable ones are listed, not raised."""
-        return extract(sources, self.encoders_, self._reader(self.recipe_.max_side), progress)
+    def judge(self, X: Sequence[Source], *, progress: Progress | None = None) -> Judgement:
+        """Return the scores of images; unreadable ones are listed, not raised.
 
-    def decide(self, extraction: Extraction) -> np.ndarray:
-        """Return the scores of images that `extract` has described."""
-        parts = extraction.parts(DECIDED_AT_ONCE)
-        return np.concatenate(
-            [self.classifier_.decision_function(self._encode(part)) for part in parts]
-        )
+        Parameters
+        ----------
+        X : sequence of paths, files as bytes, or arrays
+        progress : Progress, optional
+        """
+        check_is_fitted(self)
+        reader = self._reader(self.recipe_.max_side)
+        stream = encode_each(X, self.encoders_, reader, progress or Silent())
+        return judge_each(stream, self._decide)
 
     def explain(self, image: Any) -> "Explanation":
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
@@ -264,7 +267,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def rows(self, X: Any) -> Any:
         """Return the rows of numbers that images are for the classifier, (n, d) array or CSR."""
-        return self._encode(self._extract_all(X))
+        check_is_fitted(self)
+        sources = many_images(X)
+        found = extract(sources, self.encoders_, self._reader(self.recipe_.max_side))
+        _raise_first(found.skipped, sources)
+        return side_by_side([e.assemble(c) for e, c in zip(self.encoders_, found.channels)])
 
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the labels that decision values name."""
@@ -288,17 +295,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         save_image_classifier(self, path)
 
-    def _extract_all(self, X: Any) -> Extraction:
-        """Describe images of which none may be unreadable."""
-        sources = many_images(X)
-        extraction = self.extract(sources)
-        for position, reason in extraction.skipped:
-            raise ImageError(f"{name_of(sources, position)}: {reason}")
-        return extraction
-
-    def _encode(self, extraction: Extraction) -> Any:
-        parts = [e.assemble(c) for e, c in zip(self.encoders_, extraction.channels)]
-        return side_by_side(parts)
+    def _decide(self, images: list[list[np.ndarray]]) -> np.ndarray:
+        """Return the scores of encoded images."""
+        return self.classifier_.decision_function(rows_of(self.encoders_, images))
 
     def _reader(self, max_side: int | None) -> Reader:
         cache = None if self.cache_dir is None else open_cache(self.cache_dir)
@@ -338,13 +337,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self.sigmoids_ = calibration.fit_sigmoids(trained.held_out, known)
         self.cross_validated_ = trained.accuracy
         self.gallery_ = None
-        if self.keep_training and trained.rows is not None:
+        if self.keep_training and trained.signer is not None:
             kept = [sources[i] for i in trained.kept]
             names = [inputs.short_name(kept, i, label) for i, label in enumerate(labels)]
             pictures = None
             if self.thumbnails:
                 pictures = make_thumbnails(kept, self._reader(None), progress)
-            self.gallery_ = remember(trained.rows, names, labels, pictures)
+            self.gallery_ = Gallery(trained.signer, trained.signatures, names, labels, pictures)
 
     def _recipes(self) -> tuple[Recipe | None, list[Recipe]]:
         """Return the recipe, or None and those that "auto" may choose from."""
@@ -378,3 +377,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 def _both_classes(values: np.ndarray) -> np.ndarray:
     """Return (n, n_classes) of (n, n_outputs): the one output of two classes speaks for both."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
+
+
+def _raise_first(skipped: list[tuple[int, str]], sources: Sequence[Source]) -> None:
+    """Raise what is wrong with the first image that could not be read, if there is one."""
+    for position, reason in skipped:
+        raise ImageError(f"{name_of(sources, position)}: {reason}")

@@ -67,15 +67,15 @@ def label_images(
     answers : list of Answer
     skipped : list of (path, reason)
     """
-    extraction = model.extract(paths, progress=progress)
-    skipped = [(paths[i], reason) for i, reason in extraction.skipped]
-    if not len(extraction.kept):
+    judgement = model.judge(paths, progress=progress)
+    skipped = [(paths[i], reason) for i, reason in judgement.skipped]
+    if not len(judgement.kept):
         return [], skipped
-    scores = model.decide(extraction)
+    scores = judgement.scores
     chances = None if model.sigmoids_ is None else model.probabilities(scores)
     column = {str(name): i for i, name in enumerate(model.classes_)}
     answers = []
-    for row, (i, ranked) in enumerate(zip(extraction.kept, model.rank(scores, top))):
+    for row, (i, ranked) in enumerate(zip(judgement.kept, model.rank(scores, top))):
         best = ranked[0][0]
         known = (
             None

@@ -13,6 +13,7 @@ import visualwords
 from visualwords.apps import table_bytes
 from visualwords.apps.encoding import make_encoders
 from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.named_arrays import part_of, prefixed
 from visualwords.apps.recipes import Recipe
 from visualwords.apps.similarity import Gallery
 from visualwords.errors import ModelFileError
@@ -85,9 +86,9 @@ def load_image_classifier(path: str | os.PathLike[str]) -> ImageClassifier:
 def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
     golden = golden_images()
-    arrays = _prefixed(STATE, table_bytes.pack(model.classifier_))
+    arrays = prefixed(STATE, table_bytes.pack(model.classifier_))
     for number, encoder in enumerate(model.encoders_):
-        arrays |= _prefixed(f"{ENCODER}{number}/", encoder.get_state())
+        arrays |= prefixed(f"{ENCODER}{number}/", encoder.get_state())
     arrays |= {
         "golden/images": np.stack(golden),
         "golden/decisions": model.decision_function(golden),
@@ -97,7 +98,7 @@ def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) 
     if model.sigmoids_ is not None:
         arrays["sigmoids"] = model.sigmoids_
     if model.gallery_ is not None:
-        arrays |= _prefixed(GALLERY, model.gallery_.get_state())
+        arrays |= prefixed(GALLERY, model.gallery_.get_state())
         arrays["training/codes"] = np.searchsorted(model.classes_, model.gallery_.labels)
     write_model(path, _manifest(model), arrays)
 
@@ -166,18 +167,6 @@ def library_versions() -> dict[str, str]:
     }
 
 
-def _prefixed(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {prefix + name: value for name, value in state.items()}
-
-
-def _part(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
-
-
 def _manifest(model: ImageClassifier) -> dict[str, Any]:
     return {
         "kind": IMAGE_CLASSIFIER,
@@ -210,10 +199,10 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
     model.cross_validated_ = training["cross_validated"]
     model.skipped_ = []
     model.encoders_ = [
-        encoder.set_state(_part(f"{ENCODER}{number}/", arrays))
+        encoder.set_state(part_of(f"{ENCODER}{number}/", arrays))
         for number, encoder in enumerate(make_encoders(recipe, model.random_state))
     ]
-    state = table_bytes.unpack(_part(STATE, arrays))
+    state = table_bytes.unpack(part_of(STATE, arrays))
     model.classifier_ = recipe.build_classifier().set_state(state)
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")
@@ -221,7 +210,7 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
     model.gallery_ = None
     if "training/codes" in arrays:
         labels = model.classes_[arrays["training/codes"]]
-        model.gallery_ = Gallery.from_state(_part(GALLERY, arrays), labels)
+        model.gallery_ = Gallery.from_state(part_of(GALLERY, arrays), labels)
     return model
 
 

@@ -62,6 +62,10 @@ class Reader:
             progress.advance(len(results))
             yield from results
 
+    def settings(self, channel: Channel) -> dict[str, Any]:
+        """Return all that decides a channel's features, beside the bytes of the file."""
+        return {**channel_settings(channel), "max_side": self.max_side}
+
 
 def _absolute(source: Source) -> Source:
     return os.path.abspath(source) if isinstance(source, str) else source
@@ -129,7 +133,9 @@ class OpenedImage:
             self._features[key] = made(image)
         return self._features[key]
 
-    def cached(self, settings: dict[str, Any], make: Callable[[], np.ndarray]) -> np.ndarray:
+    def cached(
+        self, settings: dict[str, Any] | bytes, make: Callable[[], np.ndarray]
+    ) -> np.ndarray:
         """Return an array that the settings determine: from the cache, else made and kept."""
         cache = self.reader.cache
         if cache is None or not self.data:
@@ -141,15 +147,13 @@ class OpenedImage:
             cache.put(key, array)
         return array
 
-    def stored(self, settings: dict[str, Any], make: Callable[[], np.ndarray]) -> str | np.ndarray:
+    def stored(
+        self, settings: dict[str, Any] | bytes, make: Callable[[], np.ndarray]
+    ) -> str | np.ndarray:
         """Return the key of such an array, which is in the cache now; itself where it can't be."""
         array = self.cached(settings, make)
         cache = self.reader.cache
         return cache.key(self.data, settings) if cache is not None and self.data else array
-
-    def settings(self, channel: Channel) -> dict[str, Any]:
-        """Return all that decides a channel's features, beside the bytes of the file."""
-        return {**channel_settings(channel), "max_side": self.reader.max_side}
 
     def _read(self, mode: str, max_side: int | None) -> np.ndarray:
         if isinstance(self._source, np.ndarray):

@@ -6,7 +6,8 @@ from time import perf_counter
 
 from visualwords.apps.recipe import Channel, Recipe
 from visualwords.apps.sampling import IMAGES
-from visualwords.apps.training import Trained, TrainingImages
+from visualwords.apps.trained import Trained
+from visualwords.apps.training import TrainingImages
 from visualwords.errors import FolderError
 
 CORES = 2  # of the machine whose seconds a plan is made of

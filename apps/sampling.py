@@ -13,9 +13,9 @@ import numpy as np
 import visualwords
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
+from visualwords.apps.named_arrays import packed, unpacked
 from visualwords.apps.reading import OpenedImage, Reader, channel_settings
 from visualwords.apps.recipe import Channel
-from visualwords.apps.stage_memory import keep, recall
 from visualwords.codebook.sampling import fair_shares
 from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
@@ -66,15 +66,16 @@ def learn(
     keys = [_key(encoder, content_of(sources), reader) for encoder in encoders]
     new = []
     for encoder, key in zip(encoders, keys):
-        learned = recall(reader.cache, key)
+        learned = None if key is None or reader.cache is None else reader.cache.get(key)
         if learned is None:
             new.append((encoder, key))
         else:
-            encoder.set_state(learned)
+            encoder.set_state(unpacked(learned))
     samples = sample_patches(sources, [encoder.channel for encoder, _ in new], reader, progress)
     for (encoder, key), sample in zip(new, samples):
         encoder.learn(sample, progress)
-        keep(reader.cache, key, encoder.get_state())
+        if key is not None and reader.cache is not None:
+            reader.cache.put(key, packed(encoder.get_state()))
 
 
 def content_of(sources: Sequence[Source]) -> bytes:
@@ -111,7 +112,7 @@ def _key(encoder: ChannelEncoder, content: bytes, reader: Reader) -> str | None:
 def _sample(channels: Sequence[Channel], n: int, image: OpenedImage) -> list[np.ndarray]:
     return [
         image.cached(
-            {**image.settings(channel), "stage": "sample", "n": n},
+            {**image.reader.settings(channel), "stage": "sample", "n": n},
             partial(_some_patches, channel, n, image),
         )
         for channel in channels

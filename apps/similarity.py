@@ -11,7 +11,7 @@ from visualwords.apps.inputs import Source
 from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.progress import Progress
 
-__all__ = ["Gallery", "Signer", "make_thumbnails", "remember"]
+__all__ = ["Gallery", "Signer", "make_thumbnails"]
 
 BUCKETS = 4096
 COMPONENTS = 128
@@ -158,14 +158,6 @@ class Gallery:
         if n != len(labels) or n != len(names) or (thumbnails and n != len(thumbnails)):
             raise ValueError("the gallery's names, labels and signatures differ in number")
         return cls(signer, state["signatures"], names, labels, thumbnails)
-
-
-def remember(
-    rows: Any, names: list[str], labels: np.ndarray, thumbnails: list[bytes] | None = None
-) -> Gallery:
-    """Return the gallery of training rows."""
-    signer = Signer()
-    return Gallery(signer, signer.fit_transform(rows), names, labels, thumbnails)
 
 
 def make_thumbnails(sources: Sequence[Source], reader: Reader, progress: Progress) -> list[bytes]:

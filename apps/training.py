@@ -5,61 +5,30 @@ channels that several recipes share.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
 
 import visualwords
-from visualwords.apps import table_bytes
+from visualwords.apps import extraction, sampling
 from visualwords.apps.encoding import ChannelEncoder, Rows, side_by_side
 from visualwords.apps.extraction import extract
 from visualwords.apps.inputs import Source, check_classes
-from visualwords.apps.reading import Reader
+from visualwords.apps.named_arrays import packed, unpacked
+from visualwords.apps.reading import OpenedImage, Reader, channel_settings
 from visualwords.apps.recipe import Channel, Recipe
 from visualwords.apps.sampling import chosen_images, learn
-from visualwords.apps.stage_memory import State, content_of_rows, remembered
-from visualwords.cache import FeatureCache
-from visualwords.classifiers import ICDClassifier, calibration, one_vs_rest
+from visualwords.apps.similarity import Signer
+from visualwords.apps.table_bytes import round_tables
+from visualwords.apps.trained import Trained, state_of, trained_of
+from visualwords.classifiers import ICDClassifier, calibration
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 from visualwords.errors import FolderError
 from visualwords.progress import Progress
 
 FOLDS = 5
-VERSION = 1  # of what classifiers learn; to be raised when the same rows give another one
-HELD_OUT = "held out"
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A recipe that has learned.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    encoders : list of ChannelEncoder
-    classifier : fitted on the numbers of classes
-    kept : positions of the images that it learned from
-    skipped : list of (position, reason)
-    digests : fingerprints of the files
-    rows : matrix of the images that it learned from; None where they are on disk
-    held_out : scores of images by classifiers that did not learn from them, those of `FOLDS` folds
-        for all images; None if a class is too small
-    held_out_labels : the labels of these images
-    accuracy : mean per class of these scores
-    """
-
-    recipe: Recipe
-    encoders: list[ChannelEncoder]
-    classifier: Any
-    kept: np.ndarray
-    skipped: list[tuple[int, str]]
-    digests: list[bytes]
-    rows: Rows | None
-    held_out: np.ndarray | None
-    held_out_labels: np.ndarray
-    accuracy: float | None
+VERSION = 1  # of what classifiers learn; to be raised when the same rows give something else
 
 
 class TrainingImages:
@@ -92,13 +61,25 @@ class TrainingImages:
         self._skipped: dict[str, list[tuple[int, str]]] = {}
 
     def train(self, recipe: Recipe, n_jobs: int | None) -> Trained:
-        """Learn a recipe from the images that all its channels can take.
+        """Learn a recipe from the images that all its channels can take, or recall it.
 
         Raises
         ------
         FolderError
             If fewer than two classes are left, or the images are too small for the patches.
         """
+        cache, key = self.reader_for(recipe.max_side).cache, self._key(recipe)
+        known = None if cache is None or key is None else cache.get(key)
+        if known is not None:
+            trained = trained_of(unpacked(known), recipe, self.labels, self.seed, n_jobs)
+            self.last_skipped = trained.skipped
+            return trained
+        trained = self._learn(recipe, n_jobs)
+        if cache is not None and key is not None and self._are_unchanged(trained.kept):
+            cache.put(key, packed(state_of(trained)))
+        return trained
+
+    def _learn(self, recipe: Recipe, n_jobs: int | None) -> Trained:
         self._encode(recipe)
         names = [_name(channel, recipe.max_side) for channel in recipe.channels]
         kept = sorted(set.intersection(*(set(self._encoded[name]) for name in names)))
@@ -117,8 +98,12 @@ class TrainingImages:
                 "use larger images or recipe='auto'"
             )
         self.progress.start("training the classifier", 1)
-        cache = self.reader_for(recipe.max_side).cache
-        classifier, held_out = fitted(recipe, rows, self.labels[kept], self.seed, n_jobs, cache)
+        classifier = recipe.build_classifier(self.seed, n_jobs)
+        held_out = fit_and_hold_out(classifier, rows, self.labels[kept], self.seed)
+        if isinstance(classifier, ICDClassifier):
+            classifier = round_tables(classifier)
+        signer = Signer()
+        signatures = signer.fit_transform(rows)
         self.progress.advance()
         return Trained(
             recipe,
@@ -127,10 +112,10 @@ class TrainingImages:
             np.array(kept, np.intp),
             skipped,
             [self.digests[i] for i in kept if self.digests[i]],
-            rows,
+            signer,
+            signatures,
             held_out,
             self.labels[kept],
-            None if held_out is None else accuracy_of(held_out, self.labels[kept]),
         )
 
     def part(self, positions: np.ndarray) -> "TrainingImages":
@@ -156,6 +141,34 @@ class TrainingImages:
         self._encoders |= new
         return [self._encoders[name] for name in names]
 
+    @cached_property
+    def _contents(self) -> list[bytes]:
+        """Fingerprints of all files; of one that can't be read, the reason."""
+        reader = self.reader_for(None)
+        found = reader.each(_fingerprint, self.sources, "looking at files", self.progress)
+        return [what.encode() if isinstance(what, str) else what for what in found]
+
+    def _key(self, recipe: Recipe) -> str | None:
+        """Return the name of what a recipe learns; None where that can't be kept."""
+        reader = self.reader_for(recipe.max_side)
+        if reader.cache is None or any(isinstance(s, np.ndarray) for s in self.sources):
+            return None
+        settings = {
+            "stage": "train",
+            "recipe": recipe.to_json(),
+            "extractors": [channel_settings(channel) for channel in recipe.channels],
+            "max_pixels": reader.max_pixels,
+            "folds": FOLDS,
+            "seed": self.seed,
+            "version": [visualwords.__version__, VERSION, extraction.VERSION, sampling.VERSION],
+        }
+        content = repr((self._contents, self.labels.tolist()))
+        return reader.cache.key(content.encode("utf-8", "surrogatepass"), settings)
+
+    def _are_unchanged(self, positions: np.ndarray) -> bool:
+        """Tell whether files had the same content when they were learned from as at first sight."""
+        return all(self.digests[i] == self._contents[i] for i in positions.tolist())
+
     def _encode(self, recipe: Recipe) -> None:
         """Encode the images by those channels of a recipe that are new."""
         self.learned_encoders(recipe)
@@ -165,45 +178,10 @@ class TrainingImages:
             return
         encoders = [self._encoders[name] for name in new]
         found = extract(self.sources, encoders, self.reader_for(recipe.max_side), self.progress)
-        self.digests |= dict(zip(found.kept.tolist(), found.all_digests))
+        self.digests |= dict(zip(found.kept.tolist(), found.digests))
         for name, arrays in zip(new, found.channels):
             self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
             self._skipped[name] = found.skipped
-
-
-def fitted(
-    recipe: Recipe,
-    rows: Rows,
-    labels: np.ndarray,
-    seed: int,
-    n_jobs: int | None,
-    cache: FeatureCache | None,
-) -> tuple[Any, np.ndarray | None]:
-    """Return a recipe's classifier of labelled rows, and held-out scores, see `fit_and_hold_out`.
-
-    The same rows are not learned from twice: what the classifier learned is kept in the cache.
-    """
-
-    def make() -> State:
-        classifier = recipe.build_classifier(seed, n_jobs)
-        held_out = fit_and_hold_out(classifier, rows, labels, seed)
-        if isinstance(classifier, ICDClassifier):
-            classifier = table_bytes.round_tables(classifier)
-        scores = {} if held_out is None else {HELD_OUT: held_out}
-        return table_bytes.pack(classifier) | scores
-
-    settings = {
-        "stage": "classifier",
-        "classifier": [recipe.classifier, recipe.classifier_params],
-        "folds": FOLDS,
-        "seed": seed,
-        "version": [visualwords.__version__, VERSION],
-    }
-    content = b"" if cache is None else content_of_rows(rows, labels)
-    state = remembered(cache, content, settings, make)
-    held_out = state.pop(HELD_OUT, None)
-    classifier = recipe.build_classifier(seed, n_jobs).set_state(table_bytes.unpack(state))
-    return classifier, held_out
 
 
 def fit_and_hold_out(classifier: Any, X: Rows, y: np.ndarray, seed: int) -> np.ndarray | None:
@@ -218,10 +196,8 @@ def fit_and_hold_out(classifier: Any, X: Rows, y: np.ndarray, seed: int) -> np.n
     return calibration.held_out_scores(classifier, X, y, n_folds=n_folds, random_state=seed)
 
 
-def accuracy_of(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the mean accuracy per class of scores."""
-    guesses = one_vs_rest.labels_of(scores, np.unique(labels))
-    return float(balanced_accuracy_score(labels, guesses))
+def _fingerprint(image: OpenedImage) -> bytes:
+    return image.digest
 
 
 def _name(channel: Channel, max_side: int | None) -> str:

@@ -83,19 +83,19 @@ def run_trial(
     FolderError
         If none of the images can be read.
     """
-    extraction = model.extract(images.paths, progress=progress)
-    if not len(extraction.kept):
+    judgement = model.judge(images.paths, progress=progress)
+    if not len(judgement.kept):
         raise FolderError(f"{images.path}: none of the {len(images)} images can be read")
-    scores = model.decide(extraction)
-    digests = np.frombuffer(b"".join(extraction.digests), np.uint64)
+    scores = judgement.scores
+    digests = np.frombuffer(b"".join(judgement.digests), np.uint64)
     return Trial(
         classes=model.classes_.tolist(),
-        paths=[images.paths[i] for i in extraction.kept],
-        truth=[images.labels[i] for i in extraction.kept],
+        paths=[images.paths[i] for i in judgement.kept],
+        truth=[images.labels[i] for i in judgement.kept],
         guesses=model.labels_of(scores).tolist(),
         scores=_of_every_class(scores),
         probabilities=None if model.sigmoids_ is None else model.probabilities(scores),
-        skipped=[(images.paths[i], reason) for i, reason in extraction.skipped],
+        skipped=[(images.paths[i], reason) for i, reason in judgement.skipped],
         n_known=int(np.isin(digests, model.training_digests_).sum()),
     )
 

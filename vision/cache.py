@@ -51,9 +51,13 @@ class FeatureCache:
         self._is_swept = False
 
     @staticmethod
-    def key(data: bytes, settings: dict[str, Any]) -> str:
-        """Return the name of what ``settings`` compute from a file's ``data``."""
-        digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=20)
+    def key(data: bytes, settings: dict[str, Any] | bytes) -> str:
+        """Return the name of what ``settings`` compute from a file's ``data``.
+
+        Settings that many files share are better given as `written` has them.
+        """
+        text = settings if isinstance(settings, bytes) else written(settings)
+        digest = hashlib.blake2b(text, digest_size=20)
         digest.update(b"\0")  # JSON has no zero byte: where the settings end is beyond doubt
         digest.update(data)
         return digest.hexdigest()
@@ -106,7 +110,8 @@ class FeatureCache:
         return n_entries, n_bytes
 
     def _load(self, key: str) -> bytes:
-        return self._path(key).read_bytes()
+        with open(f"{self.folder}/{key[:2]}/{key[2:]}.npy", "rb", buffering=0) as file:
+            return file.read()
 
     def _store(self, key: str, entry: bytes) -> None:
         path = self._path(key)
@@ -123,6 +128,11 @@ class FeatureCache:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.npy"
+
+
+def written(settings: dict[str, Any]) -> bytes:
+    """Return settings as `FeatureCache.key` reads them, whatever their order."""
+    return json.dumps(settings, sort_keys=True).encode()
 
 
 def default_folder() -> Path | None:

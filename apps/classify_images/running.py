@@ -8,7 +8,6 @@ from typing import Any
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.verb import equal_command
-from visualwords.apps.extraction import Extraction
 from visualwords.apps.image_classifier import ImageClassifier
 from visualwords.apps.recipes import recipes_to_try
 from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
@@ -69,14 +68,6 @@ class Run:
                 raise
         self.skip(model.skipped_)
         _say_what_was_tried(model)
-
-    def read(self, model: ImageClassifier, paths: list[str]) -> Extraction:
-        """Describe images, showing progress and noting what can't be read."""
-        with self.progress() as progress:
-            extraction = model.extract(paths, progress=progress)
-        self.skip([(paths[i], reason) for i, reason in extraction.skipped])
-        self.check_strict()
-        return extraction
 
     def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
         """Compare a model's labels with the true ones."""

@@ -73,10 +73,10 @@ class ClassifierAnswers:
     def predict(self, data: bytes, top: int, least: float | None = None) -> dict[str, Any]:
         """Return the best classes of an image."""
         start = time.perf_counter()
-        extraction = self.model.extract([data])
-        for _, reason in extraction.skipped:
+        judgement = self.model.judge([data])
+        for _, reason in judgement.skipped:
             raise ImageError(reason)
-        scores = self.model.decide(extraction)
+        scores = judgement.scores
         shares = None
         if self.model.sigmoids_ is not None:
             shares = self.model.probabilities(scores)[0]

@@ -1,11 +1,13 @@
 """The stages of a recipe: samples by content, small rows, what is learned once is remembered."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps import image_classifier, sampling, training
+from visualwords.apps import judging, sampling, training
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.reading import OpenedImage, Reader
 from visualwords.apps.recipes import RECIPES, Channel, Fisher, Recipe
@@ -125,5 +127,26 @@ def test_many_images_are_decided_in_parts(photos, monkeypatch):
     model = ImageClassifier("fast").fit(photos)
     paths = ImageFolder(photos).paths
     whole = model.decision_function(paths)
-    monkeypatch.setattr(image_classifier, "DECIDED_AT_ONCE", 5)
+    monkeypatch.setattr(judging, "AT_ONCE", 5)
     np.testing.assert_array_equal(model.decision_function(paths), whole)
+
+
+def test_a_file_that_changes_meanwhile_is_not_remembered_by_its_old_content(photos, tmp_path):
+    class Replacing(Silent):
+        """Replaces a file once all have been looked at."""
+
+        def start(self, stage, total):
+            if stage == "reading images":
+                shutil.copy(changing.with_name("1.png"), changing)
+
+    changing = next((photos / "sea").glob("0.png"))
+    before = changing.read_bytes()
+    cache = tmp_path / "cache"
+    replaced = ImageClassifier("color", cache_dir=cache).fit(photos, progress=Replacing())
+    changing.write_bytes(before)
+    again = ImageClassifier("color", cache_dir=cache).fit(photos)
+    expected = ImageClassifier("color").fit(photos)
+    paths = ImageFolder(photos).paths
+    scores = [model.decision_function(paths) for model in (replaced, again, expected)]
+    np.testing.assert_array_equal(scores[1], scores[2])
+    assert not np.array_equal(scores[0], scores[2])

@@ -1,0 +1,38 @@
+"""States of several things in one dictionary of arrays, told apart by prefixes; and as bytes."""
+
+import io
+
+import numpy as np
+
+State = dict[str, np.ndarray]
+
+
+def prefixed(prefix: str, state: State) -> State:
+    """Return a state whose names begin with a prefix."""
+    return {prefix + name: value for name, value in state.items()}
+
+
+def part_of(prefix: str, state: State) -> State:
+    """Return what `prefixed` was given."""
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
+
+
+def packed(state: State) -> np.ndarray:
+    """Return named arrays as the bytes of one.
+
+    Examples
+    --------
+    >>> unpacked(packed({"a": np.arange(3)}))
+    {'a': array([0, 1, 2])}
+    """
+    buffer = io.BytesIO()
+    np.savez(buffer, **state)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def unpacked(data: np.ndarray) -> State:
+    """Return the named arrays that `packed` was given."""
+    with np.load(io.BytesIO(data.tobytes()), allow_pickle=False) as arrays:
+        return dict(arrays)

@@ -1,0 +1,98 @@
+"""A recipe that has learned, and how the cache keeps it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import balanced_accuracy_score
+
+from visualwords.apps import table_bytes
+from visualwords.apps.encoding import ChannelEncoder, make_encoders
+from visualwords.apps.named_arrays import State, part_of, prefixed
+from visualwords.apps.recipe import Recipe
+from visualwords.apps.similarity import Signer
+from visualwords.classifiers import one_vs_rest
+from visualwords.duplicates import DIGEST_BYTES
+
+CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A recipe that has learned.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    encoders : list of ChannelEncoder
+    classifier : fitted on the numbers of classes
+    kept : positions of the images that it learned from
+    skipped : list of (position, reason)
+    digests : fingerprints of the files
+    signer, signatures : by which similar images are found; None where rows are on disk
+    held_out : scores of images by classifiers that did not learn from them, those of all folds
+        for all images; None if a class is too small
+    held_out_labels : the labels of these images
+    """
+
+    recipe: Recipe
+    encoders: list[ChannelEncoder]
+    classifier: Any
+    kept: np.ndarray
+    skipped: list[tuple[int, str]]
+    digests: list[bytes]
+    signer: Signer | None
+    signatures: np.ndarray | None
+    held_out: np.ndarray | None
+    held_out_labels: np.ndarray
+
+    @property
+    def accuracy(self) -> float | None:
+        """Mean accuracy per class of the held-out scores."""
+        if self.held_out is None:
+            return None
+        guesses = one_vs_rest.labels_of(self.held_out, np.unique(self.held_out_labels))
+        return float(balanced_accuracy_score(self.held_out_labels, guesses))
+
+
+def state_of(trained: Trained) -> State:
+    """Return what was learned in memory as plain arrays."""
+    if trained.signer is None or trained.signatures is None:
+        raise ValueError("what was learned from disk is not kept")
+    state = {
+        "kept": trained.kept,
+        "skipped": np.frombuffer(json.dumps(trained.skipped).encode(), np.uint8),
+        "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
+        "signatures": trained.signatures,
+        **prefixed(SIGNER, trained.signer.get_state()),
+        **prefixed(CLASSIFIER, table_bytes.pack(trained.classifier)),
+    }
+    if trained.held_out is not None:
+        state[HELD_OUT] = trained.held_out
+    for number, encoder in enumerate(trained.encoders):
+        state |= prefixed(f"{CHANNEL}{number}/", encoder.get_state())
+    return state
+
+
+def trained_of(
+    state: State, recipe: Recipe, labels: np.ndarray, seed: int, n_jobs: int | None
+) -> Trained:
+    """Return what `state_of` was given, of the same recipe, labels and seed."""
+    classifier = recipe.build_classifier(seed, n_jobs)
+    digests = state["digests"].tobytes()
+    return Trained(
+        recipe,
+        [
+            encoder.set_state(part_of(f"{CHANNEL}{number}/", state))
+            for number, encoder in enumerate(make_encoders(recipe, seed))
+        ],
+        classifier.set_state(table_bytes.unpack(part_of(CLASSIFIER, state))),
+        state["kept"],
+        [(position, reason) for position, reason in json.loads(state["skipped"].tobytes())],
+        [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
+        Signer().set_state(part_of(SIGNER, state)),
+        state["signatures"],
+        state.get(HELD_OUT),
+        labels[state["kept"]],
+    )
