@@ -48,6 +48,7 @@ class Frames:
         self.n_read = 0
         # what is wrong is said here, in one sentence
         cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
         self.capture = cv2.VideoCapture(source)
         if not self.capture.isOpened():
             raise VideoError(self._cannot_open())
