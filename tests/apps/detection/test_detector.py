@@ -52,6 +52,8 @@ def test_one_feature_alone_works_too(features, street):
     assert match(found, confidences, street[1]).sum() >= 1
     linear = alone.set_params(classifier="linear", threshold=0.2)
     assert linear.detect(street[0])[0].shape[1] == 4
+    is_grey = [level.image.ndim == 2 for level in alone.search.levels(street[0])]
+    assert set(is_grey) == {features == "census"}  # levels have no colour where none is looked at
 
 
 def test_large_levels_are_searched_in_strips_with_the_same_result(detector, street, monkeypatch):
