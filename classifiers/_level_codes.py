@@ -5,6 +5,8 @@ import numpy as np
 from visualwords.compiled import njit
 
 FEW_LEVELS = 16  # up to which comparing with each is faster than looking up
+_COMPARED = 8
+_CACHED = 4096  # levels that stay in the first-level cache
 
 
 @njit()
@@ -21,31 +23,32 @@ def mark_any(levels, present):
 
     While few levels are known, comparing with each is faster than marking.
     """
-    known, count = np.empty(FEW_LEVELS, levels.dtype), 0
-    seen = np.empty(4096, np.uint8)
-    for start in range(0, levels.size, seen.size):
-        part = levels[start : start + seen.size]
-        if count <= FEW_LEVELS and all_among(part, known[:count], seen):
+    known, count = np.zeros(_COMPARED, levels.dtype), 0
+    for start in range(0, levels.size, _CACHED):
+        part = levels[start : start + _CACHED]
+        if 0 < count <= _COMPARED and all_among(part, known):
             continue
         for level in part:
             if present[level] == 0:
                 present[level] = 1
-                if count < FEW_LEVELS:
-                    known[count] = level
+                if count < _COMPARED:
+                    known[count:] = level
                 count += 1
 
 
 @njit()
-def all_among(levels, known, seen):
-    """Whether all levels are among the known ones; ``seen`` has room for as many."""
-    seen[: levels.size] = 0
-    for level in known:
-        for k in range(np.uint64(levels.size)):
-            seen[k] |= np.uint8(levels[k] == level)
-    missing = np.uint8(0)
+def all_among(levels, known):
+    """Whether all levels are among eight known ones, which may be repeated."""
+    a, b, c, d = known[0], known[1], known[2], known[3]
+    e, f, g, h = known[4], known[5], known[6], known[7]
+    missing = False
     for k in range(np.uint64(levels.size)):
-        missing |= seen[k] ^ np.uint8(1)
-    return missing == 0
+        x = levels[k]
+        missing |= (
+            ((x != a) & (x != b) & (x != c) & (x != d))
+            & ((x != e) & (x != f) & (x != g) & (x != h))
+        )  # fmt: skip
+    return not missing
 
 
 @njit()

@@ -129,14 +129,39 @@ def _emit_count_common(context, builder, signature, arguments):
                 where = sums[r * BLOCK + c]
                 added = builder.call(popcount, [builder.and_(vector, right)])
                 builder.store(builder.add(builder.load(where), added), where)
-    add_up = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(_WORD, [_WORDS]), f"llvm.vector.reduce.add.v{LANES}i64"
-    )
-    for k, where in enumerate(sums):
-        target = builder.gep(out.data, [ir.Constant(_WORD, k)])
-        count = builder.mul(builder.call(add_up, [builder.load(where)]), arguments[6])
-        builder.store(builder.add(builder.load(target), count), target)
+    weight = _spread(builder, arguments[6])
+    for r in range(BLOCK):
+        counts = _add_up(builder, [builder.load(where) for where in sums[r * BLOCK :][:BLOCK]])
+        first = builder.gep(out.data, [ir.Constant(_WORD, r * BLOCK)])
+        target = builder.bitcast(first, counts.type.as_pointer())
+        counts = builder.add(builder.load(target, align=8), builder.mul(counts, weight))
+        builder.store(counts, target, align=8)
     return context.get_dummy_value()
+
+
+def _add_up(builder, vectors):
+    """The sums of the lanes of four vectors of eight, as a vector of four."""
+
+    def pairs(a, b, even, odd):
+        kind = ir.VectorType(ir.IntType(32), len(even))
+        chosen = (builder.shuffle_vector(a, b, ir.Constant(kind, lanes)) for lanes in (even, odd))
+        return builder.add(*chosen)
+
+    a, b, c, d = vectors
+    ab, cd = (
+        pairs(one, two, [0, 8, 2, 10, 4, 12, 6, 14], [1, 9, 3, 11, 5, 13, 7, 15])
+        for one, two in ((a, b), (c, d))
+    )
+    abcd = pairs(ab, cd, [0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15])
+    return pairs(abcd, abcd, [0, 1, 2, 3], [4, 5, 6, 7])
+
+
+def _spread(builder, value):
+    """A vector of BLOCK times the same number."""
+    vector = ir.Constant(ir.VectorType(_WORD, BLOCK), ir.Undefined)
+    for lane in range(BLOCK):
+        vector = builder.insert_element(vector, value, ir.IntType(32)(lane))
+    return vector
 
 
 def _row_pointers(builder, array, first):
@@ -264,6 +289,11 @@ def gram_rows(x, y, first, last, symmetric, bounds, weights, add, out):
             sums[:] = 0
             for g in range(weights.size):
                 count_common(x, i, y, j, bounds[g], bounds[g + 1], weights[g], sums)
+            if not add and i == row and i + BLOCK <= last:  # of known length: faster
+                for r in range(BLOCK):
+                    for c in range(BLOCK):
+                        out[i + r, j + c] = sums[r, c]
+                continue
             for r in range(row - i, min(BLOCK, last - i)):
                 for c in range(column - j, BLOCK):
                     before = out[i + r, j + c] if add else np.float32(0)

@@ -133,25 +133,21 @@ def _solve_together(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Solve problems as the lanes of vectors."""
     size, lanes = len(y), _dual_gram.LANES
-    n_groups = -(-size // lanes)
-
-    def by_sample(array: np.ndarray) -> np.ndarray:
-        padded = np.zeros((n_groups * lanes, array.shape[1]), array.dtype)
-        padded[:size] = array
-        groups = padded.reshape(n_groups, lanes, -1)
-        return np.ascontiguousarray(np.swapaxes(groups, 1, 2))
-
-    scores = by_sample(_first_scores(gram, alpha * y, tol))
-    signs, alpha = by_sample(y), by_sample(alpha)
+    scores = _to_lanes(_first_scores(gram, alpha * y, tol))
+    signs, alpha = _to_lanes(y), _to_lanes(alpha)
+    n_groups = len(signs)
     n_iter, violation = np.zeros(n_groups * lanes, np.int64), np.full(n_groups * lanes, np.inf)
-    running, last = np.arange(n_groups * lanes) < size, np.full(n_groups * lanes, max_iter)
+    who, last = np.arange(n_groups * lanes), np.full(n_groups * lanes, max_iter)
+    running = who < size
     extremes = np.empty((n_groups, 2, lanes))
     fixed = problem.diagonal, problem.curvature, problem.upper
     rng = np.random.default_rng(seed)
     while running.any():
         order = problem.rows if seed is None else rng.permutation(problem.rows)
-        live = running.reshape(n_groups, lanes).astype(np.float64)
-        _dual_gram.epoch_of_lanes(gram, order, signs, *fixed, alpha, scores, live, extremes)
+        live = running.reshape(n_groups, lanes)
+        _dual_gram.epoch_of_lanes(
+            gram, order, signs, *fixed, alpha, scores, live.astype(np.float64), extremes
+        )
         n_iter[running] += 1
         now = (extremes[:, 0] - extremes[:, 1]).ravel()
         least = np.where(last < max_iter, np.minimum(violation, now), now)
@@ -163,5 +159,26 @@ def _solve_together(
             gaps = _gaps(alpha[g], signs[g], scores[g], problem)
             running[group] &= ~near[group] | (gaps > _allowed(tol))
         running &= n_iter < last
-    by_problem = np.swapaxes(alpha, 1, 2).reshape(n_groups * lanes, -1)
-    return np.ascontiguousarray(by_problem[:size]), n_iter[:size], violation[:size]
+        if running.sum() <= lanes * (live.any(axis=1).sum() - 1):  # fewer groups will do
+            moved = np.argsort(~running, kind="stable")
+            signs, alpha, scores = (
+                _to_lanes(_from_lanes(a)[moved]) for a in (signs, alpha, scores)
+            )
+            who, n_iter, violation, last, running = (
+                a[moved] for a in (who, n_iter, violation, last, running)
+            )
+    back = np.argsort(who)[:size]
+    return _from_lanes(alpha)[back], n_iter[back], violation[back]
+
+
+def _to_lanes(array: np.ndarray) -> np.ndarray:
+    """Problems (k, n) as groups of lanes (groups, n, LANES), filled up with zeros."""
+    lanes = _dual_gram.LANES
+    padded = np.zeros((-(-len(array) // lanes) * lanes, array.shape[1]), array.dtype)
+    padded[: len(array)] = array
+    return np.ascontiguousarray(np.swapaxes(padded.reshape(-1, lanes, array.shape[1]), 1, 2))
+
+
+def _from_lanes(array: np.ndarray) -> np.ndarray:
+    """Groups of lanes as problems (groups × LANES, n)."""
+    return np.swapaxes(array, 1, 2).reshape(-1, array.shape[1])

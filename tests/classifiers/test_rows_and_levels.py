@@ -111,7 +111,7 @@ def keep_nonzero(x, base, top, cells):
     return _table_building.keep_nonzero(x, base, top, 0, cells, 0)
 
 
-@pytest.mark.parametrize("n_levels", [2, 16, 17, 18, 200])
+@pytest.mark.parametrize("n_levels", [2, 8, 9, 10, 17, 200])
 def test_levels_that_occur_late_and_once_are_found(n_levels):
     levels = np.zeros(30_000, np.uint8)
     chosen = np.arange(n_levels) * (1 if n_levels > 100 else 12)
