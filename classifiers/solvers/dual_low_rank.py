@@ -11,6 +11,7 @@ from visualwords.classifiers.solvers import _dual_low_rank as loops
 
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
 _SMALL = 16 << 20  # bytes of pairs that a last-level cache holds
+_THIN, _FEW = 0.05, 8  # share of the columns that rows have, and rows in sequence, if below that
 _BLOCK_ENTRIES = 4096  # that are read in sequence, where the pairs come from memory
 
 
@@ -70,7 +71,8 @@ def solve_dual_low_rank(
     Notes
     -----
     Large data are visited in blocks of neighbouring rows, in random order of the blocks, so that
-    memory is read in sequence; small data in random order of the rows.
+    memory is read in sequence; small data in random order of the rows, or of eight at a time where
+    rows have few of the columns.
     """
     rank = score_table.shape[1]
     share = _share(len(problems), rank)
@@ -230,7 +232,12 @@ class _Group:
 
 
 def _block_length(pairs: LevelRows) -> int:
-    """Rows that are visited in sequence: one, unless the pairs exceed the last-level cache."""
-    if pairs.columns.nbytes + pairs.levels.nbytes <= _SMALL:
-        return 1
-    return max(1, min(64, _BLOCK_ENTRIES * len(pairs) // max(1, pairs.levels.size)))
+    """Rows that are visited in sequence.
+
+    One, unless the pairs exceed the last-level cache; a few where rows have few of the columns, so
+    that neighbours hardly share weights.
+    """
+    if pairs.columns.nbytes + pairs.levels.nbytes > _SMALL:
+        return max(1, min(64, _BLOCK_ENTRIES * len(pairs) // max(1, pairs.levels.size)))
+    n_columns = int(pairs.columns.max(initial=0)) + 1  # the frequent ones come first
+    return _FEW if pairs.levels.size < _THIN * len(pairs) * n_columns else 1
