@@ -97,7 +97,6 @@ def _train_on_disk(
         images.last_skipped,
         log.digests,
         None,
-        None,
         scores,
         held_back_labels,
     )

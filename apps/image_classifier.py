@@ -337,13 +337,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self.sigmoids_ = calibration.fit_sigmoids(trained.held_out, known)
         self.cross_validated_ = trained.accuracy
         self.gallery_ = None
-        if self.keep_training and trained.signer is not None:
+        if self.keep_training and trained.signed is not None:
             kept = [sources[i] for i in trained.kept]
             names = [inputs.short_name(kept, i, label) for i, label in enumerate(labels)]
             pictures = None
             if self.thumbnails:
                 pictures = make_thumbnails(kept, self._reader(None), progress)
-            self.gallery_ = Gallery(trained.signer, trained.signatures, names, labels, pictures)
+            self.gallery_ = Gallery(*trained.signed, names, labels, pictures)
 
     def _recipes(self) -> tuple[Recipe | None, list[Recipe]]:
         """Return the recipe, or None and those that "auto" may choose from."""

@@ -1,6 +1,7 @@
 """States of several things in one dictionary of arrays, told apart by prefixes; and as bytes."""
 
 import io
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,8 @@ def packed(state: State) -> np.ndarray:
     {'a': array([0, 1, 2])}
     """
     buffer = io.BytesIO()
-    np.savez(buffer, **state)
+    arrays: dict[str, Any] = state
+    np.savez(buffer, **arrays)
     return np.frombuffer(buffer.getvalue(), np.uint8)
 
 

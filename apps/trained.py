@@ -30,7 +30,8 @@ class Trained:
     kept : positions of the images that it learned from
     skipped : list of (position, reason)
     digests : fingerprints of the files
-    signer, signatures : by which similar images are found; None where rows are on disk
+    signed : what makes signatures, and those of the images it learned from, by which similar images
+        are found; None where rows are on disk
     held_out : scores of images by classifiers that did not learn from them, those of all folds
         for all images; None if a class is too small
     held_out_labels : the labels of these images
@@ -42,8 +43,7 @@ class Trained:
     kept: np.ndarray
     skipped: list[tuple[int, str]]
     digests: list[bytes]
-    signer: Signer | None
-    signatures: np.ndarray | None
+    signed: tuple[Signer, np.ndarray] | None
     held_out: np.ndarray | None
     held_out_labels: np.ndarray
 
@@ -58,14 +58,15 @@ class Trained:
 
 def state_of(trained: Trained) -> State:
     """Return what was learned in memory as plain arrays."""
-    if trained.signer is None or trained.signatures is None:
+    if trained.signed is None:
         raise ValueError("what was learned from disk is not kept")
+    signer, signatures = trained.signed
     state = {
         "kept": trained.kept,
         "skipped": np.frombuffer(json.dumps(trained.skipped).encode(), np.uint8),
         "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
-        "signatures": trained.signatures,
-        **prefixed(SIGNER, trained.signer.get_state()),
+        "signatures": signatures,
+        **prefixed(SIGNER, signer.get_state()),
         **prefixed(CLASSIFIER, table_bytes.pack(trained.classifier)),
     }
     if trained.held_out is not None:
@@ -91,8 +92,7 @@ def trained_of(
         state["kept"],
         [(position, reason) for position, reason in json.loads(state["skipped"].tobytes())],
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
-        Signer().set_state(part_of(SIGNER, state)),
-        state["signatures"],
+        (Signer().set_state(part_of(SIGNER, state)), state["signatures"]),
         state.get(HELD_OUT),
         labels[state["kept"]],
     )

@@ -112,8 +112,7 @@ class TrainingImages:
             np.array(kept, np.intp),
             skipped,
             [self.digests[i] for i in kept if self.digests[i]],
-            signer,
-            signatures,
+            (signer, signatures),
             held_out,
             self.labels[kept],
         )

@@ -95,7 +95,7 @@ class Searching:
                 for number, frame in frames:
                     found = search_image(self.detector, frame, self.output is not None)
                     self._note(found, name, number)
-                    if video is not None:
+                    if video is not None and found.picture is not None:
                         video.add(found.picture)
                     else:
                         self._write(found.picture, f"frame{number:06}")

@@ -52,4 +52,7 @@ def check_numbers(parameters: Mapping[str, Any]) -> None:
 
 
 def _is_within(value: Any, kind: type, least: float, most: float) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    number: Any = value
+    return bool(least <= number <= most)

@@ -164,9 +164,8 @@ def _solve_together(
             signs, alpha, scores = (
                 _to_lanes(_from_lanes(a)[moved]) for a in (signs, alpha, scores)
             )
-            who, n_iter, violation, last, running = (
-                a[moved] for a in (who, n_iter, violation, last, running)
-            )
+            who, n_iter, violation = who[moved], n_iter[moved], violation[moved]
+            last, running = last[moved], running[moved]
     back = np.argsort(who)[:size]
     return _from_lanes(alpha)[back], n_iter[back], violation[back]
 
