@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest, tables
@@ -289,8 +288,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         return self
 
     def _checked(self, X: Any, y: np.ndarray, weight: Any) -> tuple[Any, np.ndarray, Any]:
-        """Check parameters, labels and weights; leave out samples of weight 0."""
-        check_classification_targets(y)
+        """Check parameters and weights; leave out samples of weight 0."""
         self._check_parameters()
         if weight is None:
             return X, y, None
@@ -332,7 +330,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.classes_, codes = one_vs_rest.encode_labels(y)
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
         numbers = occurring_levels(source.whole())
-        taking_part = canonical_rows(source.whole(), label_keys(y), cost)
+        taking_part = canonical_rows(source.whole(), label_keys(self.classes_)[codes], cost)
         trained = self._train(source, numbers, codes, taking_part, earlier, reuse)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 
 from visualwords.workers import n_workers
 
@@ -16,7 +17,7 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     ValueError
-        If there are fewer than two classes.
+        If there are fewer than two classes, or the labels are numbers with fractions.
 
     Examples
     --------
@@ -26,6 +27,8 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """
     y = np.asarray(y)
     counted = _encode_by_counting(y)
+    if counted is None or 2 * counted[0].size > y.size:
+        check_classification_targets(y)  # refuses fractions, warns where nearly all are different
     classes, codes = np.unique(y, return_inverse=True) if counted is None else counted
     if classes.size < 2:
         raise ValueError(

@@ -11,7 +11,6 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, kernel_tables, level_rows, one_vs_rest
@@ -167,7 +166,6 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
             This object.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
-        check_classification_targets(y)
         self._check_parameters()
         weight = None
         if sample_weight is not None:
@@ -329,7 +327,6 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         if len(weights) not in (0, len(labels)):
             raise ValueError("some blocks have sample weights and some have none")
         y = np.concatenate(labels)
-        check_classification_targets(y)
         return found, y, np.concatenate(weights) if weights else None
 
     def _solve(

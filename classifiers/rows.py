@@ -70,15 +70,14 @@ def row_sums(levels: Any) -> np.ndarray:
     return sums
 
 
-def label_keys(y: np.ndarray) -> np.ndarray:
-    """Return one random-looking number for every label, the same in every process."""
-    classes, codes = np.unique(y, return_inverse=True)
+def label_keys(classes: np.ndarray) -> np.ndarray:
+    """Return one random-looking number for every class, the same in every process."""
     numbers = []
     for label in classes.tolist():
         text = repr(label).encode()
         seed = int.from_bytes(text[:4096], "little")
         numbers.append(np.random.default_rng(seed).integers(0, 2**64, dtype=np.uint64))
-    return np.array(numbers, np.uint64)[codes]
+    return np.array(numbers, np.uint64)
 
 
 def _equal_rows(left: Any, right: Any) -> np.ndarray:

@@ -1,7 +1,15 @@
 """What the processor can do, for loops that are written in its own instructions."""
 
+from functools import cache
+
 import llvmlite.binding as llvm
 import numba
+
+
+@cache
+def _features() -> dict[str, bool]:
+    """What LLVM knows of this processor; asking takes most of a millisecond."""
+    return dict(llvm.get_host_cpu_features())
 
 
 def vector_bytes() -> int:
@@ -16,10 +24,9 @@ def vector_bytes() -> int:
     """
     if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
         return 0
-    features = llvm.get_host_cpu_features()
-    if features.get("avx512bw"):
+    if _features().get("avx512bw"):
         return 64
-    return 32 if features.get("avx2") else 16
+    return 32 if _features().get("avx2") else 16
 
 
 def counts_bits_in_vectors() -> bool:
@@ -30,7 +37,7 @@ def counts_bits_in_vectors() -> bool:
     >>> counts_bits_in_vectors() in (True, False)
     True
     """
-    return vector_bytes() == 64 and bool(llvm.get_host_cpu_features().get("avx512vpopcntdq"))
+    return vector_bytes() == 64 and bool(_features().get("avx512vpopcntdq"))
 
 
 def gathers_bits() -> bool:
@@ -41,7 +48,7 @@ def gathers_bits() -> bool:
     >>> gathers_bits() in (True, False)
     True
     """
-    return vector_bytes() > 0 and bool(llvm.get_host_cpu_features().get("bmi2"))
+    return vector_bytes() > 0 and bool(_features().get("bmi2"))
 
 
 def has_byte_products() -> bool:
@@ -54,4 +61,4 @@ def has_byte_products() -> bool:
     """
     if vector_bytes() < 64:
         return False
-    return bool(llvm.get_host_cpu_features().get("avx512vnni"))
+    return bool(_features().get("avx512vnni"))
