@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 
 import visualwords
+from visualwords.apps.cluster_backend import make_backend, watched
 from visualwords.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
     with _connected(distributed, scheduler) as client:
         _check_workers(client)
         try:
-            with joblib.parallel_config(_backend(client)):
+            backend = make_backend(client, PATIENCE)
+            with joblib.parallel_config(backend), watched(client, backend):
                 yield client
         except distributed.scheduler.KilledWorker:
             raise ClusterError(
@@ -65,32 +67,6 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
                 f"({_first_line(problem)}); start it again and run the same: what is in the cache "
                 "is not computed twice"
             ) from None
-
-
-def _backend(client: "Client") -> Any:
-    """Return joblib's Dask backend, taught two things.
-
-    It tells of work whose workers died. joblib waits for ever for such work: its collector marks
-    the future as failed but does not call back. And it leaves work to a cluster of one thread,
-    also when all other workers have just died; joblib would do it in this process.
-    """
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):
-        def effective_n_jobs(self, n_jobs: int | None) -> int:
-            return max(2, super().effective_n_jobs(n_jobs))
-
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            job = super().submit(func, callback)
-            job.add_done_callback(lambda done: done.exception() and callback(done.exception()))
-            return job
-
-        def retrieve_result_callback(self, out: Any) -> Any:
-            if isinstance(out, BaseException):
-                raise out
-            return super().retrieve_result_callback(out)
-
-    return Backend(client=client, wait_for_workers_timeout=PATIENCE)
 
 
 def check_shared(client: "Client", paths: Sequence[str]) -> None:

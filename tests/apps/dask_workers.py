@@ -20,7 +20,9 @@ def local_workers(n_workers=2, **settings):
     """Start workers of one thread each; yield a client."""
     settings = {"threads_per_worker": 1, "host": "127.0.0.1"} | settings
     with (
-        distributed.LocalCluster(n_workers, dashboard_address="127.0.0.1:0", **settings) as started,
+        distributed.LocalCluster(
+            n_workers=n_workers, dashboard_address="127.0.0.1:0", **settings
+        ) as started,
         distributed.Client(started) as client,
     ):
         yield client

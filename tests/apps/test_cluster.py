@@ -16,7 +16,7 @@ from tests.apps.dask_workers import QUIET, a_killed_worker, local_workers
 from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
-from visualwords.apps import cluster
+from visualwords.apps import cluster, cluster_backend
 from visualwords.apps.cluster import check_shared, on_cluster
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.errors import ClusterError
@@ -70,14 +70,14 @@ def test_the_same_bytes_on_joblibs_dask_backend(client, images, local_bytes, tmp
 
 
 @contextmanager
-def started_by_hand(folder):
+def started_by_hand(folder, *options):
     """Run a scheduler and two workers as processes of their own; yield the address and these."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     address = f"tcp://127.0.0.1:{port}"
     commands = [["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]]
-    commands += 2 * [["worker", address, "--nthreads", "1", "--no-dashboard"]]
+    commands += 2 * [["worker", address, "--nthreads", "1", "--no-dashboard", *options]]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     running = [subprocess.Popen([sys.executable, "-m", "dask", *c], **quiet) for c in commands]
     try:
@@ -96,19 +96,23 @@ def test_the_same_bytes_from_workers_started_by_hand(images, local_bytes, tmp_pa
         assert trained(images, tmp_path / "m.vw") == local_bytes
 
 
-def sleep_while_the_scheduler_dies(address, scheduler):
-    with on_cluster(address) as client:
-        client.wait_for_workers(2)
-        threading.Timer(1.0, scheduler.kill).start()
+def sleep_there(in_a_second=lambda: None):
+    """Let workers sleep for ten seconds each, and do something while they do."""
+    timer = threading.Timer(1.0, in_a_second)
+    timer.start()
+    try:
         joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(0.2) for _ in range(100))
+    finally:
+        timer.cancel()
 
 
 def test_a_lost_scheduler_is_told_in_a_sentence(tmp_path):
     with (
         started_by_hand(tmp_path) as (address, running),
         pytest.raises(ClusterError, match="connection to the cluster was lost"),
+        on_cluster(address),
     ):
-        sleep_while_the_scheduler_dies(address, running[0])
+        sleep_there(in_a_second=running[0].kill)
 
 
 def test_dask_logs_no_tracebacks_of_what_is_told_in_a_sentence():
@@ -128,6 +132,34 @@ def test_work_that_ends_every_worker_is_told_in_a_sentence():
         on_cluster(client),
     ):
         joblib.Parallel(n_jobs=2)([joblib.delayed(os._exit)(1)])
+
+
+def test_workers_that_are_all_gone_are_told_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
+    with (
+        started_by_hand(tmp_path, "--no-nanny") as (address, running),
+        pytest.raises(ClusterError, match="has no workers any more; start some"),
+        on_cluster(address),
+    ):
+        sleep_there(in_a_second=lambda: [worker.kill() for worker in running[1:]])
+
+
+def test_workers_that_are_all_paused_are_told_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
+    with (
+        local_workers(1, memory_limit="500 MB") as client,
+        pytest.raises(ClusterError, match=r"has paused all workers \(1\) for lack of memory"),
+        on_cluster(client),
+    ):
+        sleep_there(in_a_second=lambda: client.submit(fill_memory, 440e6).result())
+
+
+def fill_memory(up_to):
+    """Keep as much memory as brings this process to so many bytes."""
+    import psutil
+
+    free = int(up_to) - psutil.Process().memory_info().rss
+    threading.memory_of_a_test = b"x" * free
 
 
 def test_workers_that_do_not_see_the_images_are_refused(client, tmp_path):

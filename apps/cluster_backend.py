@@ -1,0 +1,103 @@
+"""joblib's Dask backend, taught not to wait for ever for a cluster that does nothing more."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from visualwords.errors import ClusterError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+STANDSTILL = 60  # seconds without any worker at work, after which it is told
+GLANCE = 1.0  # seconds between two looks at the workers
+
+
+def make_backend(client: "Client", patience: float) -> Any:
+    """Return a backend that also tells of work whose workers died.
+
+    joblib waits for ever for such work: its collector marks the future as failed but does not
+    call back. And joblib would do all work in this process when a single thread is left in the
+    cluster; this backend leaves it there.
+    """
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):
+        def effective_n_jobs(self, n_jobs: int | None) -> int:
+            return max(2, super().effective_n_jobs(n_jobs))
+
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            job = super().submit(func, callback)
+            waiting[job] = callback
+            job.add_done_callback(tell)
+            return job
+
+        def retrieve_result_callback(self, out: Any) -> Any:
+            if isinstance(out, BaseException):
+                raise out
+            return super().retrieve_result_callback(out)
+
+        def fail(self, problem: ClusterError) -> None:
+            """Let all that is waited for fail."""
+            for callback in list(waiting.values()):
+                callback(problem)
+
+    def tell(job: Any) -> None:
+        callback = waiting.pop(job)
+        if job.exception():
+            callback(job.exception())
+
+    waiting: dict[Any, Callable[[Any], None]] = {}
+    return Backend(client=client, wait_for_workers_timeout=patience)
+
+
+@contextmanager
+def watched(client: "Client", backend: Any) -> Iterator[None]:
+    """Let what a backend waits for fail once no worker has been at work for `STANDSTILL`.
+
+    Dask pauses a worker that has used four fifths of its memory. If it does not get any back, it
+    stays alive and does nothing; so does a scheduler whose workers have all gone.
+    """
+    ended = threading.Event()
+
+    def watch() -> None:
+        since = time.monotonic()
+        while not ended.wait(GLANCE):
+            paused, at_work = _look_at_workers(client)
+            stands = not at_work and time.monotonic() - since > STANDSTILL
+            if stands:
+                backend.fail(_standstill(paused))
+            if at_work or stands:
+                since = time.monotonic()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join(2 * GLANCE)  # a scheduler that is lost answers late
+
+
+def _look_at_workers(client: "Client") -> tuple[int, bool]:
+    """Return how many workers are paused, and whether any works or could."""
+    try:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    except (OSError, KeyError, TimeoutError):  # a lost scheduler is noticed by who waits for it
+        return 0, True
+    paused = [worker for worker in workers if worker["status"] == "paused"]
+    busy = [worker for worker in paused if worker["metrics"]["task_counts"].get("executing")]
+    return len(paused), len(paused) < len(workers) or bool(busy)
+
+
+def _standstill(n_paused: int) -> ClusterError:
+    what = (
+        f"has paused all workers ({n_paused}) for lack of memory; give them more"
+        if n_paused
+        else "has no workers any more; start some"
+    )
+    return ClusterError(
+        f"the cluster {what}, then run the same again: what is in the cache is not computed twice"
+    )
