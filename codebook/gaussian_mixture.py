@@ -1,10 +1,14 @@
 """A mixture of Gaussians with diagonal covariances, learned fast."""
 
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from visualwords.codebook.kmeans import KMeansCodebook
+from visualwords.codebook.parts import in_parts, map_parts
 from visualwords.codebook.soft_moments import SoftMoments
 from visualwords.progress import Progress, Silent
 
@@ -67,12 +71,13 @@ class DiagonalMixture:
         mixture = _of_clusters(x[:, : X.shape[1]], labels, n_gaussians)
         progress.start("learning a mixture", max_iter)
         before = -np.inf
-        for _ in range(max_iter):
-            mixture, likelihood = mixture._improved(x)
-            progress.advance()
-            if likelihood - before <= tol:
-                break
-            before = likelihood
+        with in_parts(x) as parts:
+            for _ in range(max_iter):
+                mixture, likelihood = mixture._improved(parts, len(x))
+                progress.advance()
+                if likelihood - before <= tol:
+                    break
+                before = likelihood
         return mixture.moved(spread, center)
 
     def moved(self, factors: np.ndarray, offsets: np.ndarray) -> "DiagonalMixture":
@@ -101,14 +106,12 @@ class DiagonalMixture:
         X = X.astype(np.float64)
         return X @ (self.means * precisions).T - 0.5 * (X**2 @ precisions.T) + constants
 
-    def _improved(self, x: np.ndarray) -> tuple["DiagonalMixture", float]:
-        """One iteration on standardised points; also the mean log-likelihood before it."""
-        moments = SoftMoments(self.weights, self.means, self.variances)
+    def _improved(self, parts: Sequence[Any], n: int) -> tuple["DiagonalMixture", float]:
+        """One iteration on n standardised points; also the mean log-likelihood before it."""
         k, d = self.means.shape
         sums, likelihood = [np.zeros(k), np.zeros((k, d)), np.zeros((k, d))], 0.0
-        for start in range(0, len(x), _BLOCK):
-            part = x[start : start + _BLOCK]
-            *more, log_p = moments.of(part, np.zeros(len(part), np.int32), 1)
+        for block in chain.from_iterable(map_parts(partial(_moments, self), parts, n_jobs=1)):
+            *more, log_p = block
             for total, added in zip(sums, more):
                 total += added[0]
             likelihood += log_p
@@ -116,7 +119,14 @@ class DiagonalMixture:
         means = sums[1] / mass
         variances = np.maximum(sums[2] / mass - means**2, _FLOOR)
         weights = mass[:, 0] / mass.sum()
-        return DiagonalMixture(weights, means, variances), likelihood / len(x)
+        return DiagonalMixture(weights, means, variances), likelihood / n
+
+
+def _moments(mixture: DiagonalMixture, x: np.ndarray) -> list[tuple[Any, ...]]:
+    """Return the sums over each block of points."""
+    moments = SoftMoments(mixture.weights, mixture.means, mixture.variances)
+    blocks = [x[start : start + _BLOCK] for start in range(0, len(x), _BLOCK)]
+    return [moments.of(block, np.zeros(len(block), np.int32), 1) for block in blocks]
 
 
 def _standardised(X: np.ndarray, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
