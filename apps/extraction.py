@@ -122,7 +122,9 @@ def _encode_one(encoder: ChannelEncoder, image: OpenedImage) -> np.ndarray:
 
 
 def _settings(encoder: ChannelEncoder, reader: Reader) -> bytes:
-    """Return what determines a channel's array, beside the file."""
+    """Return what determines a channel's array, beside the file; nothing without a cache."""
+    if reader.cache is None:
+        return b""
     return written(
         {
             **reader.settings(encoder.channel),
