@@ -82,7 +82,9 @@ def _open(data: bytes, max_pixels: int) -> Image.Image:
             return Image.open(io.BytesIO(data), formats=formats)
     except UnidentifiedImageError:
         if data.startswith(SIGNATURES) or data[8:12] == b"WEBP":
-            raise DamagedImageError(f"damaged header (it begins with {data[:8]!r})") from None
+            raise DamagedImageError(
+                f"damaged header, or an unusual kind of its format (it begins with {data[:8]!r})"
+            ) from None
         raise UnknownFormatError(
             f"not an image that can be read (it begins with {data[:8]!r})"
         ) from None

@@ -54,8 +54,8 @@ FORMS = {
     "palette BMP": {"form": "BMP", "mode": "P"},
 }
 REAL = (  # files of scikit-image, which others made with other programs
-    *("chessboard_RGB.png", "microaneurysms.png", "phantom.png", "multipage.tif"),
-    *("multipage_rgb.tif", "no_time_for_that_tiny.gif", "rocket.jpg"),
+    *("chessboard_RGB.png", "microaneurysms.png", "phantom.png"),
+    *("multipage.tif", "no_time_for_that_tiny.gif", "rocket.jpg"),
 )
 INTERESTING = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 
