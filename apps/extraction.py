@@ -5,9 +5,11 @@ left out and listed with its reason; a file is read once, and what is cached bel
 bytes that were read and to what the encoder had learned.
 """
 
+import platform
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from visualwords.apps.encoding import ChannelEncoder
 from visualwords.apps.inputs import Source
 from visualwords.apps.reading import OpenedImage, Reader
-from visualwords.cache import written
+from visualwords.cache import FeatureCache, written
 from visualwords.progress import Progress, Silent
 from visualwords.workers import workers_share_memory
 
@@ -76,23 +78,22 @@ def encode_each(
 ) -> Iterator[Encoded | str]:
     """Yield what was encoded of every image, in order; a reason where it can't be read.
 
-    Workers that do not share this process's memory leave arrays in the cache and send their keys.
-    An array that is not found there, because the cache is not shared or full, is made here.
+    Workers that do not share this process's memory leave arrays in the cache and send their keys;
+    where the cache is not the one that this process has under the same name, they send the arrays
+    too, which are kept here. An array that is found nowhere is made here.
     """
     settings = [_settings(encoder, reader) for encoder in encoders]
     here = partial(_encode, encoders, settings)
     if reader.cache is None or workers_share_memory():
         yield from reader.each(here, sources, "reading images", progress)
         return
-    there = partial(_encode_to_keys, encoders, settings)
+    there = partial(_encode_elsewhere, encoders, settings, _marked(reader.cache))
     for source, result in zip(sources, reader.each(there, sources, "reading images", progress)):
         if isinstance(result, str):
             yield result
             continue
         digest, parts = result
-        arrays: list[Any] = [
-            reader.cache.get(part) if isinstance(part, str) else part for part in parts
-        ]
+        arrays: list[Any] = [_fetched(reader.cache, *part) for part in parts]
         missing = any(array is None for array in arrays)
         yield here(OpenedImage(source, reader)) if missing else (digest, arrays)
 
@@ -107,14 +108,35 @@ def _encode(
     ]
 
 
-def _encode_to_keys(
-    encoders: Sequence[ChannelEncoder], settings: Sequence[bytes], image: OpenedImage
-) -> tuple[bytes, list[str | np.ndarray]]:
-    """Return the fingerprint of the file, and where the cache has each channel's array."""
-    return image.digest, [
-        image.stored(known, partial(_encode_one, encoder, image))
-        for encoder, known in zip(encoders, settings)
-    ]
+def _encode_elsewhere(
+    encoders: Sequence[ChannelEncoder], settings: Sequence[bytes], mark: str, image: OpenedImage
+) -> tuple[bytes, list[tuple[str, np.ndarray | None]]]:
+    """Return the fingerprint of the file, and each channel's key, with its array if need be."""
+    digest, arrays = _encode(encoders, settings, image)
+    keys = [image.key(known) for known in settings]
+    shared = _has(image.reader.cache, mark)
+    return digest, [(key, None if key and shared else array) for key, array in zip(keys, arrays)]
+
+
+def _marked(cache: FeatureCache) -> str:
+    """Leave an entry in the cache that tells it from those of other machines; return its key."""
+    key = cache.key(b"", {"mark": [platform.node(), uuid.getnode()]})
+    cache.put(key, np.zeros(0))
+    return key
+
+
+@lru_cache(maxsize=8)
+def _has(cache: FeatureCache | None, key: str) -> bool:
+    return cache is not None and cache.get(key) is not None
+
+
+def _fetched(cache: FeatureCache, key: str, array: np.ndarray | None) -> np.ndarray | None:
+    """Return an array of the cache, or one that came along, which is kept there."""
+    if array is None:
+        return cache.get(key)
+    if key:
+        cache.put(key, array)
+    return array
 
 
 def _encode_one(encoder: ChannelEncoder, image: OpenedImage) -> np.ndarray:

@@ -147,13 +147,10 @@ class OpenedImage:
             cache.put(key, array)
         return array
 
-    def stored(
-        self, settings: dict[str, Any] | bytes, make: Callable[[], np.ndarray]
-    ) -> str | np.ndarray:
-        """Return the key of such an array, which is in the cache now; itself where it can't be."""
-        array = self.cached(settings, make)
+    def key(self, settings: dict[str, Any] | bytes) -> str:
+        """Return the name that the cache has for such an array; an image without file has none."""
         cache = self.reader.cache
-        return cache.key(self.data, settings) if cache is not None and self.data else array
+        return cache.key(self.data, settings) if cache is not None and self.data else ""
 
     def _read(self, mode: str, max_side: int | None) -> np.ndarray:
         if isinstance(self._source, np.ndarray):

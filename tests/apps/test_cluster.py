@@ -16,10 +16,11 @@ from tests.apps.dask_workers import QUIET, a_killed_worker, local_workers
 from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
-from visualwords.apps import cluster, cluster_backend
+from visualwords.apps import cluster, cluster_backend, extraction
 from visualwords.apps.cluster import check_shared, on_cluster
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.errors import ClusterError
+from visualwords.remote_cache import open_cache
 
 pytestmark = QUIET
 
@@ -209,9 +210,17 @@ def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, loca
     assert trained(images, tmp_path / "b.vw", cache_dir=tmp_path / "cache") == local_bytes
 
 
-def test_a_cache_that_is_not_shared_costs_time_only(client, images, local_bytes, tmp_path):
-    with on_cluster(client):
-        assert trained(images, tmp_path / "a.vw", cache_dir="memory://here") == local_bytes
+def test_rows_come_along_where_the_cache_is_not_shared(
+    client, images, local_bytes, monkeypatch, tmp_path
+):
+    model = ImageClassifier("words", n_words=16, cache_dir="memory://here")
+    with on_cluster(client), monkeypatch.context() as only_workers:
+        only_workers.setattr(extraction, "_encode", lambda *_: pytest.fail("made here"))
+        model.fit(str(images))
+    model.save(tmp_path / "m.vw")
+    assert (tmp_path / "m.vw").read_bytes() == local_bytes
+    n_channels = len(model.recipe_.channels)
+    assert open_cache("memory://here").size()[0] > 18 * n_channels  # they are kept here
 
 
 def test_a_detector_learns_the_same_on_a_cluster(client):
