@@ -4,10 +4,12 @@ A scheduler's port runs code for whoever reaches it. Clusters started here liste
 only; one that you start yourself should do so too, or use TLS.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -15,11 +17,13 @@ import joblib
 import visualwords
 from visualwords.apps.cluster_backend import make_backend, watched
 from visualwords.errors import ClusterError
+from visualwords.workers import workers_share_memory
 
 if TYPE_CHECKING:
     from distributed import Client
 
 LOOPBACK = "127.0.0.1"
+MISSING = os.strerror(errno.ENOENT).lower()  # why an image can't be read
 PATIENCE = 20  # seconds to wait for a scheduler and its first worker
 
 
@@ -69,18 +73,23 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
             ) from None
 
 
-def check_shared(client: "Client", paths: Sequence[str]) -> None:
-    """Refuse a cluster whose workers do not see files under the names they have here."""
-    for worker, missing in client.run(_missing, [os.path.abspath(p) for p in paths]).items():
-        if missing:
+def check_seen(paths: Sequence[Any], results: Sequence[Any]) -> None:
+    """Refuse a cluster whose workers do not have a file that is here under the same name.
+
+    Parameters
+    ----------
+    paths : sequence of images, files by their names
+    results : sequence
+        What workers made of them; the reason, a string, where they can't be read.
+    """
+    if workers_share_memory():
+        return
+    for path, result in zip(paths, results):
+        if isinstance(result, str) and result == MISSING and isinstance(path, str) and exists(path):
             raise ClusterError(
-                f"the worker {worker} has no {missing[0]}; put images and cache on a file system "
-                "that all workers mount under the same path"
+                f"a worker has no {path}; put images on a file system that all workers mount "
+                "under the same path"
             )
-
-
-def _missing(paths: list[str]) -> list[str]:
-    return [path for path in paths if not os.path.exists(path)]
 
 
 def _import_distributed() -> Any:

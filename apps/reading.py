@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps.cluster import check_seen
 from visualwords.apps.encoding import Features
 from visualwords.apps.inputs import Source
 from visualwords.apps.recipe import Channel
@@ -58,7 +59,9 @@ class Reader:
         progress.start(stage, len(sources))
         absolute = [_absolute(source) for source in sources]  # workers may be elsewhere
         chunks = ((absolute[i : i + CHUNK],) for i in range(0, len(absolute), CHUNK))
-        for results in map_on_workers(_work_on, chunks, shared=[self, work], n_jobs=self.n_jobs):
+        found = map_on_workers(_work_on, chunks, shared=[self, work], n_jobs=self.n_jobs)
+        for number, results in enumerate(found):
+            check_seen(absolute[number * CHUNK :], results)
             progress.advance(len(results))
             yield from results
 

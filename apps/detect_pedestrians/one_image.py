@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from visualwords.apps.cluster import check_seen
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.pictures import draw_detections
 from visualwords.errors import ImageError
@@ -50,6 +51,7 @@ def search_files(
     shared = [detector, draw and here]
     found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
     for path, answer in zip(paths, found):
+        check_seen([path], [answer])
         yield answer if here or not draw or isinstance(answer, str) else _drawn(answer, path)
 
 

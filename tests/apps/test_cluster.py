@@ -17,9 +17,10 @@ from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
 from visualwords.apps import cluster, cluster_backend, extraction
-from visualwords.apps.cluster import check_shared, on_cluster
+from visualwords.apps.cluster import on_cluster
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.errors import ClusterError
+from visualwords.folders import ImageFolder
 from visualwords.remote_cache import open_cache
 
 pytestmark = QUIET
@@ -93,7 +94,6 @@ def started_by_hand(folder, *options):
 def test_the_same_bytes_from_workers_started_by_hand(images, local_bytes, tmp_path):
     with started_by_hand(tmp_path) as (address, _), on_cluster(address) as client:
         client.wait_for_workers(2)
-        check_shared(client, [str(images)])
         assert trained(images, tmp_path / "m.vw") == local_bytes
 
 
@@ -163,9 +163,15 @@ def fill_memory(up_to):
     threading.memory_of_a_test = b"x" * free
 
 
-def test_workers_that_do_not_see_the_images_are_refused(client, tmp_path):
-    with pytest.raises(ClusterError, match=r"has no .*nowhere"):
-        check_shared(client, [str(tmp_path / "nowhere")])
+def test_workers_that_do_not_see_the_images_are_refused(client, images, monkeypatch):
+    paths = [*ImageFolder(images).paths, "/only/here/0.png"]
+    labels = [*ImageFolder(images).labels, "brick"]
+    monkeypatch.setattr(cluster, "exists", lambda path: True)
+    with (
+        pytest.raises(ClusterError, match=r"a worker has no /only/here/0\.png"),
+        on_cluster(client),
+    ):
+        ImageClassifier("texture").fit(paths, labels)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "local:0", "local:", "local:many"])
