@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
@@ -144,6 +145,13 @@ def _emit_add_four(context, builder, signature, arguments):
     added = builder.fmul(builder.load(weight, align=4), factor)
     builder.store(builder.fadd(builder.load(where, align=4), added), where, align=4)
     return context.get_dummy_value()
+
+
+if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
+
+    def add_four(sums, place, weights, first, factor):
+        place, first = int(place), int(first)
+        sums[place : place + 4] += weights[first : first + 4] * factor
 
 
 @njit()

@@ -8,6 +8,7 @@ Super-blocks are boxes of 22 × 16 codes that begin at multiples of 4 rows and o
 from ``top`` and ``left``; box (m, b) is the one at row 4 m and column 4 skip b.
 """
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
@@ -116,6 +117,23 @@ def _sum(builder, parts):
     while len(parts) > 1:
         parts = [builder.fadd(*pair) for pair in zip(parts[::2], parts[1::2])]
     return parts[0]
+
+
+if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
+
+    def come(codes, first, places, steps, total):
+        for code in codes[first : first + COLUMNS]:
+            total += steps[places[code] : places[code] + LANES]
+            places[code] += LEVEL
+
+    def go(codes, first, places, steps, total):
+        for code in codes[first : first + COLUMNS]:
+            places[code] -= LEVEL
+            total -= steps[places[code] : places[code] + LANES]
+
+    def sum_cell(codes, above, below, weights, cells, place):
+        both = [*codes[above : above + LATTICE], *codes[below : below + LATTICE]]
+        cells[place : place + LANES] = weights.reshape(CODES, LANES)[both].sum(axis=0)
 
 
 @njit()
