@@ -4,8 +4,15 @@ Caltech-101 with 500 words in 31 windows (the paper: 2,000 words, 62,000 feature
 200 in place of the indoor scenes. Methods as in pmsvm-binary, C = 0.01, LIBLINEAR's C = 1. Columns
 are divided by their largest training value: the paper does not say how it scales, but has most
 values between 0.01 and 0.1 and few above 0.8 (Sec. 4.2), as they then are. Divided by one number
-for all columns they would be so small that no method learns anything at this C (30 % on
+for all columns they would be so small that all methods learn little at this C (30 % on
 Caltech-101). Mean accuracy per class; at most 12 test images a class of Caltech-101.
+
+All additive methods agree within the noise (the standard error on Caltech-101 is 1.5) and beat the
+linear SVM by five points (the paper: four); tables take 40 % of the memory; ours, with levels and
+columns in two bytes each, takes half of that again and trains in a third of the time. On
+Caltech-101 every method, LIBLINEAR included, is nine or ten points below the paper: the features.
+Their number is not the reason (with 2,000 words ours has 63.0 %); how the paper's were computed is
+said elsewhere (Wu, 2012), and its 72 % need better ones: our Fisher vectors reach as much.
 """
 
 import numpy as np
