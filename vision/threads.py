@@ -1,7 +1,9 @@
 """Compiled loops on several threads of this process."""
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from joblib.parallel import get_active_backend
@@ -22,6 +24,8 @@ def n_threads(n_jobs: int | None) -> int:
 def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
     """Return ``do(item)`` of every item, in order.
 
+    The calling thread takes part: there is one thread less to start and to wait for.
+
     Parameters
     ----------
     do : function of one item
@@ -37,11 +41,34 @@ def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int |
     [1, 2, 3]
     """
     items = list(items)
-    threads = min(n_threads(n_jobs), len(items))
-    if threads <= 1:
+    helpers = min(n_threads(n_jobs), len(items)) - 1
+    if helpers < 1:
         return [do(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(do, items))
+    todo: deque[tuple[int, Any]] = deque(enumerate(items))
+    results: list[Any] = [None] * len(items)
+    with ThreadPoolExecutor(helpers) as pool:
+        others = [pool.submit(_work_off, todo, do, results) for _ in range(helpers)]
+        _work_off(todo, do, results)
+    for other in others:
+        other.result()
+    return results
+
+
+def _work_off(todo: deque[tuple[int, Any]], do: Callable[[Any], Any], results: list[Any]) -> None:
+    """Do what is left, item by item; after a failure nothing is."""
+    try:
+        for place, item in iter(partial(_next, todo), None):
+            results[place] = do(item)
+    except BaseException:
+        todo.clear()
+        raise
+
+
+def _next(todo: deque[tuple[int, Any]]) -> tuple[int, Any] | None:
+    try:
+        return todo.popleft()
+    except IndexError:  # there is nothing left
+        return None
 
 
 def in_threads(
