@@ -141,7 +141,7 @@ def train_tables(
             return _joined(pieces, list(map_on_workers(_train_block, pieces, shared=shared)))
     if solver == "gram":
         solved = _solve_on_gram(source, numbers, y, taking_part, settings, start, gram_limit)
-        codes = numbers.numbers_of(source.whole())
+        codes = numbers.numbers_of(source.whole(), settings.n_jobs)
         source.release()
         full = full_layout(codes, aligned=False)
         data = LevelCodes(codes, full.offsets, numbers.heights[full.heights.astype(int)])
@@ -237,7 +237,7 @@ def train_crammer_singer(
         "max_iter": settings.max_iter,
         "seed": settings.seed,
     }
-    codes = numbers.numbers_of(levels)
+    codes = numbers.numbers_of(levels, settings.n_jobs)
     layout = full_layout(codes, aligned=False)
     data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
     if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):

@@ -330,7 +330,9 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.classes_, codes = one_vs_rest.encode_labels(y)
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
         numbers = occurring_levels(source.whole())
-        taking_part = canonical_rows(source.whole(), label_keys(self.classes_)[codes], cost)
+        taking_part = canonical_rows(
+            source.whole(), label_keys(self.classes_)[codes], cost, self.n_jobs
+        )
         trained = self._train(source, numbers, codes, taking_part, earlier, reuse)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables

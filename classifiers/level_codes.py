@@ -7,9 +7,11 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers import _level_codes
+from visualwords.threads import in_threads
 
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
+_LEVELS_AT_A_TIME = 1 << 20
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
 
@@ -28,12 +30,12 @@ class LevelNumbers:
         self.heights = np.asarray(heights, np.int64)
         self.is_identity = bool(self.heights[-1] == self.heights.size - 1)
 
-    def numbers_of(self, levels: Any) -> Any:
+    def numbers_of(self, levels: Any, n_jobs: int | None = None) -> Any:
         """Return the numbers of levels (array or CSR matrix); the next lower where is none."""
         if self.is_identity:
             return levels
         if sparse.issparse(levels):
-            parts = (self.numbers_of(levels.data), levels.indices, levels.indptr)
+            parts = (self.numbers_of(levels.data, n_jobs), levels.indices, levels.indptr)
             return sparse.csr_matrix(parts, shape=levels.shape)
         numbers = np.empty(levels.shape, levels.dtype)
         flat = np.ascontiguousarray(levels).reshape(-1)
@@ -42,9 +44,16 @@ class LevelNumbers:
             and self.heights[-1] <= np.iinfo(levels.dtype).max
         ):
             steps = self.heights[1:].astype(levels.dtype)
-            _level_codes.count_steps(flat, steps, numbers.reshape(-1))
+            loop, known = _level_codes.count_steps, steps
         else:
-            _level_codes.translate(flat, self.table(levels.dtype), numbers.reshape(-1))
+            loop, known = _level_codes.translate, self.table(levels.dtype)
+        out = numbers.reshape(-1)
+        in_threads(
+            lambda first, last: loop(flat[first:last], known, out[first:last]),
+            flat.size,
+            _LEVELS_AT_A_TIME,
+            n_jobs,
+        )
         return numbers
 
     def unknown(self, levels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

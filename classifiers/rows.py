@@ -11,6 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers import _rows
+from visualwords.threads import in_threads
+
+_ROWS_AT_A_TIME = 256
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,9 @@ class CanonicalRows:
     keys: np.ndarray
 
 
-def canonical_rows(levels: Any, labels: np.ndarray, cost: np.ndarray) -> CanonicalRows:
+def canonical_rows(
+    levels: Any, labels: np.ndarray, cost: np.ndarray, n_jobs: int | None = None
+) -> CanonicalRows:
     """Order the rows of positive cost by content and merge equal ones of equal labels.
 
     Parameters
@@ -42,12 +47,14 @@ def canonical_rows(levels: Any, labels: np.ndarray, cost: np.ndarray) -> Canonic
         Numbers that do not depend on which other classes there are, such as from
         :func:`label_keys`.
     cost : (n,) float64
+    n_jobs : int or None
+        Threads.
 
     Returns
     -------
     CanonicalRows
     """
-    keys = _row_keys(levels) ^ labels
+    keys = _row_keys(levels, n_jobs) ^ labels
     taking_part = np.flatnonzero(cost > 0)
     order = taking_part[_rows.order_of(keys[taking_part])]
     sorted_keys = keys[order]
@@ -87,7 +94,7 @@ def _equal_rows(left: Any, right: Any) -> np.ndarray:
     return np.all(left == right, axis=1)
 
 
-def _row_keys(levels: Any) -> np.ndarray:
+def _row_keys(levels: Any, n_jobs: int | None) -> np.ndarray:
     """Numbers that name the contents of rows; equal for dense and sparse."""
     rng = np.random.default_rng(levels.shape[1])
     factors = rng.integers(0, 2**64, levels.shape[1], dtype=np.uint64) | np.uint64(1)
@@ -96,5 +103,10 @@ def _row_keys(levels: Any) -> np.ndarray:
         if sparse.issparse(levels):
             _rows.hash_sparse_rows(levels.data, levels.indices, levels.indptr, factors, keys)
         else:
-            _rows.hash_rows(levels, factors, keys)
+            in_threads(
+                lambda a, b: _rows.hash_rows(levels[a:b], factors, keys[a:b]),
+                len(keys),
+                _ROWS_AT_A_TIME,
+                n_jobs,
+            )
     return keys
