@@ -24,7 +24,7 @@ from visualwords.apps.recipes import (
     recipes_to_try,
 )
 from visualwords.apps.similarity import Gallery, make_thumbnails
-from visualwords.apps.trained import Trained
+from visualwords.apps.trained import Trained, sigmoids_of
 from visualwords.apps.training import TrainingImages
 from visualwords.classifiers import calibration
 from visualwords.errors import ImageError
@@ -331,10 +331,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self.class_counts_ = np.bincount(codes)
         self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
-        self.sigmoids_ = None
-        if trained.held_out is not None:
-            known = np.searchsorted(self.classes_, trained.held_out_labels)
-            self.sigmoids_ = calibration.fit_sigmoids(trained.held_out, known)
+        self.sigmoids_ = sigmoids_of(trained, self._reader(None).cache)
         self.cross_validated_ = trained.accuracy
         self.gallery_ = None
         if self.keep_training and trained.signed is not None:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
+import visualwords
 from visualwords.apps import table_bytes
 from visualwords.apps.encoding import ChannelEncoder, make_encoders
 from visualwords.apps.named_arrays import State, part_of, prefixed
 from visualwords.apps.recipe import Recipe
 from visualwords.apps.similarity import Signer
-from visualwords.classifiers import one_vs_rest
+from visualwords.cache import FeatureCache
+from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.duplicates import DIGEST_BYTES
 
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
@@ -54,6 +56,27 @@ class Trained:
             return None
         guesses = one_vs_rest.labels_of(self.held_out, np.unique(self.held_out_labels))
         return float(balanced_accuracy_score(self.held_out_labels, guesses))
+
+
+def sigmoids_of(trained: Trained, cache: FeatureCache | None) -> np.ndarray | None:
+    """Return what turns scores into probabilities, from the cache if it is there.
+
+    None if a class was too small for held-out scores.
+    """
+    if trained.held_out is None:
+        return None
+    codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
+    key = None
+    if cache is not None:
+        content = trained.held_out.tobytes() + codes.tobytes()
+        key = cache.key(content, {"stage": "sigmoids", "version": visualwords.__version__})
+        known = cache.get(key)
+        if known is not None:
+            return known
+    sigmoids = calibration.fit_sigmoids(trained.held_out, codes)
+    if cache is not None and key is not None:
+        cache.put(key, sigmoids)
+    return sigmoids
 
 
 def state_of(trained: Trained) -> State:
