@@ -6,7 +6,9 @@ a third of the training rows, which is what one would get.
 
 The scaling that reproduces the paper is none: raw values for the min–max kernels, rows of unit
 length for linear and RBF. LIBSVM, one-vs-one, precomputed, C = 0.1 … 1000; LIBLINEAR, one-vs-rest.
-The min–max kernels agree with the paper; linear cells differ in both directions, because
+The min–max kernels agree with the paper but on magic, of which a third of the training rows is used
+(an earlier run with all: GMM 86.8, NGMM 83.9, GInt 81.6 %), and spambase, whose halves are random
+and not the paper's; linear cells differ in both directions, because
 LIBLINEAR's default tolerance stops far from the optimum at large C and the best of such results
 depends on the version; RBF is a little below, because γ has three values here (1, 10, 100) and "a
 wide range" there.
