@@ -14,6 +14,8 @@ __all__ = ["Frames", "VideoFile"]
 
 CODECS = {".mp4": "mp4v", ".m4v": "mp4v", ".mov": "mp4v", ".avi": "MJPG", ".mkv": "MJPG"}
 
+SILENT = 0  # of OpenCV's levels of logging
+
 
 class VideoError(VisualWordsError):
     """A video or camera that can't be used."""
@@ -47,7 +49,8 @@ class Frames:
         self.most = most
         self.n_read = 0
         # what is wrong is said here, in one sentence
-        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+        logging = cv2 if hasattr(cv2, "setLogLevel") else cv2.utils.logging  # OpenCV 4, and 5
+        logging.setLogLevel(SILENT)
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
         self.capture = cv2.VideoCapture(source)
         if not self.capture.isOpened():
