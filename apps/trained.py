@@ -1,6 +1,5 @@
 """A recipe that has learned, and how the cache keeps it."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,13 +79,12 @@ def sigmoids_of(trained: Trained, cache: FeatureCache | None) -> np.ndarray | No
 
 
 def state_of(trained: Trained) -> State:
-    """Return what was learned in memory as plain arrays."""
-    if trained.signed is None:
-        raise ValueError("what was learned from disk is not kept")
+    """Return what was learned in memory, from all images, as plain arrays."""
+    if trained.signed is None or trained.skipped:
+        raise ValueError("what was learned from disk, or from some images, is not kept")
     signer, signatures = trained.signed
     state = {
         "kept": trained.kept,
-        "skipped": np.frombuffer(json.dumps(trained.skipped).encode(), np.uint8),
         "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
         "signatures": signatures,
         **prefixed(SIGNER, signer.get_state()),
@@ -113,7 +111,7 @@ def trained_of(
         ],
         classifier.set_state(table_bytes.unpack(part_of(CLASSIFIER, state))),
         state["kept"],
-        [(position, reason) for position, reason in json.loads(state["skipped"].tobytes())],
+        [],
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
         (Signer().set_state(part_of(SIGNER, state)), state["signatures"]),
         state.get(HELD_OUT),

@@ -71,11 +71,10 @@ class TrainingImages:
         cache, key = self.reader_for(recipe.max_side).cache, self._key(recipe)
         known = None if cache is None or key is None else cache.get(key)
         if known is not None:
-            trained = trained_of(unpacked(known), recipe, self.labels, self.seed, n_jobs)
-            self.last_skipped = trained.skipped
-            return trained
+            self.last_skipped = []
+            return trained_of(unpacked(known), recipe, self.labels, self.seed, n_jobs)
         trained = self._learn(recipe, n_jobs)
-        if cache is not None and key is not None and self._are_unchanged(trained.kept):
+        if cache is not None and key is not None and self._were_as_named(trained):
             cache.put(key, packed(state_of(trained)))
         return trained
 
@@ -164,9 +163,13 @@ class TrainingImages:
         content = repr((self._contents, self.labels.tolist()))
         return reader.cache.key(content.encode("utf-8", "surrogatepass"), settings)
 
-    def _are_unchanged(self, positions: np.ndarray) -> bool:
-        """Tell whether files had the same content when they were learned from as at first sight."""
-        return all(self.digests[i] == self._contents[i] for i in positions.tolist())
+    def _were_as_named(self, trained: Trained) -> bool:
+        """Tell whether all files were learned from with the content that the key names.
+
+        A file that was left out may have been out of reach for a moment only.
+        """
+        unchanged = (self.digests[i] == self._contents[i] for i in trained.kept.tolist())
+        return not trained.skipped and all(unchanged)
 
     def _encode(self, recipe: Recipe) -> None:
         """Encode the images by those channels of a recipe that are new."""

@@ -150,3 +150,22 @@ def test_a_file_that_changes_meanwhile_is_not_remembered_by_its_old_content(phot
     scores = [model.decision_function(paths) for model in (replaced, again, expected)]
     np.testing.assert_array_equal(scores[1], scores[2])
     assert not np.array_equal(scores[0], scores[2])
+
+
+def test_what_was_learned_without_a_file_is_not_recalled_when_it_is_back(photos, tmp_path):
+    file = photos / "sea" / "0.png"
+    cache, good = tmp_path / "cache", file.read_bytes()
+
+    class Breaking(Silent):
+        """Breaks a file once all have been looked at."""
+
+        def start(self, stage, total):
+            if stage == "reading images":
+                file.write_bytes(b"no image")
+
+    with pytest.warns(UserWarning, match="1 of 24 images left out"):
+        ImageClassifier("color", cache_dir=cache).fit(photos, progress=Breaking())
+    file.write_bytes(good)
+    again = ImageClassifier("color", cache_dir=cache).fit(photos)
+    assert again.skipped_ == []
+    assert again.class_counts_.sum() == 24
