@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+from types import FrameType
 
 from visualwords.apps.command_line import INTERRUPTED
 
@@ -19,11 +20,18 @@ PATIENCE = 1.0  # seconds between Ctrl-C and the end
 
 def answer_ctrl_c_in_time() -> None:
     """Watch for Ctrl-C from now on; only for a program that owns the process."""
+    signal.signal(signal.SIGINT, _interrupt_once)
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
     signal.set_wakeup_fd(sending.fileno(), warn_on_full_buffer=False)
     watcher = threading.Thread(target=_watch, args=(receiving, sending), daemon=True)
     watcher.start()
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    # A second Ctrl-C would interrupt the answer to the first.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _watch(receiving: socket.socket, sending: socket.socket) -> None:

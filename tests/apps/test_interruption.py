@@ -24,3 +24,32 @@ def test_ctrl_c_does_not_wait_for_compiled_code():
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors == "interrupted\n"
+
+
+PATIENT = """
+import time
+from visualwords.apps.command_line import INTERRUPTED, run_installed
+
+def main():
+    try:
+        print("ready", flush=True)
+        time.sleep(600)
+    except KeyboardInterrupt:
+        print("answering", flush=True)
+        time.sleep(0.5)
+        print("answered", flush=True)
+        return INTERRUPTED
+
+run_installed(main)
+"""
+
+
+def test_a_second_ctrl_c_does_not_interrupt_the_answer_to_the_first():
+    process = subprocess.Popen(
+        [sys.executable, "-c", PATIENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for said in ("ready\n", "answering\n"):
+        assert process.stdout.readline() == said
+        process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == ("answered\n", "")
+    assert process.returncode == 130

@@ -87,12 +87,20 @@ def run_from_shell(*arguments, environment=None, **options) -> Done:
 
 
 def _run(arguments, log, setup):
-    from visualwords.apps.classify_images.main import console
+    from visualwords.apps.command_line import run_installed
 
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the command can answer it
     if setup is not None:
         setup()
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     sys.argv = ["classify-images", *arguments]
-    console()
+    run_installed(_main)
+
+
+def _main():
+    from visualwords.apps.classify_images.main import main
+
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    return main()
