@@ -91,7 +91,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
                 raise UnreadableImageError(f"{size:,} bytes; at most {MAX_BYTES:,} are read")
-            return file.read(MAX_BYTES)
+            # Not MAX_BYTES at once: memory for them all would be taken, and given back.
+            data = file.read(size + 1)
+            return data if len(data) <= size else data + file.read(MAX_BYTES - len(data))
     except OSError as problem:
         raise UnreadableImageError((problem.strerror or str(problem)).lower()) from None
 

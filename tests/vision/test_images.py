@@ -3,7 +3,9 @@
 import io
 import os
 import socket
+import stat
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -115,6 +117,20 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
         file.truncate(1 << 40)  # a hole: takes no room on disk
     with pytest.raises(UnreadableImageError, match="at most"):
         read_bytes(path)
+
+
+def test_a_small_file_takes_little_memory(tmp_path):
+    (tmp_path / "small.png").write_bytes(b"bytes")
+    tracemalloc.start()
+    assert read_bytes(tmp_path / "small.png") == b"bytes"
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(tmp_path, monkeypatch):
+    (tmp_path / "log.png").write_bytes(bytes(10_000))
+    monkeypatch.setattr(os, "fstat", lambda _: os.stat_result((stat.S_IFREG, *[0] * 9)))
+    assert read_bytes(tmp_path / "log.png") == bytes(10_000)
 
 
 def test_a_wrong_mode_or_size_is_the_callers_mistake(photo, encode):
