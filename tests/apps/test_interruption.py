@@ -26,6 +26,19 @@ def test_ctrl_c_does_not_wait_for_compiled_code():
     assert errors == "interrupted\n"
 
 
+ENDING = """
+import atexit
+from visualwords.apps.command_line import run_installed
+atexit.register(print, "last words")
+run_installed(lambda: 3)
+"""
+
+
+def test_the_end_of_a_command_is_a_regular_one():
+    result = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (3, "last words\n", "")
+
+
 PATIENT = """
 import time
 from visualwords.apps.command_line import INTERRUPTED, run_installed
