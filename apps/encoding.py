@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.named_arrays import part_of
+from visualwords.apps.named_arrays import add_to, part_of
 from visualwords.apps.recipe import Channel, Recipe
 from visualwords.codebook import (
     BagOfWords,
@@ -121,9 +121,7 @@ class ChannelEncoder:
         """Return a name for what `encode` does; part of the keys of what it made."""
         digest = hashlib.blake2b(repr((self.channel, self.n_patches)).encode(), digest_size=16)
         if self.stage is not None:
-            for name, value in sorted(self.stage.get_state().items()):
-                digest.update(f"{name} {value.dtype} {value.shape}".encode())
-                digest.update(np.ascontiguousarray(value).tobytes())
+            add_to(digest, self.stage.get_state())
         return digest.hexdigest()
 
     def _new_stage(self) -> Any:

@@ -1,5 +1,6 @@
 """States of several things in one dictionary of arrays, told apart by prefixes; and as bytes."""
 
+import hashlib
 import io
 from typing import Any
 
@@ -18,6 +19,13 @@ def part_of(prefix: str, state: State) -> State:
     return {
         name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
     }
+
+
+def add_to(digest: "hashlib.blake2b", state: State) -> None:
+    """Let a fingerprint depend on named arrays, whatever their order."""
+    for name, value in sorted(state.items()):
+        digest.update(f"{name} {value.dtype} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
 
 
 def packed(state: State) -> np.ndarray:

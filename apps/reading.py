@@ -65,6 +65,10 @@ class Reader:
             progress.advance(len(results))
             yield from results
 
+    def contents(self, sources: Sequence[Source], progress: Progress) -> list[bytes | str]:
+        """Return the fingerprints of all files; of one that can't be read, the reason."""
+        return list(self.each(_digest, sources, "looking at files", progress))
+
     def settings(self, channel: Channel) -> dict[str, Any]:
         """Return all that decides a channel's features, beside the bytes of the file."""
         return {**channel_settings(channel), "max_side": self.max_side}
@@ -84,6 +88,10 @@ def _work_on(
         except ImageError as problem:
             results.append(str(problem))
     return results
+
+
+def _digest(image: "OpenedImage") -> bytes:
+    return image.digest
 
 
 class OpenedImage:

@@ -16,14 +16,13 @@ from visualwords.apps.encoding import ChannelEncoder, Rows, side_by_side
 from visualwords.apps.extraction import extract
 from visualwords.apps.inputs import Source, check_classes
 from visualwords.apps.named_arrays import packed, unpacked
-from visualwords.apps.reading import OpenedImage, Reader, channel_settings
+from visualwords.apps.reading import Reader, channel_settings
 from visualwords.apps.recipe import Channel, Recipe
 from visualwords.apps.sampling import chosen_images, learn
 from visualwords.apps.similarity import Signer
 from visualwords.apps.table_bytes import round_tables
 from visualwords.apps.trained import Trained, state_of, trained_of
-from visualwords.classifiers import ICDClassifier, calibration
-from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.classifiers import calibration
 from visualwords.errors import FolderError
 from visualwords.progress import Progress
 
@@ -99,7 +98,7 @@ class TrainingImages:
         self.progress.start("training the classifier", 1)
         classifier = recipe.build_classifier(self.seed, n_jobs)
         held_out = fit_and_hold_out(classifier, rows, self.labels[kept], self.seed)
-        if isinstance(classifier, ICDClassifier):
+        if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
         signer = Signer()
         signatures = signer.fit_transform(rows)
@@ -142,8 +141,7 @@ class TrainingImages:
     @cached_property
     def _contents(self) -> list[bytes]:
         """Fingerprints of all files; of one that can't be read, the reason."""
-        reader = self.reader_for(None)
-        found = reader.each(_fingerprint, self.sources, "looking at files", self.progress)
+        found = self.reader_for(None).contents(self.sources, self.progress)
         return [what.encode() if isinstance(what, str) else what for what in found]
 
     def _key(self, recipe: Recipe) -> str | None:
@@ -192,14 +190,10 @@ def fit_and_hold_out(classifier: Any, X: Rows, y: np.ndarray, seed: int) -> np.n
     if n_folds < 2:
         classifier.fit(X, y)
         return None
-    if isinstance(classifier, ByteLinearClassifier):
+    if hasattr(classifier, "fit_and_hold_out"):
         return classifier.fit_and_hold_out(X, y, n_folds, seed)
     classifier.fit(X, y)
     return calibration.held_out_scores(classifier, X, y, n_folds=n_folds, random_state=seed)
-
-
-def _fingerprint(image: OpenedImage) -> bytes:
-    return image.digest
 
 
 def _name(channel: Channel, max_side: int | None) -> str:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from visualwords.apps.evaluation import Evaluation, compare
 from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.recall import judge_or_recall
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, Silent
@@ -83,7 +84,7 @@ def run_trial(
     FolderError
         If none of the images can be read.
     """
-    judgement = model.judge(images.paths, progress=progress)
+    judgement = judge_or_recall(model, images.paths, progress or Silent())
     if not len(judgement.kept):
         raise FolderError(f"{images.path}: none of the {len(images)} images can be read")
     scores = judgement.scores
