@@ -5,27 +5,28 @@ most 127 of them. Such products are exact in float32, so that a model and its fi
 scores bit for bit. A score is a sum of thousands of look-ups whose rounding errors cancel out.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visualwords.classifiers import ICDClassifier
+if TYPE_CHECKING:
+    from visualwords.classifiers import ICDClassifier
 
 VALUES, EXPONENTS = "table_values", "table_exponents"
 
 
-def round_tables(classifier: ICDClassifier) -> ICDClassifier:
+def round_tables(classifier: "ICDClassifier") -> "ICDClassifier":
     """Return a classifier with the same tables, rounded."""
     state = classifier.get_state()
     values, exponents = _to_bytes(state[VALUES])
     state[VALUES] = _to_floats(values, exponents)
-    return ICDClassifier(**classifier.get_params()).set_state(state)
+    return type(classifier)(**classifier.get_params()).set_state(state)
 
 
 def pack(classifier: Any) -> dict[str, np.ndarray]:
     """Return the state of a classifier; rounded tables as bytes."""
     state = classifier.get_state()
-    if isinstance(classifier, ICDClassifier):
+    if VALUES in state:
         state[VALUES], state[EXPONENTS] = _to_bytes(state[VALUES])
     return state
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score
 
 import visualwords
 from visualwords.apps import table_bytes
@@ -51,6 +50,8 @@ class Trained:
     @property
     def accuracy(self) -> float | None:
         """Mean accuracy per class of the held-out scores."""
+        from sklearn.metrics import balanced_accuracy_score
+
         if self.held_out is None:
             return None
         guesses = one_vs_rest.labels_of(self.held_out, np.unique(self.held_out_labels))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.classifiers import one_vs_rest
@@ -208,6 +207,8 @@ def _solve_block(
 
 
 def _folds(codes: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    from sklearn.model_selection import StratifiedKFold
+
     if n_folds < 2:
         return []
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes))

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from visualwords.classifiers import one_vs_rest
@@ -48,6 +46,8 @@ def held_out_scores(
     ValueError
         If a class has a single sample: it can't be held out and learned from.
     """
+    from sklearn.model_selection import StratifiedKFold
+
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
@@ -106,6 +106,8 @@ def fit_sigmoids(
 
 
 def _fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    from sklearn.linear_model import LogisticRegression
+
     n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     spread = scores.std() or 1.0

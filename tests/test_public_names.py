@@ -67,6 +67,13 @@ def test_an_unknown_name_is_an_attribute_error():
             "import visualwords.apps.detect_pedestrians.main",
             ["numpy", "numba", "sklearn", "cv2", "rich", "joblib", "PIL"],
         ),
+        (  # what `classify-images predict` needs: each of these takes some 50 milliseconds
+            "from visualwords.apps.classify_images.running import Run",
+            [
+                *["sklearn.linear_model", "sklearn.model_selection", "sklearn.metrics"],
+                *[f"visualwords.classifiers.{name}" for name in ("icd", "pmsvm", "kernels")],
+            ],
+        ),
     ],
 )
 def test_heavy_libraries_are_imported_only_when_needed(code, absent):

@@ -4,8 +4,9 @@ The headline names are loaded on first use, so that ``import visualwords`` and t
 ``--help`` stay instant.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from visualwords.first_use import on_first_use
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
@@ -16,18 +17,11 @@ __version__ = "0.1.0"
 
 __all__ = ["ImageClassifier", "PedestrianDetector", "__version__", "load"]
 
-_HOME_OF = {
-    "ImageClassifier": "visualwords.apps.image_classifier",
-    "PedestrianDetector": "visualwords.apps.detection.detector",
-    "load": "visualwords.apps.loading",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'visualwords' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "ImageClassifier": "visualwords.apps.image_classifier",
+        "PedestrianDetector": "visualwords.apps.detection.detector",
+        "load": "visualwords.apps.loading",
+    },
+)
