@@ -26,13 +26,8 @@ from visualwords.apps.reproduce_papers.generated_counts import text_like
 from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.classifiers import PmSVMClassifier
-from visualwords.classifiers.level_rows import (
-    canonical,
-    frequent_first,
-    level_rows,
-    level_scale,
-    survey,
-)
+from visualwords.classifiers.level_rows import level_scale, rows_by_length
+from visualwords.classifiers.level_survey import frequent_first, surveyed
 
 
 def linear(C: float, tol: float = 0.1) -> LinearSVC:
@@ -46,10 +41,9 @@ def chi2_then_linear(X, y, C):
 
 def pair_bytes(X) -> int:
     """Bytes of what our solver reads in every pass."""
-    X = canonical(X)
-    found = survey(X, "global")
+    X, found = surveyed(X, "global")
     scale = level_scale(found, "global", 1000, "auto")
-    rows = level_rows(X, scale, frequent_first(found, X.shape[1]))
+    rows = rows_by_length(X, scale, frequent_first(found, X.shape[1]))
     return rows.columns.nbytes + rows.levels.nbytes
 
 

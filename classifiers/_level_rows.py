@@ -4,6 +4,8 @@ import numpy as np
 
 from visualwords.compiled import njit
 
+MULTIPLE = 4  # pairs that the solver treats at a time
+
 
 @njit()
 def level_of(share, top, root):
@@ -16,17 +18,42 @@ def level_of(share, top, root):
 
 
 @njit()
-def level_pairs(column_in, values, place, factor, top, root, columns, levels):
-    """Pairs of the stored entries of a sparse matrix; place : new column of every old one."""
-    for q in range(values.size):
-        columns[q] = place[np.uint32(column_in[q])]
-    if factor.size == 1:  # a loop of its own, which LLVM turns into vector instructions
-        scale = factor[0]
-        for q in range(values.size):
-            levels[q] = level_of(values[q] * scale, top, root)
-    else:
-        for q in range(values.size):
-            levels[q] = level_of(values[q] * factor[np.uint32(column_in[q])], top, root)
+def limits_of_bits(bits):
+    """Smallest and largest of some unsigned numbers; numbers >= 0 are ordered as their bits are."""
+    low, high = bits[0], bits[0]
+    for k in range(bits.size):
+        low, high = min(low, bits[k]), max(high, bits[k])
+    return low, high
+
+
+@njit()
+def fill_up(end, mask, none, columns, levels):
+    """Pairs (none, 0) from the end of a row to the next multiple of mask + 1, a power of two."""
+    for q in range(end, (end + mask) & ~mask):
+        columns[q] = none
+        levels[q] = 0
+
+
+@njit()
+def sparse_pairs(indices, values, bounds, starts, mask, none, factor, top, root, columns, levels):
+    """Pairs of the stored entries of a sparse matrix; row i goes to ``starts[i]`` and beyond.
+
+    mask, none : as in ``fill_up``
+    """
+    single, every = factor.size == 1, factor[0]
+    for i in range(starts.size):
+        first, to = np.uint64(bounds[i]), np.uint64(starts[i])
+        length = np.uint64(bounds[i + 1]) - first
+        for k in range(length):
+            columns[to + k] = indices[first + k]
+        if single:  # a loop of its own, which LLVM turns into vector instructions
+            for k in range(length):
+                levels[to + k] = level_of(values[first + k] * every, top, root)
+        else:
+            for k in range(length):
+                scale = factor[np.uint32(indices[first + k])]
+                levels[to + k] = level_of(values[first + k] * scale, top, root)
+        fill_up(np.int64(to + length), mask, none, columns, levels)
 
 
 @njit()
@@ -41,18 +68,48 @@ def count_dense(x, shift, counts):
 
 
 @njit()
-def dense_pairs(x, place, shift, factor, top, root, columns, levels):
-    """Pairs of the entries of a dense matrix that differ from the shift."""
+def dense_pairs(x, starts, mask, none, shift, factor, top, root, columns, levels):
+    """Pairs of the entries of a dense matrix that differ from the shift; else as above."""
     single_shift, single_factor = shift.size == 1, factor.size == 1
-    q = 0
     for i in range(x.shape[0]):
+        q = starts[i]
         for j in range(x.shape[1]):
             low = shift[0] if single_shift else shift[j]
             if x[i, j] != low:
                 scale = factor[0] if single_factor else factor[j]
-                columns[q] = place[j]
+                columns[q] = j
                 levels[q] = level_of((x[i, j] - low) * scale, top, root)
                 q += 1
+        fill_up(q, mask, none, columns, levels)
+
+
+@njit()
+def arrange_by_length(lengths, longest, order, starts, bounds):
+    """Counting sort of the rows by their length in units of MULTIPLE, the shortest first.
+
+    longest : of the lengths           order : (n,) row that comes next
+    starts : (n,) where each row begins     bounds : (n + 1,) where the sorted rows begin and end
+    """
+    counts = np.zeros((longest + MULTIPLE - 1) // MULTIPLE + 2, np.int64)
+    for i in range(lengths.size):
+        counts[np.uint64(lengths[i] + MULTIPLE - 1) // np.uint64(MULTIPLE) + np.uint64(1)] += 1
+    counts = np.cumsum(counts)  # rows that are shorter
+    for i in range(lengths.size):
+        group = np.uint64(lengths[i] + MULTIPLE - 1) // np.uint64(MULTIPLE)
+        order[np.uint64(counts[group])] = i
+        counts[group] += 1
+    bounds[0] = 0
+    for k in range(order.size):
+        i = np.uint64(order[k])
+        starts[i] = bounds[k]
+        bounds[k + 1] = bounds[k] + (lengths[i] + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+
+
+@njit()
+def move_columns(columns, place):
+    """Give every pair the new place of its column."""
+    for q in range(columns.size):
+        columns[q] = place[columns[q]]
 
 
 @njit()

@@ -15,7 +15,8 @@ AD_HOC_NODES = (0.01, 0.06, 0.75)  # [Yang12], Sec. 3
 OFFSET = 0.05  # of the logarithm: [Yang12], Eq. 8
 UNIFORM_SHARE = 0.2  # of the weight that the values of [0, 1] get whether or not training has them
 ENOUGH = 5e-4  # mean error on a uniform grid, relative to κ(1, 1), at which rank 4 will do
-_NODES = 64, 8  # at most: up to rank 8, and a number of the rank beyond it
+_NODES, _NODES_OF_A_RANK = 32, 8  # at most
+_COARSE = np.linspace(0, 1, 51)  # grid on which the rank is decided
 _LANES = 4  # vectors are padded with zeros to a multiple of this
 
 
@@ -97,9 +98,12 @@ def eigen_expansion(
     >>> bool(kernel_error(expansion).mean() < 1e-4)
     True
     """
-    fewest, each = _NODES
-    most = fewest if rank == "auto" else max(fewest, each * int(rank))
-    nodes, share = _quadrature(values, weights, most)
+    if rank == "auto":
+        small = eigen_expansion(kernel, values, weights, 4)
+        allowed = ENOUGH * kernel.same(np.ones(1))[0]
+        close = kernel_error(small, _COARSE).mean() <= allowed
+        return small if close else eigen_expansion(kernel, values, weights, 8)
+    nodes, share = _quadrature(values, weights, max(_NODES, _NODES_OF_A_RANK * int(rank)))
     root = np.sqrt(share)
     eigenvalues, vectors = np.linalg.eigh(root[:, None] * kernel.pairs(nodes, nodes) * root)
     order = np.argsort(eigenvalues)[::-1]
@@ -107,16 +111,9 @@ def eigen_expansion(
     if usable.size == 0:
         raise ValueError("kernel: no positive eigenvalue; the function must be positive definite")
 
-    def of_rank(r: int) -> EigenExpansion:
-        kept = usable[:r]
-        projection = root[:, None] * vectors[:, kept] / np.sqrt(eigenvalues[kept])
-        return EigenExpansion(kernel, nodes, _padded(projection))
-
-    if rank != "auto":
-        return of_rank(int(rank))
-    small = of_rank(4)
-    allowed = ENOUGH * kernel.same(np.ones(1))[0]
-    return small if kernel_error(small).mean() <= allowed else of_rank(8)
+    kept = usable[: int(rank)]
+    projection = root[:, None] * vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    return EigenExpansion(kernel, nodes, _padded(projection))
 
 
 def polynomial_expansion(
@@ -163,14 +160,15 @@ def _quadrature(
     values: np.ndarray, weights: np.ndarray | None, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """At most so many nodes and their weights, which stand for the values and the uniform share."""
-    spread = np.gradient(values)
-    share = spread / spread.sum()
+    edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
+    share = np.diff(edges) / (edges[-1] - edges[0])
     if weights is not None and weights.sum() > 0:
         share = UNIFORM_SHARE * share + (1 - UNIFORM_SHARE) * weights / weights.sum()
     middle = np.cumsum(share) - share / 2
-    _, bins = np.unique((middle * most).astype(np.int64), return_inverse=True)
+    bins = (middle * most).astype(np.int64)
     mass = np.bincount(bins, share)
-    return np.bincount(bins, share * values) / mass, mass
+    some = mass > 0
+    return np.bincount(bins, share * values)[some] / mass[some], mass[some]
 
 
 def _padded(vectors: np.ndarray) -> np.ndarray:

@@ -15,11 +15,13 @@ from visualwords.classifiers.kernel_expansions import (
 from visualwords.classifiers.level_rows import (
     LevelRows,
     LevelScale,
-    Survey,
+    arrange_by_length,
     level_rows,
     level_scale,
     level_weights,
+    rows_by_length,
 )
+from visualwords.classifiers.level_survey import Survey
 
 _LEVELS = 1000  # that describe the distribution of the values where no table is used
 
@@ -44,24 +46,29 @@ class KernelTables:
     expansion: Any = None
     exact: bool = False
 
-    def read(self, X: Any, place: np.ndarray) -> tuple[LevelRows, np.ndarray, np.ndarray]:
+    def read(
+        self, X: Any, place: np.ndarray, by_length: bool = False
+    ) -> tuple[LevelRows, np.ndarray, np.ndarray]:
         """Return the pairs of X, the vectors s of their levels, and the levels' values.
 
         Parameters
         ----------
         X : array or canonical CSR matrix
-        place : (n_columns,) uint32
-            New column of every old one.
+        place : (n_columns + 1,) uint32
+            New column of every old one; empty: they keep theirs.
+        by_length : bool
+            Short rows first.
         """
         if not self.exact:
-            return level_rows(X, self.scale, place), self.score, self.scale.values()
-        rows, values = _distinct_rows(X, self.scale, place)
+            rows = rows_by_length if by_length else level_rows
+            return rows(X, self.scale, place), self.score, self.scale.values()
+        rows, values = _distinct_rows(X, self.scale, place, by_length)
         return rows, self.expansion.score(values), values
 
     def update(self, score: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the vectors u (T2) of some levels and what each adds to Q_ii."""
         if isinstance(self.expansion, EigenExpansion):
-            return score, np.square(score, dtype=np.float64).sum(axis=1)
+            return score, np.einsum("lr,lr->l", score, score, dtype=np.float64)
         return self.expansion.update(values), self.expansion.diagonal(values)
 
 
@@ -122,12 +129,19 @@ def _kernel(how: dict[str, Any], scale: LevelScale) -> AdditiveKernel:
     return kernel.of_multiples(1 / float(scale.factor[0]))
 
 
-def _distinct_rows(X: Any, scale: LevelScale, place: np.ndarray) -> tuple[LevelRows, np.ndarray]:
+def _distinct_rows(
+    X: Any, scale: LevelScale, place: np.ndarray, by_length: bool
+) -> tuple[LevelRows, np.ndarray]:
     """Pairs whose level is the position of the value among the distinct ones, and these."""
     if not sparse.issparse(X):
         X = sparse.csr_matrix(np.asarray(X, np.float32) - scale.shift)
         scale = LevelScale(np.zeros(1, np.float32), scale.factor, scale.top)
+    order = None
+    if by_length:
+        order, *_ = arrange_by_length(np.diff(X.indptr))
+        X = X[order]
     shares = scale.shares(X.indices, X.data.astype(np.float64))
     distinct, levels = np.unique(shares, return_inverse=True)
-    rows = LevelRows(place[X.indices], levels.astype(np.uint32), X.indptr.astype(np.int64))
-    return rows, distinct
+    columns = place[X.indices] if place.size else X.indices.astype(np.uint32)
+    bounds = X.indptr.astype(np.int64)
+    return LevelRows(columns, levels.astype(np.uint32), bounds, order), distinct

@@ -1,64 +1,51 @@
 """Feature values → rows of (column, level) pairs: what the low-rank solver reads.
 
 A value is scaled to [0, 1] and becomes the nearest of ``top + 1`` levels; zeros are not stored. A
-pair takes 4 bytes where there are at most 65,536 columns, else 6.
+pair takes 4 bytes where there are less than 65,536 columns, else 6.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import gcd
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers import _level_rows as loops
+from visualwords.classifiers._level_rows import MULTIPLE
+from visualwords.classifiers.level_survey import Survey
 
 _ENTRIES_AT_A_TIME = 1 << 20
-_LARGEST = 1e30
-_SAMPLE = 1 << 16  # entries that stand for the distribution of all
-_FEW = 1 << 13  # entries that stand for the rounding errors of all
+_FEW = 1 << 11  # entries that stand for the rounding errors of all
 _FINER = 0.5  # of the rounding error: the least gain for which levels are even in the root
 
 
 @dataclass(frozen=True)
 class LevelRows:
-    """Samples as pairs: row i has the positions ``bounds[i] … bounds[i + 1] - 1``."""
+    """Samples as pairs: row i has the positions ``bounds[i] … bounds[i + 1] - 1``.
+
+    Row i is sample ``order[i]``, or sample i if there is no order.
+    """
 
     columns: np.ndarray
     levels: np.ndarray
     bounds: np.ndarray
+    order: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.bounds.size - 1
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The sample that each row is."""
+        return np.arange(len(self)) if self.order is None else self.order
 
     def sums(self, by_level: np.ndarray) -> np.ndarray:
         """Return Σ_q by_level[level_q] of every row, float32."""
         out = np.empty(len(self), np.float32)
         loops.row_sums(self.levels, self.bounds, np.asarray(by_level, np.float64), out)
         return out
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What has to be known of all the data before its values can become levels."""
-
-    low: np.ndarray
-    high: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
-
-    def joined(self, other: "Survey") -> "Survey":
-        """Return the survey of both parts of the data; a sample that grows too long is thinned."""
-        columns = np.concatenate([self.columns, other.columns])
-        values = np.concatenate([self.values, other.values])
-        step = 2 if columns.size > 8 * _SAMPLE else 1
-        return Survey(
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            columns[::step],
-            values[::step],
-        )
 
 
 @dataclass(frozen=True)
@@ -82,53 +69,6 @@ class LevelScale:
         """Return the values of some entries, scaled to [0, 1]."""
         shift, factor = (a if a.size == 1 else a[columns] for a in (self.shift, self.factor))
         return np.clip((values - shift) * factor, 0, 1)
-
-
-def survey(X: Any, scaling: str) -> Survey:
-    """Return the limits of the values and a sample of the entries that are not zero.
-
-    Parameters
-    ----------
-    X : array or CSR matrix
-    scaling : {"global", "feature", "none"}
-    """
-    sparse_input = sparse.issparse(X)
-    if scaling == "feature":
-        low, high = (
-            _single(m.toarray() if sparse_input else m) for m in (X.min(axis=0), X.max(axis=0))
-        )
-    else:
-        values = X.data if sparse_input else X
-        low, high = _single(values.min(initial=0)), _single(values.max(initial=0))
-    if sparse_input and low.min(initial=0) < 0:
-        raise ValueError(
-            "sparse data with negative values: moving them to 0 … 1 would fill the matrix; pass a "
-            "dense array, or make the values non-negative"
-        )
-    size = X.data.size if sparse_input else X.size
-    step = max(1, size // _SAMPLE)
-    while gcd(step, X.shape[1]) > 1:  # or a dense matrix would show some of its columns only
-        step += 1
-    where = np.arange(0, size, step)
-    if sparse_input:
-        return Survey(low, high, X.indices[where].astype(np.int64), X.data[where].astype(float))
-    columns = where % X.shape[1]
-    sample = X[where // X.shape[1], columns].astype(float)
-    stored = sample != (0 if low.size == 1 else np.minimum(low, 0)[columns])
-    return Survey(low, high, columns[stored], sample[stored])
-
-
-def _single(limits: Any) -> np.ndarray:
-    """Return limits with 32 bits; ``ValueError`` where these could not tell them from 0 or ∞."""
-    limits = np.ravel(limits)
-    sizes = np.abs(limits[limits != 0]).astype(np.float64)
-    if sizes.size and not (1 / _LARGEST <= sizes.min() <= sizes.max() <= _LARGEST):
-        raise ValueError(
-            f"values as large as {sizes.max():g} and as small as {sizes.min():g}, but levels are "
-            f"computed with 32 bits; multiply X (or its columns) by a constant so that the largest "
-            f"values lie between {1 / _LARGEST:g} and {_LARGEST:g}"
-        )
-    return limits.astype(np.float32)
 
 
 def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelScale:
@@ -167,14 +107,6 @@ def level_weights(found: Survey, scale: LevelScale) -> np.ndarray:
     return weights
 
 
-def frequent_first(found: Survey, n_columns: int) -> np.ndarray:
-    """Return the new place of every column, the most frequent first, so that they share caches."""
-    counts = np.bincount(found.columns, minlength=n_columns)
-    place = np.empty(n_columns, np.uint32)
-    place[np.argsort(-counts, kind="stable")] = np.arange(n_columns, dtype=np.uint32)
-    return place
-
-
 def level_rows(X: Any, scale: LevelScale, place: np.ndarray) -> LevelRows:
     """Return the pairs of all rows of X.
 
@@ -183,40 +115,76 @@ def level_rows(X: Any, scale: LevelScale, place: np.ndarray) -> LevelRows:
     X : array or canonical CSR matrix without stored zeros
         Read a part at a time; never copied as a whole.
     scale : LevelScale
-    place : (n_columns,) uint32
-        New column of every old one.
+    place : (n_columns + 1,) uint32
+        New column of every old one; empty: they keep theirs.
     """
-    column_type = np.uint16 if X.shape[1] <= 1 << 16 else np.uint32
-    top, root = np.float32(scale.top), scale.root
+    bounds = _bounds(_lengths(X, scale))
+    return LevelRows(*_pairs(X, scale, place, bounds[:-1], bounds[-1], 1), bounds)
+
+
+def rows_by_length(X: Any, scale: LevelScale, place: np.ndarray) -> LevelRows:
+    """Return the same, short rows first: neighbours are about equally long.
+
+    That is what processors can foresee. Rows are filled up to a multiple of `MULTIPLE` pairs with
+    the column ``n_columns``, which X lacks, at level 0.
+    """
+    order, starts, bounds = arrange_by_length(_lengths(X, scale))
+    return LevelRows(*_pairs(X, scale, place, starts, bounds[-1], MULTIPLE), bounds, order)
+
+
+def arrange_by_length(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the order of rows by length, where each begins, and the bounds of the sorted rows."""
+    order, starts = np.empty((2, lengths.size), np.int64)
+    bounds = np.empty(lengths.size + 1, np.int64)
+    loops.arrange_by_length(lengths, lengths.max(), order, starts, bounds)
+    return order, starts, bounds
+
+
+def _pairs(
+    X: Any, scale: LevelScale, place: np.ndarray, starts: np.ndarray, size: int, multiple: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and levels, so many; row i of X from ``starts[i]`` on."""
+    none = X.shape[1]
+    columns = np.empty(size, np.uint16 if none < 1 << 16 else np.uint32)
+    levels = np.empty(size, np.uint16)
+    fill, how = (multiple - 1, none), (np.float32(scale.top), scale.root, columns, levels)
     if sparse.issparse(X):
-        columns, levels = np.empty(X.nnz, column_type), np.empty(X.nnz, np.uint16)
-        for start in range(0, X.nnz, _ENTRIES_AT_A_TIME):
-            some = slice(start, start + _ENTRIES_AT_A_TIME)
-            indices, values = _plain(X.indices[some], np.int32), _plain(X.data[some], np.float32)
-            loops.level_pairs(
-                indices, values, place, scale.factor, top, root, columns[some], levels[some]
-            )
-        return LevelRows(columns, levels, X.indptr.astype(np.int64))
+        for rows, *part in _sparse_parts(X):
+            loops.sparse_pairs(*part, starts[rows], *fill, scale.factor, *how)
+    else:
+        for rows, part in _row_parts(X):
+            loops.dense_pairs(part, starts[rows], *fill, scale.shift, scale.factor, *how)
+    if place.size:
+        loops.move_columns(columns, place)
+    return columns, levels
+
+
+def _lengths(X: Any, scale: LevelScale) -> np.ndarray:
+    """Number of pairs of every row."""
+    if sparse.issparse(X):
+        return np.diff(X.indptr)
     counts = np.empty(X.shape[0], np.int64)
     for rows, part in _row_parts(X):
         loops.count_dense(part, scale.shift, counts[rows])
-    bounds = np.concatenate([[0], np.cumsum(counts)])
-    columns, levels = np.empty(bounds[-1], column_type), np.empty(bounds[-1], np.uint16)
-    for rows, part in _row_parts(X):
-        entries = slice(bounds[rows.start], bounds[rows.stop])
-        loops.dense_pairs(
-            part, place, scale.shift, scale.factor, top, root, columns[entries], levels[entries]
-        )
-    return LevelRows(columns, levels, bounds)
+    return counts
 
 
-def canonical(X: Any) -> Any:
-    """Return X; if sparse, without stored zeros and repeated entries (then copied)."""
-    if sparse.issparse(X) and (not X.has_canonical_format or not X.data.all()):
-        X = X.copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-    return X
+def _bounds(lengths: np.ndarray) -> np.ndarray:
+    """Where rows of some lengths begin and end, (n + 1,) int64."""
+    bounds = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=bounds[1:])
+    return bounds
+
+
+def _sparse_parts(X: Any) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+    """Some rows of a CSR matrix at a time: which, their indices, values and bounds."""
+    wanted = np.arange(_ENTRIES_AT_A_TIME, X.nnz, _ENTRIES_AT_A_TIME)
+    cuts = [0, *np.searchsorted(X.indptr, wanted).tolist(), X.shape[0]]
+    for start, stop in pairwise(cuts):
+        entries = slice(X.indptr[start], X.indptr[stop])
+        bounds = _plain(X.indptr[start : stop + 1] - X.indptr[start], np.int64)
+        indices, values = X.indices[entries], X.data[entries]
+        yield slice(start, stop), _plain(indices, np.int32), _plain(values, np.float32), bounds
 
 
 def _row_parts(X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from visualwords.classifiers import calibration, kernel_tables, level_rows, one_vs_rest
+from visualwords.classifiers import calibration, kernel_tables, level_survey, one_vs_rest
 from visualwords.classifiers.row_blocks import StoredRows
 from visualwords.classifiers.solvers import dual_low_rank
 
@@ -165,21 +165,25 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         PmSVMClassifier
             This object.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_FLOATS)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
+        )  # the survey finds out whether all are finite
         self._check_parameters()
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        X = level_rows.canonical(X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        found = level_rows.survey(X, self.scaling)
-        place = level_rows.frequent_first(found, X.shape[1])
-        self._tables = kernel_tables.make_tables(found, self.get_params(deep=False))
-        rows, score, values = self._tables.read(X, place)
+        X, found = level_survey.surveyed(X, self.scaling)
+        place = level_survey.frequent_first(found, X.shape[1])
+        self._tables = kernel_tables.make_tables(found, vars(self))
+        rows, score, values = self._tables.read(X, place, by_length=self.random_state is not None)
         update, curvature = self._tables.update(score, values)
-        self._solve([rows], [len(rows)], codes, weight, rows.sums(curvature), score, update, place)
+        self._solve(
+            [rows], [len(rows)], rows.samples, codes, weight, rows.sums(curvature), score, update,
+            place,
+        )  # fmt: skip
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
@@ -217,23 +221,25 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
                 return self.fit_blocks(blocks, temporary)
         found, labels, weights = self._survey_blocks(blocks)
         self.classes_, codes = one_vs_rest.encode_labels(labels)
-        place = level_rows.frequent_first(found, self.n_features_in_)
-        self._tables = kernel_tables.make_tables(found, self.get_params(deep=False))
+        place = level_survey.frequent_first(found, self.n_features_in_)
+        self._tables = kernel_tables.make_tables(found, vars(self))
         update, by_level = self._tables.update(self._tables.score, self._tables.scale.values())
-        stored, curvature = StoredRows(folder), []
+        stored, curvature, orders = StoredRows(folder), [], []
         for X, *_ in blocks:
-            rows, score, _ = self._tables.read(level_rows.canonical(self._check(X)), place)
+            X = level_survey.canonical(self._check(X))
+            rows, score, _ = self._tables.read(X, place, by_length=self.random_state is not None)
             curvature.append(rows.sums(by_level))
+            orders.append(rows.samples + sum(stored.sizes))
             stored.append(rows)
-        every = np.concatenate(curvature)
-        self._solve(stored, stored.sizes, codes, weights, every, score, update, place)
+        every, order = np.concatenate(curvature), np.concatenate(orders)
+        self._solve(stored, stored.sizes, order, codes, weights, every, score, update, place)
         self._tables = replace(self._tables, expansion=None)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
-        X = level_rows.canonical(self._check(X))
+        X = level_survey.canonical(self._check(X))
         grouped = dual_low_rank.group_weights(self.weights_)
         parts = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
             delayed(self._scores)(X[start : start + _ROWS_AT_A_TIME], grouped)
@@ -263,8 +269,8 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
         check_is_fitted(self)
-        X = level_rows.canonical(self._check(X))
-        rows, score, _ = self._tables.read(X, _unmoved(X))
+        X = level_survey.canonical(self._check(X))
+        rows, score, _ = self._tables.read(X, level_survey.UNMOVED)
         added = np.zeros((X.shape[1], len(self.weights_)), np.float32)
         columns = rows.columns.astype(np.int64)
         added[columns] = np.einsum("cqk,qk->qc", self.weights_[:, columns], score[rows.levels])
@@ -317,8 +323,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         """Limits and a sample of all values; all labels; all weights."""
         found, labels, weights = None, [], []
         for X, y, *weight in blocks:
-            X = level_rows.canonical(self._check(X, reset=found is None))
-            part = level_rows.survey(X, self.scaling)
+            _, part = level_survey.surveyed(self._check(X, reset=found is None), self.scaling)
             found = part if found is None else found.joined(part)
             labels.append(np.asarray(y))
             weights += [np.asarray(w, np.float64) for w in weight]
@@ -330,15 +335,16 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         return found, y, np.concatenate(weights) if weights else None
 
     def _solve(
-        self, chunks: Any, sizes: Any, codes: Any, weight: Any, curvature: Any,
+        self, chunks: Any, sizes: Any, order: Any, codes: Any, weight: Any, curvature: Any,
         score: np.ndarray, update: np.ndarray, place: np.ndarray,
     ) -> None:  # fmt: skip
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
+        cost, codes = cost[order], codes[order]
         problems = [1] if self.classes_.size == 2 else range(self.classes_.size)
         weights, _, self.n_iter_, violation = dual_low_rank.solve_dual_low_rank(
             chunks,
             sizes,
-            place.size,
+            self.n_features_in_,
             codes,
             problems,
             cost,
@@ -350,7 +356,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
             seed=self.random_state,
             n_jobs=self.n_jobs,
         )
-        self.weights_ = weights[:, place]
+        self.weights_ = weights[:, place[:-1]] if place.size else weights
         if violation > self.tol:
             warnings.warn(
                 f"after max_iter={self.max_iter} passes the projected gradients still differ by "
@@ -360,7 +366,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _scores(self, X: Any, grouped: np.ndarray) -> np.ndarray:
-        rows, score, _ = self._tables.read(X, _unmoved(X))
+        rows, score, _ = self._tables.read(X, level_survey.UNMOVED)
         return dual_low_rank.scores(rows, score, grouped)[:, : self.weights_.shape[0]]
 
     def _check(self, X: Any, reset: bool = False) -> Any:
@@ -380,8 +386,3 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # the paper's C is small for 300 points in a plane
         return tags
-
-
-def _unmoved(X: Any) -> np.ndarray:
-    """Every column in its own place."""
-    return np.arange(X.shape[1], dtype=np.uint32)

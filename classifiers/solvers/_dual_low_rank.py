@@ -147,68 +147,78 @@ if numba.config.DISABLE_JIT:  # the same, for looking at the loops in plain Pyth
 
 
 @njit()
-def visit(score, sign, alpha, upper, curvature, limit_high, limit_low):
-    """New alpha, projected gradient, and whether the sample stays active  [Hsieh08, Alg. 3].
+def rest(alpha, gradients, upper, limits, active, members):
+    """Samples at a bound with a gradient beyond it by the limit rest  [Hsieh08, Sec. 3.2]."""
+    alpha, gradients = alpha.reshape(-1), gradients.reshape(-1)
+    for m in range(len(members)):
+        bit, limit = np.uint8(1 << m), limits[m]
+        for i in range(active.size):
+            a, g = alpha[i * len(members) + m], gradients[i * len(members) + m]
+            far = ((a <= 0) & (g > limit)) | ((a >= upper[i]) & (g < -limit))
+            active[i] &= ~(bit if far else np.uint8(0))
 
-    Hinge loss; a sample at a bound whose gradient points far beyond it is left out (shrinking).
-    """
-    gradient = sign * score - np.float32(1)
+
+@njit()
+def visiting_order(starts, block, active):
+    """Active rows, block by block in the order of ``starts``."""
+    order, count = np.empty(active.size + 1, np.uint32), np.uint64(0)
+    for start in starts:
+        for i in range(np.uint64(start), np.uint64(min(start + block, active.size))):
+            order[count] = i
+            count += np.uint64(active[i] != 0)
+    return order[:count]
+
+
+@njit()
+def step(gradient, alpha, upper, curvature):
+    """New alpha and the projected gradient  [Yang12, Algorithm 2, line 7]; hinge loss."""
     projected = gradient
     if alpha <= 0:
-        if gradient > limit_high:
-            return alpha, np.float32(0), False
         projected = min(gradient, np.float32(0))
     elif alpha >= upper:
-        if gradient < limit_low:
-            return alpha, np.float32(0), False
         projected = max(gradient, np.float32(0))
     if projected != 0:
         alpha = min(max(alpha - gradient / curvature, np.float32(0)), upper)
-    return alpha, projected, True
+    return alpha, projected
 
 
 @njit()
 def epoch(
     columns, levels, bounds, starts, block, code, positive, curvature, upper,
-    score_table, update_table, alpha, active, limits, seen, weights, rank, members,
+    score_table, update_table, alpha, gradients, active, limits, seen, weights, rank, members,
 ):  # fmt: skip
-    """Visit the active samples once, block by block in the order of ``starts``.
+    """Visit the active samples once.
 
     code : (n,) class of every sample         positive : (members,) class against the rest
     alpha : (n, members) float32              active : (n,) bit m: member m visits the sample
-    limits : (2, members) beyond which a bounded sample becomes inactive
+    gradients : (n, members) float32, right after the last visit
+    limits : (members,) float32
     seen : (3, members) largest and smallest projected gradient, number of visits
     """
     scores = np.empty(len(members), np.float32)
     steps = np.empty(len(members), np.float32)
-    for start in starts:
-        for i in range(start, min(start + block, code.size)):
-            if active[i] == 0:
+    rest(alpha, gradients, upper, limits, active, members)
+    for i in visiting_order(starts, block, active):
+        first, last = bounds[i], bounds[i + 1]
+        row_scores(columns, levels, first, last, score_table, weights, scores, rank, members)
+        moved = False
+        for m in range(len(members)):
+            steps[m] = 0
+            if (active[i] >> m) & 1 == 0:
                 continue
-            first, last = bounds[i], bounds[i + 1]
-            row_scores(columns, levels, first, last, score_table, weights, scores, rank, members)
-            moved = False
-            for m in range(len(members)):
-                steps[m] = 0
-                if (active[i] >> m) & 1 == 0:
-                    continue
-                sign = np.float32(1) if code[i] == positive[m] else np.float32(-1)
-                new, projected, stays = visit(
-                    scores[m], sign, alpha[i, m], upper[i], curvature[i], limits[0, m], limits[1, m]
-                )
-                if not stays:
-                    active[i] ^= np.uint8(1 << m)
-                seen[0, m] = max(seen[0, m], projected)
-                seen[1, m] = min(seen[1, m], projected)
-                seen[2, m] += stays
-                if new != alpha[i, m]:
-                    steps[m] = (new - alpha[i, m]) * sign
-                    alpha[i, m] = new
-                    moved = True
-            if moved:
-                row_update(
-                    columns, levels, first, last, update_table, steps, weights, rank, members
-                )
+            sign = np.float32(1) if code[i] == positive[m] else np.float32(-1)
+            gradient, old = sign * scores[m] - np.float32(1), alpha[i, m]
+            new, projected = step(gradient, old, upper[i], curvature[i])
+            seen[0, m] = max(seen[0, m], projected)
+            seen[1, m] = min(seen[1, m], projected)
+            seen[2, m] += 1
+            gradients[i, m] = gradient + (new - old) * curvature[i]
+            if new != old:
+                steps[m] = (new - old) * sign
+                alpha[i, m] = new
+                moved = True
+        if moved:
+            row_update(columns, levels, first, last, update_table, steps, weights, rank, members)
 
 
 @njit()

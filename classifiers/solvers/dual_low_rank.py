@@ -9,9 +9,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 from visualwords.classifiers.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
 
+_UNSEEN = np.array([[-np.inf], [np.inf], [0.0]])
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
 _SMALL = 16 << 20  # bytes of pairs that a last-level cache holds
-_THIN, _FEW = 0.05, 8  # share of the columns that rows have, and rows in sequence, if below that
+_THIN, _FEW = 0.05, 64  # share of the columns that rows have, and rows in sequence, if below that
+_FAR = 0.25  # of the violation: samples at a bound with a gradient so far beyond it rest
 _BLOCK_ENTRIES = 4096  # that are read in sequence, where the pairs come from memory
 
 
@@ -71,8 +73,9 @@ def solve_dual_low_rank(
     Notes
     -----
     Large data are visited in blocks of neighbouring rows, in random order of the blocks, so that
-    memory is read in sequence; small data in random order of the rows, or of eight at a time where
-    rows have few of the columns.
+    memory is read in sequence; small data in random order of the rows, or of blocks where rows
+    have few of the columns. From the second pass on, samples at a bound whose gradient points
+    beyond it by a quarter of the violation rest, until the others are solved; then all are visited.
     """
     rank = score_table.shape[1]
     share = _share(len(problems), rank)
@@ -96,7 +99,7 @@ def solve_dual_low_rank(
                 if not busy:
                     continue
                 pairs = chunks[k]
-                block = _block_length(pairs)
+                block = _block_length(pairs, n_columns)
                 starts = np.arange(0, len(pairs), block)
                 if seed is not None:
                     rng.shuffle(starts)
@@ -117,7 +120,7 @@ def solve_dual_low_rank(
                 else:
                     pool(delayed(group.visit)(*how) for group in busy)
             for group in groups:
-                group.judge(tol)
+                group.judge(n_iter, tol)
     weights = np.concatenate([group.weights_by_problem() for group in groups])
     alpha = np.concatenate([group.alpha[:, : group.size] for group in groups], axis=1)
     return weights, alpha, n_iter, float(max(group.violation.max() for group in groups))
@@ -175,16 +178,15 @@ class _Group:
         self.positive = np.full(share, -1, np.int64)
         self.positive[: self.size] = positive
         self.members = cost > 0
+        self.n_members = np.count_nonzero(self.members)
         self.alpha = np.zeros((cost.size, share), np.float32)
-        self.weights = np.zeros((n_columns, share * rank), np.float32)
+        self.gradients = np.zeros((cost.size, share), np.float32)
+        self.weights = np.zeros((n_columns + 1, share * rank), np.float32)  # one that rows lack
         self.violation = np.full(self.size, np.inf)
+        self.limits = np.full(share, np.inf, np.float32)
         self.pending = (1 << self.size) - 1
         self.active = np.where(self.members, np.uint8(self.pending), np.uint8(0))
-        self.limits = np.repeat(np.array([[np.inf], [-np.inf]], np.float32), share, axis=1)
-        self._forget()
-
-    def _forget(self) -> None:
-        self.seen = np.repeat(np.array([[-np.inf], [np.inf], [0.0]]), self.share, axis=1)
+        self.seen = np.repeat(_UNSEEN, share, axis=1)
 
     def visit(
         self,
@@ -202,42 +204,39 @@ class _Group:
         loops.epoch(
             pairs.columns, pairs.levels, pairs.bounds, starts, block, codes[rows], self.positive,
             curvature[rows], upper[rows], score_table, update_table, self.alpha[rows],
-            self.active[rows], self.limits, self.seen, self.weights,
+            self.gradients[rows], self.active[rows], self.limits, self.seen, self.weights,
             (0,) * self.rank, (0,) * self.share,
         )  # fmt: skip
 
-    def judge(self, tol: float) -> None:
-        """After a pass: which problems are solved, which need their inactive samples again."""
-        everyone = np.count_nonzero(self.members)
-        for m in range(self.size):
+    def judge(self, n_iter: int, tol: float) -> None:
+        """After a pass: which problems are solved, which need their resting samples again."""
+        for m, (largest, smallest, visits) in enumerate(self.seen.T[: self.size].tolist()):
             if not self.pending >> m & 1:
                 continue
-            largest, smallest, visits = self.seen[:, m]
-            self.violation[m] = max(largest - smallest, 0.0)
-            if self.violation[m] > tol:
-                self.limits[0, m] = largest if largest > 0 else np.inf
-                self.limits[1, m] = smallest if smallest < 0 else -np.inf
-            elif visits == everyone:
+            self.violation[m] = violation = max(largest - smallest, 0.0)
+            self.limits[m] = np.inf
+            if violation > tol:
+                if n_iter > 1:  # the first pass says little: it started from nothing
+                    self.limits[m] = _FAR * violation
+            elif visits == self.n_members:
                 self.pending ^= 1 << m
                 self.active &= np.uint8(self.pending)
             else:
-                self.limits[:, m] = np.inf, -np.inf
                 self.active[self.members] |= np.uint8(1 << m)
-        self._forget()
+        self.seen[:] = _UNSEEN
 
     def weights_by_problem(self) -> np.ndarray:
         """(size, n_columns, rank)."""
-        parts = self.weights.reshape(-1, self.share, self.rank)[:, : self.size]
+        parts = self.weights[:-1].reshape(-1, self.share, self.rank)[:, : self.size]
         return np.ascontiguousarray(np.swapaxes(parts, 0, 1))
 
 
-def _block_length(pairs: LevelRows) -> int:
+def _block_length(pairs: LevelRows, n_columns: int) -> int:
     """Rows that are visited in sequence.
 
-    One, unless the pairs exceed the last-level cache; a few where rows have few of the columns, so
-    that neighbours hardly share weights.
+    One, unless the pairs exceed the last-level cache, or rows have few of the columns, so that
+    neighbours hardly share weights.
     """
     if pairs.columns.nbytes + pairs.levels.nbytes > _SMALL:
         return max(1, min(64, _BLOCK_ENTRIES * len(pairs) // max(1, pairs.levels.size)))
-    n_columns = int(pairs.columns.max(initial=0)) + 1  # the frequent ones come first
     return _FEW if pairs.levels.size < _THIN * len(pairs) * n_columns else 1

@@ -150,10 +150,9 @@ def test_every_kind_of_matrix_gives_the_same_model(histograms, tmp_path):
 def test_more_than_65536_columns_train_as_well(two_classes):
     X, y = two_classes
     wide = sparse.hstack([sparse.csr_matrix((90, 70000), dtype=np.float32), X]).tocsr()
-    model = PmSVMClassifier().fit(wide, y)
-    np.testing.assert_array_equal(
-        model.decision_function(wide), PmSVMClassifier().fit(X, y).decision_function(X)
-    )
+    model = PmSVMClassifier(tol=1e-5).fit(wide, y)
+    wanted = PmSVMClassifier(tol=1e-5).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(model.decision_function(wide), wanted, atol=1e-4)
 
 
 def test_model_does_not_depend_on_the_number_of_threads(histograms):
