@@ -10,10 +10,10 @@ _CACHED = 4096  # levels that stay in the first-level cache
 
 
 @njit()
-def mark_levels(x, rows, present):
+def mark_levels(first, end, x, rows, present):
     """present[j, k] = 1 where level k of feature j occurs in a row that takes part."""
     for i in rows:
-        for j in range(x.shape[1]):
+        for j in range(first, end):
             present[j, x[i, j]] = 1
 
 

@@ -28,7 +28,7 @@ from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, solve_dual_g
 from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
 from visualwords.classifiers.solvers.problem import dual_problem
-from visualwords.threads import map_in_threads
+from visualwords.threads import map_in_threads, n_threads
 from visualwords.workers import map_on_workers
 
 _KEPT = 1 << 24  # bytes of levels that stay while the Gram matrix is made: quantising takes time
@@ -150,7 +150,9 @@ def train_tables(
         return TrainedTables(data.offsets, cells, alpha, n_iter, violation, "gram")
     levels = source.whole()
     if layout is None:
-        layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
+        layout = table_layout(
+            levels, taking_part.rows, int(numbers.heights[-1]) + 1, settings.n_jobs
+        )
     if solver == "primal":
         if sparse.issparse(levels):
             levels, reuse = levels.toarray(), True
@@ -181,7 +183,7 @@ def _fastest(
     if gram_is_faster(*shape, gram_limit=gram_limit):
         return "gram", None
     levels = source.whole()
-    layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1)
+    layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1, settings.n_jobs)
     few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
     return "primal" if few_cells and settings.loss == "squared_hinge" else "dual", layout
 
@@ -347,7 +349,8 @@ def _solve_on_tables(
         alpha[rows] = start[p]
         return alpha
 
-    samples = arrange_samples(data)
+    samples = arrange_samples(data, settings.n_jobs)
+    each = max(n_threads(settings.n_jobs) // y.shape[0], 1)
     solved = map_in_threads(
         lambda p: solve_dual_table(
             samples,
@@ -358,6 +361,7 @@ def _solve_on_tables(
             seed=settings.seed,
             shrinking=settings.shrinking,
             start=first(p),
+            n_threads=each,
         ),
         range(y.shape[0]),
         settings.n_jobs,

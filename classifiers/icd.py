@@ -329,7 +329,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         """Learn the tables of quantised samples."""
         self.classes_, codes = one_vs_rest.encode_labels(y)
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
-        numbers = occurring_levels(source.whole())
+        numbers = occurring_levels(source.whole(), self.n_jobs)
         taking_part = canonical_rows(
             source.whole(), label_keys(self.classes_)[codes], cost, self.n_jobs
         )

@@ -12,6 +12,8 @@ from visualwords.threads import in_threads
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
 _LEVELS_AT_A_TIME = 1 << 20
+_MARKED_AT_A_TIME = 1 << 22
+_FEATURES_AT_A_TIME = 1024
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
 
@@ -88,11 +90,16 @@ class LevelNumbers:
         return known
 
 
-def occurring_levels(levels: Any) -> LevelNumbers:
+def occurring_levels(levels: Any, n_jobs: int | None = None) -> LevelNumbers:
     """Number the levels that occur in an array or CSR matrix, if fewer than half of them do."""
     flat = levels.data if sparse.issparse(levels) else levels.reshape(-1)
     present = np.zeros(np.iinfo(flat.dtype).max + 1, np.uint8)
-    _level_codes.mark_any(flat, present)
+    in_threads(  # which may mark the same level: a one is a one
+        lambda first, end: _level_codes.mark_any(flat[first:end], present),
+        flat.size,
+        _MARKED_AT_A_TIME,
+        n_jobs,
+    )
     present[0] = 1
     heights = np.flatnonzero(present)
     if 2 * heights.size > heights[-1]:
@@ -128,7 +135,9 @@ class LevelCodes:
     heights: np.ndarray
 
 
-def table_layout(levels: Any, rows: np.ndarray, n_levels: int) -> TableLayout:
+def table_layout(
+    levels: Any, rows: np.ndarray, n_levels: int, n_jobs: int | None = None
+) -> TableLayout:
     """Give a cell to the levels that occur in some rows, where that makes tables clearly smaller.
 
     Parameters
@@ -138,11 +147,18 @@ def table_layout(levels: Any, rows: np.ndarray, n_levels: int) -> TableLayout:
         The samples that take part.
     n_levels : int
         All levels are smaller than this.
+    n_jobs : int or None
+        Threads, as joblib counts them.
     """
     if sparse.issparse(levels) or n_levels > _MOST_LEVELS:
         return full_layout(levels)
     present = np.zeros((levels.shape[1], n_levels), np.uint8)
-    _level_codes.mark_levels(levels, rows, present)
+    in_threads(
+        lambda first, end: _level_codes.mark_levels(first, end, levels, rows, present),
+        levels.shape[1],
+        _FEATURES_AT_A_TIME,
+        n_jobs,
+    )
     present[:, 0] = 1
     counts = present.sum(axis=1, dtype=np.int64)
     highest = n_levels - 1 - np.argmax(present[:, ::-1], axis=1)

@@ -1,5 +1,7 @@
 """The three HIK solvers against definitions, optimality conditions, LIBLINEAR and each other."""
 
+import threading
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -183,7 +185,8 @@ def test_mostly_small_counts_with_a_front_have_the_same_optimum(rng, kind, loss)
     samples = dual_table.arrange_samples(
         level_codes.encode_levels(levels, level_codes.full_layout(levels))
     )
-    assert samples.rises.shape == (4, 72)
+    assert samples.rises.tolist() == [1, 1, 1, 1]
+    assert samples.counts.shape == (50, 75)
     gram, part = train(levels, y, cost, "gram", loss=loss)
     dual, _ = train(levels, y, cost, "dual", loss=loss)
     one, _ = objectives(levels, y, cost, gram, part, loss)
@@ -191,6 +194,43 @@ def test_mostly_small_counts_with_a_front_have_the_same_optimum(rng, kind, loss)
     assert one == pytest.approx(two, rel=1e-6)
     rough, _ = train(levels, y, cost, "dual", loss=loss, tol=0.01)
     np.testing.assert_allclose(rough.tables, dual.tables, atol=2e-3)
+
+
+@pytest.mark.parametrize("mean", [0.3, 2.0, 6.0])  # all codes in the front, most, without a front
+@pytest.mark.parametrize("tol", [0.1, 1e-8])  # tables of single and of double precision
+def test_wide_samples_in_blocks_have_the_same_optimum_with_any_threads(rng, mean, tol):
+    levels = rng.poisson(mean, (40, 4099)).astype(np.uint8)
+    if mean < 1:
+        levels = np.minimum(levels, 4)
+    y, cost = rng.choice([-1.0, 1.0], 40), np.full(40, 0.01)
+    one, _ = train(levels, y, cost, "dual", tol=tol)
+    for n_jobs in (2, 3, 8):
+        several, _ = train(levels, y, cost, "dual", tol=tol, n_jobs=n_jobs)
+        np.testing.assert_array_equal(several.alpha, one.alpha)
+    gram, _ = train(levels, y, cost, "gram", tol=tol)
+    np.testing.assert_allclose(one.tables, gram.tables, atol=3e-3 if tol > 1e-3 else 1e-6)
+
+
+def test_where_first_levels_differ_from_feature_to_feature_there_is_no_front(problem, rng):
+    few = rng.poisson(0.5, (80, 64)).astype(np.uint8)
+    few[:, ::2] *= 30
+    layout = level_codes.table_layout(few, np.arange(80), 256)
+    samples = dual_table.arrange_samples(level_codes.encode_levels(few, layout))
+    assert samples.counts.size == 0
+    _, y, cost = problem
+    dual, part = train(few, y, cost, "dual")
+    gram, _ = train(few, y, cost, "gram")
+    one, two = (objectives(few, y, cost, t, part, "squared_hinge")[0] for t in (dual, gram))
+    assert one == pytest.approx(two, rel=1e-6)
+
+
+def test_helpers_end_when_the_passes_fail(rng, monkeypatch):
+    levels = rng.poisson(0.5, (10, 2048)).astype(np.uint8)
+    monkeypatch.setattr(dual_table._dual_table, "epoch", Exception)
+    before = threading.active_count()
+    with pytest.raises(TypeError):
+        train(levels, rng.choice([-1.0, 1.0], 10), np.ones(10), "dual", n_jobs=2)
+    assert threading.active_count() == before
 
 
 def test_passes_for_the_gap_do_not_undo_convergence():
