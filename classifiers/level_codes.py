@@ -12,7 +12,6 @@ from visualwords.threads import in_threads
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves
 _LEVELS_AT_A_TIME = 1 << 20
-_MARKED_AT_A_TIME = 1 << 22
 _FEATURES_AT_A_TIME = 1024
 _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cells
 
@@ -97,7 +96,7 @@ def occurring_levels(levels: Any, n_jobs: int | None = None) -> LevelNumbers:
     in_threads(  # which may mark the same level: a one is a one
         lambda first, end: _level_codes.mark_any(flat[first:end], present),
         flat.size,
-        _MARKED_AT_A_TIME,
+        _LEVELS_AT_A_TIME,
         n_jobs,
     )
     present[0] = 1

@@ -1,12 +1,44 @@
 """Compiled loops on several threads of this process."""
 
+import os
 from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from typing import Any
 
 from joblib.parallel import get_active_backend
+
+_MOST_HELPERS = 256  # of this process, all together
+
+
+@lru_cache(maxsize=1)
+def _helpers_of(process: int) -> ThreadPoolExecutor:
+    """Threads that stay, for starting one takes a millisecond; a forked process has its own."""
+    return ThreadPoolExecutor(_MOST_HELPERS, "visualwords-helper")
+
+
+@contextmanager
+def helping(tasks: Iterable[Callable[[], None]]) -> Iterator[None]:
+    """Let other threads begin tasks; when the body ends, those begun are waited for.
+
+    Tasks that no thread was free to begin are never done: the body must not rely on them. So
+    threads can ask for help that are themselves helpers.
+
+    Examples
+    --------
+    >>> with helping([lambda: None]):
+    ...     pass
+    """
+    futures = [_helpers_of(os.getpid()).submit(task) for task in tasks]
+    try:
+        yield
+    finally:
+        begun = [future for future in futures if not future.cancel()]
+        wait(begun)
+    for future in begun:
+        future.result()
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -46,11 +78,9 @@ def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int |
         return [do(item) for item in items]
     todo: deque[tuple[int, Any]] = deque(enumerate(items))
     results: list[Any] = [None] * len(items)
-    with ThreadPoolExecutor(helpers) as pool:
-        others = [pool.submit(_work_off, todo, do, results) for _ in range(helpers)]
-        _work_off(todo, do, results)
-    for other in others:
-        other.result()
+    work = partial(_work_off, todo, do, results)
+    with helping([work] * helpers):
+        work()
     return results
 
 

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numba
@@ -14,7 +14,7 @@ from visualwords.classifiers.level_codes import LevelCodes
 from visualwords.classifiers.solvers import _dual_table
 from visualwords.classifiers.solvers._dual_table import Board, Samples
 from visualwords.classifiers.solvers.problem import DualProblem
-from visualwords.threads import in_threads
+from visualwords.threads import helping, in_threads
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need tables of double precision
 _MOST_REST = 0.2  # share of codes above the front up to which it is taken
@@ -214,14 +214,11 @@ def _helpers(
         while not _dual_table.help_out(*some, *samples, *state, *board, _PATIENCE):
             time.sleep(0)
 
-    with ThreadPoolExecutor(n_helpers) as pool:
-        helpers = [pool.submit(help_out, mine) for mine in others]
+    with helping([partial(help_out, mine) for mine in others]):
         try:
             yield board
         finally:
             numbers[_dual_table.TURN] = -1
-    for helper in helpers:
-        helper.result()
 
 
 def _cache_lines(n: int) -> np.ndarray:

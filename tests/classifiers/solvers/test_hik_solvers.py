@@ -226,11 +226,23 @@ def test_where_first_levels_differ_from_feature_to_feature_there_is_no_front(pro
 
 def test_helpers_end_when_the_passes_fail(rng, monkeypatch):
     levels = rng.poisson(0.5, (10, 2048)).astype(np.uint8)
-    monkeypatch.setattr(dual_table._dual_table, "epoch", Exception)
-    before = threading.active_count()
-    with pytest.raises(TypeError):
+    ended, help_out = [], dual_table._dual_table.help_out
+
+    def fail(*arguments):
+        wait_until_helped.wait(60)
+        raise IndexError("no such thing")
+
+    def helped(*arguments):
+        wait_until_helped.set()
+        ended.append(help_out(*arguments))
+        return ended[-1]
+
+    wait_until_helped = threading.Event()
+    monkeypatch.setattr(dual_table._dual_table, "epoch", fail)
+    monkeypatch.setattr(dual_table._dual_table, "help_out", helped)
+    with pytest.raises(IndexError, match="no such thing"):
         train(levels, rng.choice([-1.0, 1.0], 10), np.ones(10), "dual", n_jobs=2)
-    assert threading.active_count() == before
+    assert ended[-1]
 
 
 def test_passes_for_the_gap_do_not_undo_convergence():
