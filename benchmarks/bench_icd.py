@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.svm import SVC, LinearSVC
 
-from visualwords.classifiers import ICDClassifier, Quantizer, hik_training
+from visualwords.classifiers import ICDClassifier, Quantizer, hik_solving
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # LIBLINEAR's 1000 passes are part of the test
 
@@ -224,19 +224,19 @@ def part_memory():
     ):
         model = ICDClassifier(quantization=quantization, max_iter=3).fit(X, labels)
         sizes = []
-        arrange = hik_training.arrange_samples
+        arrange = hik_solving.arrange_samples
 
         def noted(data, arrange=arrange, sizes=sizes):
             samples = arrange(data)
             sizes.append(sum(array.nbytes for array in samples.arrays()))
             return samples
 
-        hik_training.arrange_samples = noted
+        hik_solving.arrange_samples = noted
         tracemalloc.start()
         model.fit(X, labels)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        hik_training.arrange_samples = arrange
+        hik_solving.arrange_samples = arrange
         structure = sizes[0] if sizes else 4 * len(X) ** 2
         print(f"{name}: peak {peak / 1e6:.0f} MB, structure {structure / 1e6:.0f} MB")
         table.check(name, peak / structure, 1.2, at_least=False)

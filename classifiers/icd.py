@@ -14,12 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest, tables
-from visualwords.classifiers.hik_training import (
-    Settings,
-    TrainedTables,
-    train_crammer_singer,
-    train_tables,
-)
+from visualwords.classifiers.hik_solving import Settings
+from visualwords.classifiers.hik_training import TrainedTables, train_crammer_singer, train_tables
 from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.level_source import LevelSource
 from visualwords.classifiers.quantizer import Quantizer

@@ -5,8 +5,10 @@ can be written (a read-only installation without a home) the loop is compiled in
 the entry found is damaged it is compiled and written again. One warning says so.
 """
 
+import os
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -22,6 +24,12 @@ Compiled = Callable[..., Any]  # what arguments fit, numba decides on each call
 
 class _ForgivingCache(FunctionCache):
     """numba's cache of compiled functions; any failure of it means compiling again."""
+
+    def __init__(self, function: Compiled, inlined: tuple[ModuleType, ...]):
+        super().__init__(function)
+        files = [os.stat(str(module.__file__)) for module in inlined]
+        stamps = [(file.st_mtime, file.st_size) for file in files]
+        self._cache_file._source_stamp = (self._cache_file._source_stamp, *stamps)
 
     def load_overload(self, sig, target_context):
         try:
@@ -62,25 +70,28 @@ def _warn_once(reason: str) -> None:
         warnings.warn(reason, RuntimeWarning, stacklevel=3)
 
 
-def njit(**options: Any) -> Callable[[Compiled], Compiled]:
+def njit(*, inlined: tuple[ModuleType, ...] = (), **options: Any) -> Callable[[Compiled], Compiled]:
     """Compile a function on its first call, without the GIL, and keep the result on disk.
 
     Parameters
     ----------
+    inlined : tuple of modules
+        Whose intrinsics become part of the function.
     **options
         Passed to ``numba.njit`` (``fastmath``, ``parallel``, ``inline``, …).
 
     Notes
     -----
-    numba's cache notices changes of the file that holds the function and of no other: a function
-    compiled here may call only compiled functions of its own file.
+    numba's cache notices changes of the file that holds the function, and this one those of the
+    files that are named: a function compiled here may call only compiled functions of its own
+    file, and intrinsics of that and of those.
     """
 
     def compile_lazily(function: Compiled) -> Compiled:
         dispatcher = numba.njit(nogil=True, **options)(function)
         if not numba.config.DISABLE_JIT:
             try:
-                dispatcher._cache = _ForgivingCache(function)
+                dispatcher._cache = _ForgivingCache(function, inlined)
             except (RuntimeError, OSError) as problem:  # "no locator available": nowhere to write
                 _warn_once(f"{problem}; {MADE_AGAIN}")
         return dispatcher

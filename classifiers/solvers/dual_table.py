@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.level_codes import LevelCodes
-from visualwords.classifiers.solvers import _dual_table
+from visualwords.classifiers.solvers import _dual_table, _table_vectors
 from visualwords.classifiers.solvers._dual_table import Board, Samples
 from visualwords.classifiers.solvers.problem import DualProblem
 from visualwords.threads import helping, in_threads
@@ -53,7 +53,7 @@ def arrange_samples(data: LevelCodes, n_jobs: int | None = None) -> Samples:
 
 def front_width(d: int) -> int:
     """Return how many features have a front, if there is one."""
-    return d - d % _dual_table.FRONT_LANES
+    return d - d % _table_vectors.FRONT_LANES
 
 
 def _even_rises(data: LevelCodes) -> np.ndarray | None:
@@ -61,7 +61,7 @@ def _even_rises(data: LevelCodes) -> np.ndarray | None:
     width = front_width(data.codes.shape[1])
     if width < _FRONT_WIDTH:
         return None
-    steps = data.offsets[:width] + np.arange(_dual_table.FRONT + 1)[:, None]
+    steps = data.offsets[:width] + np.arange(_table_vectors.FRONT + 1)[:, None]
     rises = np.diff(data.heights[steps], axis=0)  # every feature has eight cells or more
     largest = rises.max(axis=1)
     is_even = (rises == largest[:, None]) | (rises == 0)  # zero: a level that never occurs
@@ -71,7 +71,7 @@ def _even_rises(data: LevelCodes) -> np.ndarray | None:
 def _block_edges(d: int) -> np.ndarray:
     """First features of the blocks, and d; they do not depend on the number of threads."""
     n_blocks = min(max(d // _BLOCK_WIDTH, 1), _MOST_BLOCKS)
-    lanes = _dual_table.FRONT_LANES
+    lanes = _table_vectors.FRONT_LANES
     return np.append(np.arange(n_blocks) * (d // n_blocks // lanes * lanes), d)
 
 
@@ -90,7 +90,7 @@ def _with_front(
             np.minimum(codes[first:end], 255, out=counts[first:end], casting="unsafe")
 
     in_threads(arrange, len(codes), _ROWS_AT_A_TIME, n_jobs)
-    covered = np.where(np.arange(codes.shape[1]) < width, _dual_table.FRONT, 0)
+    covered = np.where(np.arange(codes.shape[1]) < width, _table_vectors.FRONT, 0)
     sizes = np.diff(offsets)
     cell = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
     moved = np.minimum(cell + np.repeat(covered, sizes), np.repeat(sizes - 1, sizes))
@@ -223,7 +223,7 @@ def _helpers(
 
 def _cache_lines(n: int) -> np.ndarray:
     """Return eight zeros for each of n lines of the processor's cache."""
-    line = _dual_table.LANES
+    line = _dual_table.LINE
     zeros = np.zeros((n + 1) * line, np.int64)
     skipped = -(zeros.ctypes.data // zeros.itemsize) % line
     return zeros[skipped : skipped + n * line]

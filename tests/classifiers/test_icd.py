@@ -6,7 +6,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference import hik
-from visualwords.classifiers import ICDClassifier, hik_training
+from visualwords.classifiers import ICDClassifier, hik_solving
 
 
 @pytest.fixture
@@ -265,6 +265,6 @@ def test_levels_let_go_while_the_matrix_is_made_change_no_bit(rng, monkeypatch):
     for quantization in ("uniform", "integer"):
         models = []
         for kept in (1 << 24, 0):
-            monkeypatch.setattr(hik_training, "_KEPT", kept)
+            monkeypatch.setattr(hik_solving, "_KEPT", kept)
             models.append(ICDClassifier(solver="gram", quantization=quantization).fit(X, y))
         np.testing.assert_array_equal(models[0].table_values_, models[1].table_values_)

@@ -97,3 +97,14 @@ def test_damaged_cache_files_cost_one_warning_and_are_replaced(
 
 def test_loops_run_as_plain_python_where_compiling_is_switched_off(folder):
     assert run(folder, NUMBA_DISABLE_JIT="1") == ["6 9", "plain Python"]
+
+
+def test_code_is_compiled_again_when_a_file_changes_whose_intrinsics_it_holds(tmp_path):
+    named = MODULE.replace("njit()", "njit(inlined=(inner,))")
+    (tmp_path / "loops.py").write_text("import inner\n" + named)
+    (tmp_path / "inner.py").write_text("")
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    run(tmp_path, **cache)
+    assert "1" in run(tmp_path, **cache)[1]
+    (tmp_path / "inner.py").write_text("# another\n")
+    assert run(tmp_path, **cache) == ["6 9", "Counter()"]

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from tests.reference import hik
-from visualwords.classifiers import hik_training, level_codes, tables
+from visualwords.classifiers import hik_solving, hik_training, level_codes, tables
 from visualwords.classifiers.level_codes import LevelNumbers
 from visualwords.classifiers.level_source import LevelSource
 from visualwords.classifiers.rows import canonical_rows
@@ -31,7 +31,7 @@ def problem(rng):
 
 
 def train(levels, y, cost, solver, **changes):
-    settings = hik_training.Settings(**{"loss": "squared_hinge", **SETTINGS, **changes})
+    settings = hik_solving.Settings(**{"loss": "squared_hinge", **SETTINGS, **changes})
     labels = (y > 0).astype(np.uint64)
     taking_part = canonical_rows(levels, labels, cost)
     trained = hik_training.train_tables(
