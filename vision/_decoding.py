@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import cv2
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError, features
 
 from visualwords._completeness import jpeg_lacks_data, png_lacks_rows, tiff_lacks_strips
 from visualwords._pixels import grey_of, rgb_of, to_eight_bits, upright
@@ -31,6 +31,9 @@ JPEG_MODES = ("L", "RGB", "CMYK")
 ORIENTATION = 0x0112  # EXIF and TIFF tag
 BITS_PER_SAMPLE = 258  # TIFF tag
 SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"BM")
+FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
+# Of libtiff; older ones leave memory behind damaged codes as it was.
+SAFE_FOR_FAXES = (4, 7, 2)
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 _pillow_state = threading.RLock()
@@ -187,6 +190,12 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     if header.format == "PNG":
         header.verify()  # checks every chunk's CRC, which decoding does not
         header = _open(data, header.width * header.height)
+    is_fax = header.format == "TIFF" and header.info.get("compression") in FAXES
+    if is_fax and not can_read_faxes():
+        raise UnknownFormatError(
+            "TIFF file with fax compression, which the libtiff of this Pillow reads wrongly if it "
+            "is damaged; install Pillow 13 or newer, or save the image as PNG"
+        )
     header.load()
     if (header.format == "PNG" and png_lacks_rows(data, header)) or (
         header.format == "TIFF" and tiff_lacks_strips(header)
@@ -196,6 +205,13 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     # Pillow and OpenCV turn TIFFs themselves, and nothing else.
     orientation = 1 if header.format == "TIFF" else _orientation(header)
     return upright(to_eight_bits(pixels), orientation)
+
+
+@cache
+def can_read_faxes() -> bool:
+    """Say if damage in a fax-coded TIFF can't let unwritten memory pass for pixels."""
+    version = features.version("libtiff") or "0"
+    return tuple(int(part) for part in version.split(".") if part.isdigit()) >= SAFE_FOR_FAXES
 
 
 def _has_deep_colours(data: bytes, header: Image.Image) -> bool:

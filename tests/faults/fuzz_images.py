@@ -49,10 +49,12 @@ FORMS = {
     "TIFF": {},
     "LZW TIFF": {"form": "TIFF", "compression": "tiff_lzw"},
     "deflated TIFF": {"form": "TIFF", "compression": "tiff_deflate"},
-    "1-bit TIFF": {"form": "TIFF", "mode": "1", "compression": "group4"},
+    "1-bit TIFF": {"form": "TIFF", "mode": "1"},
     "BMP": {},
     "palette BMP": {"form": "BMP", "mode": "P"},
 }
+if decoding.can_read_faxes():
+    FORMS["fax TIFF"] = {"form": "TIFF", "mode": "1", "compression": "group4"}
 REAL = (  # files of scikit-image, which others made with other programs
     *("chessboard_RGB.png", "microaneurysms.png", "phantom.png"),
     *("multipage.tif", "no_time_for_that_tiny.gif", "rocket.jpg"),
