@@ -68,19 +68,42 @@ def count_dense(x, shift, counts):
 
 
 @njit()
+def entries_of(row, shift, places, values):
+    """Columns and values of the entries that differ from the shift; returns how many.
+
+    Without a branch, which could not be foreseen.
+    """
+    count = np.uint64(0)
+    if shift.size == 1:
+        low = shift[0]
+        for j in range(np.uint64(row.size)):
+            places[count], values[count] = j, row[j]
+            count += np.uint64(row[j] != low)
+    else:
+        for j in range(np.uint64(row.size)):
+            places[count], values[count] = j, row[j]
+            count += np.uint64(row[j] != shift[j])
+    return count
+
+
+@njit()
 def dense_pairs(x, starts, mask, none, shift, factor, top, root, columns, levels):
     """Pairs of the entries of a dense matrix that differ from the shift; else as above."""
-    single_shift, single_factor = shift.size == 1, factor.size == 1
+    single, low, scale = shift.size == factor.size == 1, shift[0], factor[0]
+    places, values = np.empty(x.shape[1] + 1, np.uint32), np.empty(x.shape[1] + 1, np.float32)
     for i in range(x.shape[0]):
-        q = starts[i]
-        for j in range(x.shape[1]):
-            low = shift[0] if single_shift else shift[j]
-            if x[i, j] != low:
-                scale = factor[0] if single_factor else factor[j]
-                columns[q] = j
-                levels[q] = level_of((x[i, j] - low) * scale, top, root)
-                q += 1
-        fill_up(q, mask, none, columns, levels)
+        to, length = np.uint64(starts[i]), entries_of(x[i], shift, places, values)
+        for k in range(length):
+            columns[to + k] = places[k]
+        if single:
+            for k in range(length):
+                levels[to + k] = level_of((values[k] - low) * scale, top, root)
+        else:
+            for k in range(length):
+                low = shift[places[k] if shift.size > 1 else 0]
+                share = (values[k] - low) * factor[places[k] if factor.size > 1 else 0]
+                levels[to + k] = level_of(share, top, root)
+        fill_up(np.int64(to + length), mask, none, columns, levels)
 
 
 @njit()
