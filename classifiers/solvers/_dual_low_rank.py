@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 
 from visualwords.compiled import njit
 
+FAR = 0.25  # of the violation: samples at a bound with a gradient so far beyond it rest
 _ACCUMULATORS = 4  # independent sums that hide the latency of an addition
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
@@ -219,6 +220,47 @@ def epoch(
                 moved = True
         if moved:
             row_update(columns, levels, first, last, update_table, steps, weights, rank, members)
+
+
+@njit()
+def judge(n_iter, tol, upper, active, pending, limits, violation, seen):
+    """After a pass: which members are solved, which need their resting samples again.
+
+    pending : (members,) not solved         violation : (members,) of the last pass
+    """
+    for m in range(pending.size):
+        bit = np.uint8(1 << m)
+        if pending[m]:
+            violation[m] = max(seen[0, m] - seen[1, m], 0.0)
+            limits[m] = np.inf
+            if violation[m] > tol:
+                if n_iter > 1:  # the first pass says little: it started from nothing
+                    limits[m] = FAR * violation[m]
+            elif seen[2, m] == np.count_nonzero(upper):
+                pending[m] = False
+                active &= ~bit
+            else:
+                active |= np.where(upper > 0, bit, np.uint8(0))
+        seen[0, m], seen[1, m], seen[2, m] = -np.inf, np.inf, 0
+
+
+@njit()
+def passes(
+    columns, levels, bounds, orders, block, code, positive, curvature, upper, score_table,
+    update_table, alpha, gradients, active, pending, limits, violation, seen, weights, n_iter, tol,
+    rank, members,
+):  # fmt: skip
+    """Pass after pass in the given orders, until all members are solved; returns how many."""
+    for k in range(orders.shape[0]):
+        if not pending.any():
+            return k
+        epoch(
+            columns, levels, bounds, orders[k], block, code, positive, curvature, upper,
+            score_table, update_table, alpha, gradients, active, limits, seen, weights,
+            rank, members,
+        )  # fmt: skip
+        judge(n_iter + k + 1, tol, upper, active, pending, limits, violation, seen)
+    return orders.shape[0]
 
 
 @njit()

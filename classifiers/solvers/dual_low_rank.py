@@ -1,7 +1,9 @@
 """Dual coordinate descent with short vectors of weights: Algorithm 3 of [Yang12] and its kin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -9,11 +11,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from visualwords.classifiers.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
 
-_UNSEEN = np.array([[-np.inf], [np.inf], [0.0]])
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
 _SMALL = 16 << 20  # bytes of pairs that a last-level cache holds
 _THIN, _FEW = 0.05, 64  # share of the columns that rows have, and rows in sequence, if below that
-_FAR = 0.25  # of the violation: samples at a bound with a gradient so far beyond it rest
+_PASSES, _STARTS = 8, 1 << 17  # whose orders are drawn at a time, at most
 _BLOCK_ENTRIES = 4096  # that are read in sequence, where the pairs come from memory
 
 
@@ -79,51 +80,63 @@ def solve_dual_low_rank(
     """
     rank = score_table.shape[1]
     share = _share(len(problems), rank)
+    upper, curvature = cost.astype(np.float32), np.maximum(curvature, np.float32(1e-12))
+    samples = _Samples(codes, curvature, upper, score_table, update_table)
     groups = [
-        _Group(np.array(problems[k : k + share]), share, rank, n_columns, cost)
+        _Group(np.array(problems[k : k + share]), share, n_columns, samples)
         for k in range(0, len(problems), share)
     ]
-    upper = cost.astype(np.float32)
-    curvature = np.maximum(curvature, np.float32(1e-12))
-    rng = np.random.default_rng(seed)
-    limits = np.concatenate([[0], np.cumsum(sizes)])
-    n_iter = 0
     alone = len(groups) == 1 or effective_n_jobs(n_jobs) == 1
     pool = None if alone else Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
+    order = _Order(n_columns, seed)
     with nullcontext() if pool is None else pool:
-        while n_iter < max_iter and any(group.pending for group in groups):
-            n_iter += 1
-            for k in range(len(chunks)) if seed is None else rng.permutation(len(chunks)):
-                rows = slice(limits[k], limits[k + 1])
-                busy = [g for g in groups if g.pending and g.active[rows].any()]
-                if not busy:
-                    continue
-                pairs = chunks[k]
-                block = _block_length(pairs, n_columns)
-                starts = np.arange(0, len(pairs), block)
-                if seed is not None:
-                    rng.shuffle(starts)
-                how = (
-                    pairs,
-                    starts,
-                    block,
-                    rows,
-                    codes,
-                    curvature,
-                    upper,
-                    score_table,
-                    update_table,
-                )
-                if pool is None or len(busy) == 1:
-                    for group in busy:
-                        group.visit(*how)
-                else:
-                    pool(delayed(group.visit)(*how) for group in busy)
-            for group in groups:
-                group.judge(n_iter, tol)
+        if len(chunks) == 1:
+            n_iter = _solve_in_memory(chunks[0], groups, order, pool, tol, max_iter)
+        else:
+            n_iter = _solve_by_chunks(chunks, sizes, groups, order, pool, tol, max_iter)
     weights = np.concatenate([group.weights_by_problem() for group in groups])
     alpha = np.concatenate([group.alpha[:, : group.size] for group in groups], axis=1)
     return weights, alpha, n_iter, float(max(group.violation.max() for group in groups))
+
+
+def _solve_in_memory(
+    pairs: LevelRows, groups: "list[_Group]", order: "_Order", pool: Any, tol: float, max_iter: int
+) -> int:
+    """Some passes at a time; returns the passes of the slowest group."""
+    block, n_iter = order.block_length(pairs), 0
+    while n_iter < max_iter and any(group.pending.any() for group in groups):
+        starts = order.starts(pairs, block, max_iter - n_iter)
+        made = _each(pool, groups, "passes", pairs, starts, block, n_iter, tol)
+        n_iter += max(made)
+    return n_iter
+
+
+def _solve_by_chunks(
+    chunks: Sequence[LevelRows], sizes: Sequence[int], groups: "list[_Group]", order: "_Order",
+    pool: Any, tol: float, max_iter: int,
+) -> int:  # fmt: skip
+    """Every chunk once a pass, unless all its samples rest."""
+    limits, n_iter = np.concatenate([[0], np.cumsum(sizes)]), 0
+    while n_iter < max_iter and any(group.pending.any() for group in groups):
+        n_iter += 1
+        for k in order.chunks(len(chunks)):
+            rows = slice(limits[k], limits[k + 1])
+            busy = [g for g in groups if g.active[rows].any()]
+            if busy:
+                pairs = chunks[k]
+                block = order.block_length(pairs)
+                _each(pool, busy, "visit", pairs, order.starts(pairs, block)[0], block, rows)
+        for group in groups:
+            group.judge(n_iter, tol)
+    return n_iter
+
+
+def _each(pool: Any, groups: "list[_Group]", method: str, *how: Any) -> list[Any]:
+    """Call a method of every group."""
+    calls = [getattr(group, method) for group in groups]
+    if pool is None or len(groups) == 1:
+        return [call(*how) for call in calls]
+    return pool(delayed(call)(*how) for call in calls)
 
 
 def group_weights(weights: np.ndarray) -> np.ndarray:
@@ -168,75 +181,96 @@ def _share(n_problems: int, rank: int) -> int:
     return 1 if n_problems == 1 else max(1, _LANES // rank)
 
 
+@dataclass(frozen=True)
+class _Samples:
+    """What all problems share: classes, Q_ii, costs, and the tables s and u."""
+
+    codes: np.ndarray
+    curvature: np.ndarray
+    upper: np.ndarray
+    score_table: np.ndarray
+    update_table: np.ndarray
+
+
 class _Group:
     """Some problems that advance together; ``share`` is a power of two and may exceed them."""
 
-    def __init__(
-        self, positive: np.ndarray, share: int, rank: int, n_columns: int, cost: np.ndarray
-    ):
-        self.size, self.share, self.rank = positive.size, share, rank
+    def __init__(self, positive: np.ndarray, share: int, n_columns: int, samples: _Samples):
+        n, rank = samples.codes.size, samples.score_table.shape[1]
+        self.size, self.samples = positive.size, samples
         self.positive = np.full(share, -1, np.int64)
         self.positive[: self.size] = positive
-        self.members = cost > 0
-        self.n_members = np.count_nonzero(self.members)
-        self.alpha = np.zeros((cost.size, share), np.float32)
-        self.gradients = np.zeros((cost.size, share), np.float32)
+        self.alpha = np.zeros((n, share), np.float32)
+        self.gradients = np.zeros((n, share), np.float32)
         self.weights = np.zeros((n_columns + 1, share * rank), np.float32)  # one that rows lack
         self.violation = np.full(self.size, np.inf)
         self.limits = np.full(share, np.inf, np.float32)
-        self.pending = (1 << self.size) - 1
-        self.active = np.where(self.members, np.uint8(self.pending), np.uint8(0))
-        self.seen = np.repeat(_UNSEEN, share, axis=1)
+        self.pending = np.ones(self.size, np.bool_)
+        everyone = np.uint8((1 << self.size) - 1)
+        self.active = np.where(samples.upper > 0, everyone, np.uint8(0))
+        self.seen = np.repeat(np.array([[-np.inf], [np.inf], [0.0]]), share, axis=1)
+        self.lengths = (0,) * rank, (0,) * share
 
-    def visit(
-        self,
-        pairs: LevelRows,
-        starts: np.ndarray,
-        block: int,
-        rows: slice,
-        codes: np.ndarray,
-        curvature: np.ndarray,
-        upper: np.ndarray,
-        score_table: np.ndarray,
-        update_table: np.ndarray,
-    ) -> None:
+    def passes(
+        self, pairs: LevelRows, starts: np.ndarray, block: int, n_iter: int, tol: float
+    ) -> int:
+        """Pass over all samples in the given orders, until solved; return how many were needed."""
+        x = self.samples
+        return loops.passes(
+            pairs.columns, pairs.levels, pairs.bounds, starts, block, x.codes, self.positive,
+            x.curvature, x.upper, x.score_table, x.update_table, self.alpha, self.gradients,
+            self.active, self.pending, self.limits, self.violation, self.seen, self.weights,
+            n_iter, tol, *self.lengths,
+        )  # fmt: skip
+
+    def visit(self, pairs: LevelRows, starts: np.ndarray, block: int, rows: slice) -> None:
         """Visit the active samples of a chunk once."""
+        x = self.samples
         loops.epoch(
-            pairs.columns, pairs.levels, pairs.bounds, starts, block, codes[rows], self.positive,
-            curvature[rows], upper[rows], score_table, update_table, self.alpha[rows],
+            pairs.columns, pairs.levels, pairs.bounds, starts, block, x.codes[rows], self.positive,
+            x.curvature[rows], x.upper[rows], x.score_table, x.update_table, self.alpha[rows],
             self.gradients[rows], self.active[rows], self.limits, self.seen, self.weights,
-            (0,) * self.rank, (0,) * self.share,
+            *self.lengths,
         )  # fmt: skip
 
     def judge(self, n_iter: int, tol: float) -> None:
-        """After a pass: which problems are solved, which need their resting samples again."""
-        for m, (largest, smallest, visits) in enumerate(self.seen.T[: self.size].tolist()):
-            if not self.pending >> m & 1:
-                continue
-            self.violation[m] = violation = max(largest - smallest, 0.0)
-            self.limits[m] = np.inf
-            if violation > tol:
-                if n_iter > 1:  # the first pass says little: it started from nothing
-                    self.limits[m] = _FAR * violation
-            elif visits == self.n_members:
-                self.pending ^= 1 << m
-                self.active &= np.uint8(self.pending)
-            else:
-                self.active[self.members] |= np.uint8(1 << m)
-        self.seen[:] = _UNSEEN
+        """After a pass over all chunks: which problems are solved."""
+        loops.judge(
+            n_iter, tol, self.samples.upper, self.active, self.pending, self.limits,
+            self.violation, self.seen,
+        )  # fmt: skip
 
     def weights_by_problem(self) -> np.ndarray:
         """(size, n_columns, rank)."""
-        parts = self.weights[:-1].reshape(-1, self.share, self.rank)[:, : self.size]
+        rank, share = map(len, self.lengths)
+        parts = self.weights[:-1].reshape(-1, share, rank)[:, : self.size]
         return np.ascontiguousarray(np.swapaxes(parts, 0, 1))
 
 
-def _block_length(pairs: LevelRows, n_columns: int) -> int:
-    """Rows that are visited in sequence.
+class _Order:
+    """In which order samples are visited."""
 
-    One, unless the pairs exceed the last-level cache, or rows have few of the columns, so that
-    neighbours hardly share weights.
-    """
-    if pairs.columns.nbytes + pairs.levels.nbytes > _SMALL:
-        return max(1, min(64, _BLOCK_ENTRIES * len(pairs) // max(1, pairs.levels.size)))
-    return _FEW if pairs.levels.size < _THIN * len(pairs) * n_columns else 1
+    def __init__(self, n_columns: int, seed: int | None):
+        self.n_columns, self.random = n_columns, seed is not None
+        self.rng = np.random.default_rng(seed)
+
+    def block_length(self, pairs: LevelRows) -> int:
+        """Rows that are visited in sequence.
+
+        One, unless the pairs exceed the last-level cache, or rows have few of the columns, so that
+        neighbours hardly share weights.
+        """
+        if pairs.columns.nbytes + pairs.levels.nbytes > _SMALL:
+            return max(1, min(64, _BLOCK_ENTRIES * len(pairs) // max(1, pairs.levels.size)))
+        return _FEW if pairs.levels.size < _THIN * len(pairs) * self.n_columns else 1
+
+    def starts(self, pairs: LevelRows, block: int, n_passes: int = 1) -> np.ndarray:
+        """First rows of the blocks, in the orders of the next passes, at most so many."""
+        starts = np.arange(0, len(pairs), block)
+        n_passes = max(1, min(n_passes, _PASSES, _STARTS // starts.size))
+        orders = np.repeat(starts[None], n_passes, axis=0)
+        return self.rng.permuted(orders, axis=1) if self.random else orders
+
+    def chunks(self, n_chunks: int) -> Iterable[int]:
+        """Numbers of the chunks."""
+        return self.rng.permutation(n_chunks) if self.random else range(n_chunks)
