@@ -27,6 +27,16 @@ def limits_of_bits(bits):
 
 
 @njit()
+def rounding_errors(shares, top):
+    """Sums of the rounding errors of numbers in [0, 1], for levels even in them and in the root."""
+    even = rooted = 0.0
+    for k in range(shares.size):
+        even += abs(np.rint(shares[k] * top) / top - shares[k])
+        rooted += abs((np.rint(np.sqrt(shares[k]) * top) / top) ** 2 - shares[k])
+    return even, rooted
+
+
+@njit()
 def fill_up(end, mask, none, columns, levels):
     """Pairs (none, 0) from the end of a row to the next multiple of mask + 1, a power of two."""
     for q in range(end, (end + mask) & ~mask):

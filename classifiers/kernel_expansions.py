@@ -15,7 +15,7 @@ AD_HOC_NODES = (0.01, 0.06, 0.75)  # [Yang12], Sec. 3
 OFFSET = 0.05  # of the logarithm: [Yang12], Eq. 8
 UNIFORM_SHARE = 0.2  # of the weight that the values of [0, 1] get whether or not training has them
 ENOUGH = 5e-4  # mean error on a uniform grid, relative to κ(1, 1), at which rank 4 will do
-_NODES, _NODES_OF_A_RANK = 32, 8  # at most
+_NODES, _NODES_OF_A_RANK = 24, 6  # at most; more hardly change the error
 _COARSE = np.linspace(0, 1, 51)  # grid on which the rank is decided
 _LANES = 4  # vectors are padded with zeros to a multiple of this
 

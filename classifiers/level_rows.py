@@ -68,7 +68,7 @@ class LevelScale:
     def shares(self, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the values of some entries, scaled to [0, 1]."""
         shift, factor = (a if a.size == 1 else a[columns] for a in (self.shift, self.factor))
-        return np.clip((values - shift) * factor, 0, 1)
+        return np.minimum(np.maximum((values - shift) * factor, 0), 1)
 
 
 def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelScale:
@@ -92,10 +92,8 @@ def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelSca
     if spacing != "auto":
         return scale
     few = slice(None, None, max(1, found.values.size // _FEW))
-    shares = scale.shares(found.columns[few], found.values[few])
-    even = np.abs(np.rint(shares * top) / top - shares).mean() if shares.size else 0.0
-    rooted = np.abs((np.rint(np.sqrt(shares) * top) / top) ** 2 - shares).mean() if even else 0.0
-    return LevelScale(shift, factor, top, bool(rooted < _FINER * even))
+    even, rooted = loops.rounding_errors(scale.shares(found.columns[few], found.values[few]), top)
+    return LevelScale(shift, factor, top, rooted < _FINER * even)
 
 
 def level_weights(found: Survey, scale: LevelScale) -> np.ndarray:
@@ -149,8 +147,8 @@ def _pairs(
     levels = np.empty(size, np.uint16)
     fill, how = (multiple - 1, none), (np.float32(scale.top), scale.root, columns, levels)
     if sparse.issparse(X):
-        for rows, *part in _sparse_parts(X):
-            loops.sparse_pairs(*part, starts[rows], *fill, scale.factor, *how)
+        for rows, *arrays in _sparse_parts(X):
+            loops.sparse_pairs(*arrays, starts[rows], *fill, scale.factor, *how)
     else:
         for rows, part in _row_parts(X):
             loops.dense_pairs(part, starts[rows], *fill, scale.shift, scale.factor, *how)

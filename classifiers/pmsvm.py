@@ -11,7 +11,12 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from visualwords.classifiers import calibration, kernel_tables, level_survey, one_vs_rest
 from visualwords.classifiers.row_blocks import StoredRows
@@ -165,9 +170,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         PmSVMClassifier
             This object.
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
-        )  # the survey finds out whether all are finite
+        X, y = self._check_both(X, y)
         self._check_parameters()
         weight = None
         if sample_weight is not None:
@@ -371,6 +374,15 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
 
     def _check(self, X: Any, reset: bool = False) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=reset)
+
+    def _check_both(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Check X, but for finite values, which the survey looks for, and y."""
+        how: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": False}
+        if not (isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"):
+            return validate_data(self, X, y, **how)
+        X = validate_data(self, X, **how)
+        check_consistent_length(X, y)  # nothing else can be wrong with such labels
+        return X, y
 
     def _check_parameters(self) -> None:
         for name, choices in _CHOICES.items():

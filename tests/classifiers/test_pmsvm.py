@@ -294,6 +294,16 @@ def test_corner_rows(two_classes):
     assert one.predict([[5.0]]).shape == (1,)
 
 
+def test_labels_of_every_kind_are_checked(two_classes):
+    X, y = two_classes
+    wanted = PmSVMClassifier().fit(X, y).weights_
+    for labels in (y.tolist(), y.astype(float), y.astype(bool), y.astype(np.uint8), y.astype(str)):
+        assert np.array_equal(PmSVMClassifier().fit(X, labels).weights_, wanted)
+    for labels in (y[:-1], y[:-1].tolist()):
+        with pytest.raises(ValueError, match="inconsistent"):
+            PmSVMClassifier().fit(X, labels)
+
+
 def test_too_few_passes_are_reported(histograms):
     with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
         PmSVMClassifier(max_iter=1).fit(*histograms)
