@@ -38,6 +38,23 @@ def _load_pair(builder, columns, levels, position):
     ]
 
 
+def _load_some(builder, array, position):
+    """As many numbers from a position on as there are accumulators, as 64-bit integers.
+
+    They are loaded by words and taken apart by shifts: processors load less often than they add.
+    """
+    bits = array.data.type.pointee.width
+    first = builder.bitcast(builder.gep(array.data, [position]), _I64.as_pointer())
+    numbers = []
+    for k in range(_ACCUMULATORS):
+        word, shift = divmod(k * bits, 64)
+        if shift == 0:
+            whole = builder.load(builder.gep(first, [ir.Constant(_I64, word)]), align=bits // 8)
+        number = builder.lshr(whole, ir.Constant(_I64, shift))
+        numbers.append(builder.and_(number, ir.Constant(_I64, (1 << bits) - 1)))
+    return numbers
+
+
 def _repeat(builder, vector, rank, members):
     """(vector, vector, …): the same table entry for every member."""
     mask = ir.Constant(ir.VectorType(_I32, rank * members), [*range(rank)] * members)
@@ -73,8 +90,7 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
         count = builder.sub(arguments[3], arguments[2])
         whole = builder.udiv(count, step)
 
-        def add(position, total):
-            j, k = _load_pair(builder, column, level, position)
+        def add(j, k, total):
             w = builder.load(_load_row(builder, weight, j, length), align=4)
             t = builder.load(_load_row(builder, entry, k, rank), align=4)
             t = _repeat(builder, t, rank, members)
@@ -82,11 +98,11 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
 
         with cgutils.for_range(builder, whole) as loop:
             first = builder.add(arguments[2], builder.mul(loop.index, step))
-            for k, total in enumerate(sums):
-                add(builder.add(first, ir.Constant(_I64, k)), total)
+            for j, k, total in zip(*(_load_some(builder, a, first) for a in (column, level)), sums):
+                add(j, k, total)
         done = builder.add(arguments[2], builder.mul(whole, step))
         with cgutils.for_range(builder, builder.sub(arguments[3], done)) as loop:
-            add(builder.add(done, loop.index), sums[0])
+            add(*_load_pair(builder, column, level, builder.add(done, loop.index)), sums[0])
         total = builder.load(sums[0])
         for other in sums[1:]:
             total = builder.fadd(total, builder.load(other))
@@ -119,13 +135,22 @@ def row_update(typing, columns, levels, start, stop, table, steps, weights, rank
         for k in range(length):
             lane = builder.load(builder.gep(step.data, [ir.Constant(_I64, k // rank)]))
             factor = builder.insert_element(factor, lane, ir.Constant(_I32, k))
-        with cgutils.for_range(builder, builder.sub(arguments[3], arguments[2])) as loop:
-            position = builder.add(arguments[2], loop.index)
-            j, k = _load_pair(builder, column, level, position)
+        size = ir.Constant(_I64, _ACCUMULATORS)
+        whole = builder.udiv(builder.sub(arguments[3], arguments[2]), size)
+
+        def add(j, k):
             t = builder.load(_load_row(builder, entry, k, rank), align=4)
             w = _load_row(builder, weight, j, length)
             t = _repeat(builder, t, rank, members)
             builder.store(_fused_add(builder, factor, t, builder.load(w, align=4)), w, align=4)
+
+        with cgutils.for_range(builder, whole) as loop:
+            first = builder.add(arguments[2], builder.mul(loop.index, size))
+            for j, k in zip(*(_load_some(builder, a, first) for a in (column, level))):
+                add(j, k)
+        done = builder.add(arguments[2], builder.mul(whole, size))
+        with cgutils.for_range(builder, builder.sub(arguments[3], done)) as loop:
+            add(*_load_pair(builder, column, level, builder.add(done, loop.index)))
         return context.get_dummy_value()
 
     kinds = (columns, levels, types.int64, types.int64, table, steps, weights)
