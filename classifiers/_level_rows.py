@@ -37,6 +37,14 @@ def rounding_errors(shares, top):
 
 
 @njit()
+def count_levels(shares, top, root, counts):
+    """Add how many of some numbers in [0, 1] have each level."""
+    for k in range(shares.size):
+        share = np.sqrt(shares[k]) if root else shares[k]
+        counts[np.int64(np.rint(share * top))] += 1
+
+
+@njit()
 def fill_up(end, mask, none, columns, levels):
     """Pairs (none, 0) from the end of a row to the next multiple of mask + 1, a power of two."""
     for q in range(end, (end + mask) & ~mask):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.classifiers import _kernel_expansions as loops
 from visualwords.classifiers.additive_kernels import AdditiveKernel
 
 AD_HOC_NODES = (0.01, 0.06, 0.75)  # [Yang12], Sec. 3
@@ -160,15 +161,12 @@ def _quadrature(
     values: np.ndarray, weights: np.ndarray | None, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """At most so many nodes and their weights, which stand for the values and the uniform share."""
-    edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
-    share = np.diff(edges) / (edges[-1] - edges[0])
-    if weights is not None and weights.sum() > 0:
-        share = UNIFORM_SHARE * share + (1 - UNIFORM_SHARE) * weights / weights.sum()
-    middle = np.cumsum(share) - share / 2
-    bins = (middle * most).astype(np.int64)
-    mass = np.bincount(bins, share)
+    if weights is None:
+        weights = np.zeros(values.size)
+    sums, mass = np.zeros((2, most))
+    loops.quadrature(values, np.asarray(weights, float), UNIFORM_SHARE, sums, mass)
     some = mass > 0
-    return np.bincount(bins, share * values)[some] / mass[some], mass[some]
+    return sums[some] / mass[some], mass[some]
 
 
 def _padded(vectors: np.ndarray) -> np.ndarray:

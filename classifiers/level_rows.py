@@ -98,9 +98,9 @@ def level_scale(found: Survey, scaling: str, top: int, spacing: str) -> LevelSca
 
 def level_weights(found: Survey, scale: LevelScale) -> np.ndarray:
     """Return how often each level occurs in the survey's sample."""
+    weights = np.zeros(scale.top + 1, np.int64)
     shares = scale.shares(found.columns, found.values)
-    positions = np.sqrt(shares) if scale.root else shares
-    weights = np.bincount(np.rint(positions * scale.top).astype(np.int64), minlength=scale.top + 1)
+    loops.count_levels(shares, scale.top, scale.root, weights)
     weights[0] = 0
     return weights
 

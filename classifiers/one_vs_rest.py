@@ -44,8 +44,12 @@ def _encode_by_counting(y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     low, high = int(y.min()), int(y.max())
     if high - low > max(y.size, 1024):
         return None
-    places = y.astype(np.int64) - low
+    places = y.astype(np.int64)
+    if low:
+        places -= low
     present = np.bincount(places) > 0
+    if present.all():
+        return np.arange(low, high + 1).astype(y.dtype), places
     classes = (np.flatnonzero(present) + low).astype(y.dtype)
     return classes, (np.cumsum(present) - 1)[places]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
@@ -377,12 +378,15 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_both(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Check X, but for finite values, which the survey looks for, and y."""
-        how: dict[str, Any] = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": False}
-        if not (isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"):
-            return validate_data(self, X, y, **how)
-        X = validate_data(self, X, **how)
-        check_consistent_length(X, y)  # nothing else can be wrong with such labels
-        return X, y
+        labels = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"
+        rows = isinstance(X, sparse.csr_matrix | sparse.csr_array) and X.ndim == 2
+        if labels and rows and X.dtype in _FLOATS and min(X.shape) > 0:
+            validate_data(self, X, skip_check_array=True)  # nothing else can be wrong with those
+            check_consistent_length(X, y)
+            return X, y
+        return validate_data(
+            self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
+        )
 
     def _check_parameters(self) -> None:
         for name, choices in _CHOICES.items():

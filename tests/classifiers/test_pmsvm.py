@@ -300,8 +300,12 @@ def test_labels_of_every_kind_are_checked(two_classes):
     for labels in (y.tolist(), y.astype(float), y.astype(bool), y.astype(np.uint8), y.astype(str)):
         assert np.array_equal(PmSVMClassifier().fit(X, labels).weights_, wanted)
     for labels in (y[:-1], y[:-1].tolist()):
-        with pytest.raises(ValueError, match="inconsistent"):
-            PmSVMClassifier().fit(X, labels)
+        for rows in (X, sparse.csr_matrix(X)):
+            with pytest.raises(ValueError, match="inconsistent"):
+                PmSVMClassifier().fit(rows, labels)
+    with pytest.raises(ValueError, match="minimum of 1"):
+        PmSVMClassifier().fit(sparse.csr_matrix((90, 0)), y)
+    assert PmSVMClassifier().fit(sparse.csr_matrix(X), y).n_features_in_ == 8
 
 
 def test_too_few_passes_are_reported(histograms):
