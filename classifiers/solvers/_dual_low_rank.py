@@ -198,14 +198,13 @@ def visiting_order(starts, block, active):
 @njit()
 def step(gradient, alpha, upper, curvature):
     """New alpha and the projected gradient  [Yang12, Algorithm 2, line 7]; hinge loss."""
-    projected = gradient
-    if alpha <= 0:
-        projected = min(gradient, np.float32(0))
-    elif alpha >= upper:
-        projected = max(gradient, np.float32(0))
-    if projected != 0:
-        alpha = min(max(alpha - gradient / curvature, np.float32(0)), upper)
-    return alpha, projected
+    zero = np.float32(0)
+    below, above = (gradient if gradient < zero else zero), (gradient if gradient > zero else zero)
+    projected = above if alpha >= upper else gradient
+    projected = below if alpha <= zero else projected
+    new = alpha - gradient / curvature
+    new = new if new > zero else zero
+    return (new if new < upper else upper), projected
 
 
 @njit()
@@ -235,8 +234,10 @@ def epoch(
             sign = np.float32(1) if code[i] == positive[m] else np.float32(-1)
             gradient, old = sign * scores[m] - np.float32(1), alpha[i, m]
             new, projected = step(gradient, old, upper[i], curvature[i])
-            seen[0, m] = max(seen[0, m], projected)
-            seen[1, m] = min(seen[1, m], projected)
+            if projected > seen[0, m]:
+                seen[0, m] = projected
+            if projected < seen[1, m]:
+                seen[1, m] = projected
             seen[2, m] += 1
             gradients[i, m] = gradient + (new - old) * curvature[i]
             if new != old:
