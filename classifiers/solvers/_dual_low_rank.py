@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from visualwords.compiled import njit
 
-FAR = 0.2  # of the violation: samples at a bound with a gradient so far beyond it rest
+FAR = 0.25  # of the violation: samples at a bound with a gradient so far beyond it rest
 _ACCUMULATORS = 4  # independent sums that hide the latency of an addition
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 

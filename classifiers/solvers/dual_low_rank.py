@@ -76,7 +76,7 @@ def solve_dual_low_rank(
     Large data are visited in blocks of neighbouring rows, in random order of the blocks, so that
     memory is read in sequence; small data in random order of the rows, or of blocks where rows
     have few of the columns. From the second pass on, samples at a bound whose gradient points
-    beyond it by a fifth of the violation rest, until the others are solved; then all are visited.
+    beyond it by a quarter of the violation rest, until the others are solved; then all are visited.
     """
     rank = score_table.shape[1]
     share = _share(len(problems), rank)
