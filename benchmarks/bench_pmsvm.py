@@ -117,8 +117,8 @@ def main(chosen: list[str]) -> None:
         compare("text-like", text_like(), 0.01, SPARSE_BARS, repeats=3, exact=False)
     if (not chosen or "reuters" in chosen) and (DATA / "tabular").is_dir():
         data = reuters(Lab(DATA))
-        compare("reuters money-fx", data, 0.01, SPARSE_BARS, repeats=9)
-        compare("reuters money-fx", data, 1.0, SPARSE_BARS, repeats=9)
+        compare("reuters money-fx", data, 0.01, SPARSE_BARS, repeats=60)
+        compare("reuters money-fx", data, 1.0, SPARSE_BARS, repeats=30)
     if not chosen or "bow" in chosen:
         X, y, X_test, y_test = bag_of_words()
         compare("bag of words, counts", (X, y, X_test, y_test), 0.01, BOW_BARS, repeats=2)

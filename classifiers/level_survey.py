@@ -81,7 +81,7 @@ def _sample(X: Any, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     while gcd(step, X.shape[1]) > 1:  # or a dense matrix would show some of its columns only
         step += 1
     if sparse.issparse(X):
-        return X.indices[::step].astype(np.int64), X.data[::step].astype(float)
+        return X.indices[::step].copy(), X.data[::step].astype(float)
     where = np.arange(0, size, step)
     columns = where % X.shape[1]
     sample = X[where // X.shape[1], columns].astype(float)
