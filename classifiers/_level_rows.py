@@ -141,9 +141,9 @@ def arrange_by_length(lengths, longest, order, starts, bounds):
         counts[group] += 1
     bounds[0] = 0
     for k in range(order.size):
-        i = np.uint64(order[k])
-        starts[i] = bounds[k]
-        bounds[k + 1] = bounds[k] + (lengths[i] + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+        row = np.uint64(order[k])
+        starts[row] = bounds[k]
+        bounds[k + 1] = bounds[k] + (lengths[row] + MULTIPLE - 1) // MULTIPLE * MULTIPLE
 
 
 @njit()

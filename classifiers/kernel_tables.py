@@ -1,5 +1,6 @@
 """The tables of a kernel expansion for given data: T1 and T2 of [Yang12], for any expansion."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,8 +61,8 @@ class KernelTables:
             Short rows first.
         """
         if not self.exact:
-            rows = rows_by_length if by_length else level_rows
-            return rows(X, self.scale, place), self.score, self.scale.values()
+            make = rows_by_length if by_length else level_rows
+            return make(X, self.scale, place), self.score, self.scale.values()
         rows, values = _distinct_rows(X, self.scale, place, by_length)
         return rows, self.expansion.score(values), values
 
@@ -72,13 +73,13 @@ class KernelTables:
         return self.expansion.update(values), self.expansion.diagonal(values)
 
 
-def make_tables(found: Survey, how: dict[str, Any]) -> KernelTables:
+def make_tables(found: Survey, how: Mapping[str, Any]) -> KernelTables:
     """Return the tables for surveyed data.
 
     Parameters
     ----------
     found : Survey
-    how : dict
+    how : mapping
         Parameters of ``PmSVMClassifier``.
     """
     spacing = how["spacing"] if how["approximation"] == "eigen" else "uniform"
@@ -121,7 +122,7 @@ def tables_from_state(state: dict[str, np.ndarray], how: dict[str, Any]) -> Kern
     return KernelTables(scale, table, expansion, exact)
 
 
-def _kernel(how: dict[str, Any], scale: LevelScale) -> AdditiveKernel:
+def _kernel(how: Mapping[str, Any], scale: LevelScale) -> AdditiveKernel:
     """The kernel of two numbers in [0, 1]; a global scaling is undone."""
     kernel = additive_kernel(how["kernel"], how["p"])
     if how["scaling"] != "global" or scale.factor[0] == 0:

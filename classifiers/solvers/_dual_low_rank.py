@@ -102,7 +102,8 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
                 add(j, k, total)
         done = builder.add(arguments[2], builder.mul(whole, step))
         with cgutils.for_range(builder, builder.sub(arguments[3], done)) as loop:
-            add(*_load_pair(builder, column, level, builder.add(done, loop.index)), sums[0])
+            j, k = _load_pair(builder, column, level, builder.add(done, loop.index))
+            add(j, k, sums[0])
         total = builder.load(sums[0])
         for other in sums[1:]:
             total = builder.fadd(total, builder.load(other))
