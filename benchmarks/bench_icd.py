@@ -226,9 +226,9 @@ def part_memory():
         sizes = []
         arrange = hik_solving.arrange_samples
 
-        def noted(data, arrange=arrange, sizes=sizes):
-            samples = arrange(data)
-            sizes.append(sum(array.nbytes for array in samples.arrays()))
+        def noted(*how, arrange=arrange, sizes=sizes):
+            samples = arrange(*how)
+            sizes.append(sum(array.nbytes for array in samples))
             return samples
 
         hik_solving.arrange_samples = noted

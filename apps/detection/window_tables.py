@@ -6,7 +6,7 @@ import numpy as np
 
 from visualwords.classifiers import ICDClassifier
 
-__all__ = ["RaggedTables", "tables_of", "with_constants"]
+__all__ = ["CONSTANT", "RaggedTables", "tables_of", "with_constants"]
 
 N_CONSTANTS, CONSTANT = 16, 255  # together about a tenth of the levels of a window
 
@@ -42,22 +42,24 @@ class RaggedTables:
         return self.cells[self.starts[:-1, None] + level]
 
 
-def with_constants(vectors: np.ndarray) -> np.ndarray:
+def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.ndarray:
     """Return levels with constant columns behind them, which give a classifier its offset.
 
     Without an offset a window without gradients, all levels 0, would score 0 whatever was learned.
     """
-    return np.hstack([vectors, np.full((len(vectors), N_CONSTANTS), CONSTANT, vectors.dtype)])
+    return np.hstack([vectors, np.full((len(vectors), n_constants), CONSTANT, vectors.dtype)])
 
 
-def tables_of(classifier: ICDClassifier, scale: float = 1.0) -> RaggedTables:
+def tables_of(
+    classifier: ICDClassifier, scale: float = 1.0, n_constants: int = N_CONSTANTS
+) -> RaggedTables:
     """Return the tables of a classifier of two classes that was trained on levels with constants.
 
     Levels between those that training met have values between theirs. The offset is spread evenly
     over all tables. Cells are rounded to half precision, which is how a model file keeps them.
     """
     full = classifier.tables_[0]
-    n_columns = len(full) - N_CONSTANTS
+    n_columns = len(full) - n_constants
     offset = full[n_columns:, CONSTANT].sum(dtype=np.float64)
     n_cells = np.diff(classifier.table_offsets_)[:n_columns]
     tops = classifier.table_levels_[np.maximum(n_cells, 1) - 1]
