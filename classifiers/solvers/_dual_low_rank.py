@@ -42,8 +42,10 @@ def _load_some(builder, array, position):
     """As many numbers from a position on as there are accumulators, as 64-bit integers.
 
     They are loaded by words and taken apart by shifts: processors load less often than they add.
+    Smaller ones would need words that reach beyond the end of the array.
     """
     bits = array.data.type.pointee.width
+    assert _ACCUMULATORS * bits >= 64, f"numbers of {bits} bits"
     first = builder.bitcast(builder.gep(array.data, [position]), _I64.as_pointer())
     numbers = []
     for k in range(_ACCUMULATORS):
