@@ -12,6 +12,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from visualwords.classifiers.solvers import _vectors
+from visualwords.classifiers.solvers._vectors import everywhere
 from visualwords.compiled import njit
 
 LANES = 8
@@ -53,7 +55,7 @@ def _emit_add_block(context, builder, signature, arguments):
             value = builder.load(builder.gep(pointer, [loop.index]))
             if value.type != number:
                 value = builder.fpext(value, number)
-            value = _everywhere(builder, value, vector)
+            value = everywhere(builder, value, vector)
             sums[k % 2] = builder.call(fused, [value, factor, sums[k % 2]])
         builder.store(builder.fadd(*sums), where, align=4)
     return context.get_dummy_value()
@@ -73,7 +75,7 @@ def step_lanes(typing, i, k, y, diagonal, curvature, upper, live, alpha, here, e
 def _emit_step_lanes(context, builder, signature, arguments):
     vector = ir.VectorType(ir.DoubleType(), LANES)
     i, k = arguments[:2]
-    diagonal, curvature, upper = (_everywhere(builder, v, vector) for v in arguments[3:6])
+    diagonal, curvature, upper = (everywhere(builder, v, vector) for v in arguments[3:6])
     y, live, alpha, here, extremes, changes = (
         context.make_array(signature.args[a])(context, builder, arguments[a])
         for a in (2, 6, 7, 8, 9, 10)
@@ -121,7 +123,7 @@ def _emit_add_lanes(context, builder, signature, arguments):
     )
     where = _lanes_at(builder, here, arguments[1], vector)
     step = builder.load(_lanes_at(builder, changes, arguments[3], vector), align=8)
-    added = builder.fmul(step, _everywhere(builder, arguments[4], vector))
+    added = builder.fmul(step, everywhere(builder, arguments[4], vector))
     builder.store(builder.fadd(builder.load(where, align=8), added), where, align=8)
     return context.get_dummy_value()
 
@@ -130,14 +132,6 @@ def _lanes_at(builder, array, row, vector):
     """Address of array[row, 0] of a C-ordered array (n, LANES), as that of a vector."""
     pointer = builder.gep(array.data, [builder.mul(row, ir.Constant(_INDEX, LANES))])
     return builder.bitcast(pointer, vector.as_pointer())
-
-
-def _everywhere(builder, value, vector):
-    """A vector of one value."""
-    nothing = ir.Constant(vector, ir.Undefined)
-    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(first, nothing, zeros)
 
 
 def _plain_add_block(gram, rows, steps, scores):
@@ -165,7 +159,7 @@ if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has
     add_block, step_lanes, add_lanes = _plain_add_block, _plain_step_lanes, _plain_add_lanes
 
 
-@njit()
+@njit(inlined=(_vectors,))
 def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, live, extremes):
     """Visit the samples of ``order`` once in the problems that are live.
 
@@ -193,7 +187,7 @@ def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, li
                 add_block(gram, rows, steps, scores[g])
 
 
-@njit()
+@njit(inlined=(_vectors,))
 def visit_block(
     near, rows, y, diagonal, curvature, upper, live, alpha, scores, here, extremes, changes
 ):  # fmt: skip

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visualwords.classifiers.solvers import _atomic, _table_vectors
+from visualwords.classifiers.solvers import _atomic, _table_vectors, _vectors
 from visualwords.classifiers.solvers._atomic import fetch, increase, read, write
 from visualwords.classifiers.solvers._table_vectors import (
     FRONT,
@@ -71,7 +71,7 @@ class Board(NamedTuple):
     sums: np.ndarray
 
 
-compiled = njit(inlined=(_atomic, _table_vectors), _nrt=False)
+compiled = njit(inlined=(_atomic, _table_vectors, _vectors), _nrt=False)
 
 
 @compiled

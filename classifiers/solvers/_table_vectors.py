@@ -12,6 +12,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from visualwords.classifiers.solvers._vectors import everywhere
+
 LANES = 8
 FRONT = 4
 FRONT_LANES = 16
@@ -31,8 +33,8 @@ def _emit_add_excess(context, builder, signature, arguments):
     )
     number = context.get_value_type(signature.args[5])
     single, vector = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(number, LANES)
-    height = _everywhere(builder, arguments[4], single)
-    factor = _everywhere(builder, arguments[5], vector)
+    height = everywhere(builder, arguments[4], single)
+    factor = everywhere(builder, arguments[5], vector)
     zeros = ir.Constant(single, [0.0] * LANES)
     step = ir.Constant(arguments[2].type, LANES)
     with cgutils.for_range_slice(builder, *arguments[2:4], step, inc=True) as (k, _):
@@ -85,7 +87,7 @@ def _emit_front_turn(context, builder, signature, arguments):
         rise = builder.load(builder.gep(rises.data, [ir.IntType(64)(t)]))
         if number != ir.FloatType():
             rise = builder.fpext(rise, number)
-        changes.append(_everywhere(builder, builder.fmul(rise, arguments[6]), vector))
+        changes.append(everywhere(builder, builder.fmul(rise, arguments[6]), vector))
     sums = _Sums(builder, vector)
     with _features(builder, *arguments[3:5]) as j:
         added, scored = (_codes(builder, counts, arguments[k], j) for k in (1, 2))
@@ -154,14 +156,6 @@ def _step_address(builder, front, t, j, vector):
         builder.mul(j, ir.Constant(j.type, FRONT)), ir.Constant(j.type, t * FRONT_LANES)
     )
     return builder.bitcast(builder.gep(front.data, [place]), vector.as_pointer())
-
-
-def _everywhere(builder, value, vector):
-    """A vector of one value."""
-    nothing = ir.Constant(vector, ir.Undefined)
-    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, nothing, zeros)
 
 
 def _plain_add_excess(lost, heights, start, stop, height, factor):
