@@ -25,13 +25,13 @@ import numpy as np
 from distributed.comm import tcp
 from scipy import sparse
 
-from visualwords.apps.cluster import on_cluster
-from visualwords.apps.encoding import side_by_side
-from visualwords.apps.extraction import extract
-from visualwords.apps.reading import OpenedImage, Reader
-from visualwords.apps.recipes import find_recipe
-from visualwords.apps.sampling import PATCHES, sample_patches
-from visualwords.apps.training import TrainingImages
+from visualwords.apps.cluster.connection import on_cluster
+from visualwords.apps.pipeline.encoding import side_by_side
+from visualwords.apps.pipeline.extraction import extract
+from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.apps.pipeline.recipes import find_recipe
+from visualwords.apps.pipeline.sampling import PATCHES, sample_patches
+from visualwords.apps.pipeline.training import TrainingImages
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import PmSVMClassifier
 from visualwords.codebook import KMeansCodebook

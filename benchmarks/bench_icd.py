@@ -24,7 +24,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.svm import SVC, LinearSVC
 
-from visualwords.classifiers import ICDClassifier, Quantizer, hik_solving
+from visualwords.classifiers import ICDClassifier, Quantizer
+from visualwords.classifiers.tables import hik_solving
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # LIBLINEAR's 1000 passes are part of the test
 

@@ -24,7 +24,7 @@ import numpy as np
 import skimage
 
 from visualwords import ImageClassifier
-from visualwords.apps.demo_images import PICTURES, texture_tiles
+from visualwords.apps.classify_images.demo_images import PICTURES, texture_tiles
 from visualwords.images import read_image
 
 SIZE_WH = (300, 250)

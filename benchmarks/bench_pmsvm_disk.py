@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from visualwords.classifiers import PmSVMClassifier
-from visualwords.classifiers.row_blocks import ArrayBlocks
+from visualwords.classifiers.low_rank.row_blocks import ArrayBlocks
 
 CAP = 1 << 30
 N_FEATURES, N_TEST = 1000, 20_000

@@ -21,9 +21,9 @@ import numpy as np
 
 from visualwords.apps.detection.bootstrapping import Bootstrap
 from visualwords.apps.detection.channels import make_channels
-from visualwords.apps.detection.evaluation import compare_detections
+from visualwords.apps.detection.detector_figures import compare_detections
+from visualwords.apps.detection.detector_training import Learning, Samples, crop_vectors
 from visualwords.apps.detection.levels import Search
-from visualwords.apps.detection.training import Learning, Samples, crop_vectors
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables, tables_of, with_constants
 from visualwords.boxes import suppress

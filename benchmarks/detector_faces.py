@@ -14,7 +14,7 @@ import numpy as np
 from skimage.data import data_dir, lfw_subset
 
 from visualwords import PedestrianDetector
-from visualwords.apps.detection.pictures import draw_detections
+from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.files import write_atomically
 from visualwords.images import read_image
 

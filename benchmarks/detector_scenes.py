@@ -19,7 +19,7 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.detection.annotations import read_annotations
-from visualwords.apps.detection.evaluation import compare_detections
+from visualwords.apps.detection.detector_figures import compare_detections
 from visualwords.boxes import suppress
 from visualwords.images import read_image
 

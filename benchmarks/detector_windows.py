@@ -24,8 +24,8 @@ from sklearn.svm import LinearSVC
 
 from visualwords.apps.detection.bootstrapping import Bootstrap
 from visualwords.apps.detection.channels import Channel
+from visualwords.apps.detection.detector_training import Learning, Samples, crop_vectors
 from visualwords.apps.detection.levels import Search
-from visualwords.apps.detection.training import Learning, Samples, crop_vectors
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_tables import CONSTANT, tables_of, with_constants
 from visualwords.classifiers import ICDClassifier

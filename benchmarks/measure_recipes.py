@@ -17,9 +17,9 @@ from pathlib import Path
 from time import process_time
 
 from visualwords import ImageClassifier
-from visualwords.apps.recipe_results import PATH, load_results
-from visualwords.apps.recipes import RECIPES
-from visualwords.apps.trial import run_trial
+from visualwords.apps.evaluation.trial import run_trial
+from visualwords.apps.pipeline.recipe_results import PATH, load_results
+from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
 

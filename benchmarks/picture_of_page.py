@@ -19,8 +19,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from visualwords import ImageClassifier
-from visualwords.apps.demo_images import texture_tiles
-from visualwords.apps.page.pictures import as_png
+from visualwords.apps.classify_images.demo_images import texture_tiles
+from visualwords.apps.page.encoded_pictures import as_png
 from visualwords.files import write_atomically
 from visualwords.images import read_image
 

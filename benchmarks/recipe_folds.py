@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from visualwords import ImageClassifier
-from visualwords.apps.recipes import RECIPES, Recipe
+from visualwords.apps.pipeline.recipes import RECIPES, Recipe
 from visualwords.folders import ImageFolder
 
 DATA = Path(

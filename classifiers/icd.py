@@ -13,16 +13,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from visualwords.classifiers import calibration, one_vs_rest, tables
-from visualwords.classifiers.hik_solving import Settings
-from visualwords.classifiers.hik_training import TrainedTables, train_crammer_singer, train_tables
-from visualwords.classifiers.level_codes import LevelNumbers, occurring_levels
-from visualwords.classifiers.level_source import LevelSource
+from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer
-from visualwords.classifiers.rows import CanonicalRows, canonical_rows, label_keys
-from visualwords.classifiers.table_prediction import TablePrediction
-from visualwords.classifiers.value_survey import ValueSurvey, survey_values
-from visualwords.classifiers.warm_start import (
+from visualwords.classifiers.tables import additive_tables
+from visualwords.classifiers.tables.hik_solving import Settings
+from visualwords.classifiers.tables.hik_training import (
+    TrainedTables,
+    train_crammer_singer,
+    train_tables,
+)
+from visualwords.classifiers.tables.level_codes import LevelNumbers, occurring_levels
+from visualwords.classifiers.tables.level_source import LevelSource
+from visualwords.classifiers.tables.rows import CanonicalRows, canonical_rows, label_keys
+from visualwords.classifiers.tables.table_prediction import TablePrediction
+from visualwords.classifiers.tables.value_survey import ValueSurvey, survey_values
+from visualwords.classifiers.tables.warm_start import (
     EarlierTraining,
     first_alpha,
     first_tables,
@@ -57,7 +62,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         "dual": coordinate descent on the table (Algorithm 2 of the paper). "gram": the same on the
         exact Gram matrix, for all classes together; when samples are few. "primal": Newton's method
         on the table, squared hinge only; when features are few. "auto" takes the one that needs
-        the fewest steps; :func:`visualwords.classifiers.hik_training.train_tables` has the rule.
+        the fewest steps; `visualwords.classifiers.tables.hik_training.train_tables` has the rule.
     tol : float, default=0.1
         Training stops once the largest and the smallest projected gradient of a pass over the
         samples differ by at most this (LIBLINEAR's rule and default); "primal": once a step moves
@@ -270,14 +275,14 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.table_levels_ = np.asarray(state["table_levels"], np.int64)
         self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
         self.n_features_in_ = int(state["n_features"])
-        tables.check_tables(
+        additive_tables.check_tables(
             self.table_offsets_,
             self.table_levels_,
             state["table_values"],
             self.n_features_in_,
             self._n_outputs(),
         )
-        self.table_values_ = tables.add_lanes(state["table_values"], np.float32)
+        self.table_values_ = additive_tables.add_lanes(state["table_values"], np.float32)
         self.n_iter_ = int(state["n_iter"])
         if "sigmoids" in state:
             self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)

@@ -19,7 +19,6 @@ from sklearn.utils.validation import (
 )
 
 from visualwords.classifiers import calibration, kernel_problems, one_vs_rest
-from visualwords.classifiers.gram_rows import RowsOnDemand, StoredRows, gram_rows
 from visualwords.classifiers.kernels.banded import reorder
 from visualwords.classifiers.kernels.by_name import (
     ALIASES,
@@ -30,6 +29,7 @@ from visualwords.classifiers.kernels.by_name import (
     kernel_function,
     take,
 )
+from visualwords.classifiers.solvers.gram_rows import RowsOnDemand, StoredRows, gram_rows
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.codebook.point_sets import as_feature_sets
 

@@ -19,9 +19,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from visualwords.classifiers import calibration, kernel_tables, level_survey, one_vs_rest
-from visualwords.classifiers.row_blocks import StoredRows
+from visualwords.classifiers import calibration, one_vs_rest
+from visualwords.classifiers.low_rank import kernel_tables
+from visualwords.classifiers.low_rank.row_blocks import StoredRows
 from visualwords.classifiers.solvers import dual_low_rank
+from visualwords.classifiers.tables import level_survey
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
 _ROWS_AT_A_TIME = 4096

@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from visualwords.classifiers import _quantize
-from visualwords.classifiers.value_survey import (
+from visualwords.classifiers.tables import _quantize
+from visualwords.classifiers.tables.value_survey import (
     COMPILED_TYPES,
     ValueSurvey,
     as_compiled,

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from visualwords.codebook.sampling import balanced_rows
+from visualwords.codebook.fair_shares import balanced_rows
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 __all__ = ["Codebook", "as_images", "as_sets", "descriptors_of", "has_learned"]

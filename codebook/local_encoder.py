@@ -8,8 +8,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook.codebook import as_images, as_sets
+from visualwords.codebook.fair_shares import balanced_rows
 from visualwords.codebook.projection import Projection, check_finite
-from visualwords.codebook.sampling import balanced_rows
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.codebook.weighting import SCOPES, normalize
 from visualwords.features.local_features import LocalFeatures

@@ -10,8 +10,8 @@ from visualwords.first_use import on_first_use
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
-    from visualwords.apps.image_classifier import ImageClassifier
-    from visualwords.apps.loading import load
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.saving import load
 
 __version__ = "0.1.0"
 
@@ -20,8 +20,8 @@ __all__ = ["ImageClassifier", "PedestrianDetector", "__version__", "load"]
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "ImageClassifier": "visualwords.apps.image_classifier",
+        "ImageClassifier": "visualwords.apps.pipeline.image_classifier",
         "PedestrianDetector": "visualwords.apps.detection.detector",
-        "load": "visualwords.apps.loading",
+        "load": "visualwords.apps.pipeline.saving",
     },
 )

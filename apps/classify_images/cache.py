@@ -6,7 +6,7 @@ import sys
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 folder = click.option(
     "--cache",
@@ -30,7 +30,7 @@ def cache() -> None:
 @options.as_json
 def info(cache_dir: str | None, as_json: bool) -> int:
     """Say where the features are, how many, and how large."""
-    from visualwords.apps.terminal import printable
+    from visualwords.apps.command_line.terminal import printable
     from visualwords.remote_cache import open_cache
 
     path = _path(cache_dir)
@@ -47,7 +47,7 @@ def info(cache_dir: str | None, as_json: bool) -> int:
 @folder
 def clear(cache_dir: str | None) -> int:
     """Delete the features; files of others in the folder stay."""
-    from visualwords.apps.terminal import printable
+    from visualwords.apps.command_line.terminal import printable
     from visualwords.remote_cache import open_cache
 
     path = _path(cache_dir)

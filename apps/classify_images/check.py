@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
-from visualwords.apps.command_line import BAD_MODEL, FAILED, SKIPPED
+from visualwords.apps.command_line.commands import BAD_MODEL, FAILED, SKIPPED
+from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
-    from visualwords.apps.checking import Finding
+    from visualwords.apps.evaluation.checking import Finding
 
 MOST_SHOWN = 15  # findings of a kind
 
@@ -52,7 +52,7 @@ def check(
 
 
 def _check_model(path: str, as_json: bool) -> int:
-    from visualwords.apps.loading import replay_golden
+    from visualwords.apps.pipeline.saving import replay_golden
 
     replay = replay_golden(path)
     if as_json:
@@ -82,10 +82,10 @@ def _check_folder(
     as_json: bool,
     reading: dict[str, Any],
 ) -> int:
-    from visualwords.apps.checking import check_folder
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.classify_images.train import chosen_recipe
-    from visualwords.apps.image_classifier import ImageClassifier
+    from visualwords.apps.evaluation.checking import check_folder
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.folders import ImageFolder
 
     run = Run(as_json=as_json, **reading)
@@ -112,7 +112,7 @@ def _print(path: str, n_images: int, findings: "list[Finding]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from visualwords.apps.terminal import printable, stdout
+    from visualwords.apps.command_line.terminal import printable, stdout
 
     problems = sum(finding.is_problem for finding in findings)
     table = Table("", "what", "where", show_lines=False)

@@ -5,7 +5,7 @@ import os
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 SEEN_AS = "histogram"  # the recipes without words: nobody waits long for a demo
 
@@ -28,10 +28,10 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     Tiles of six pictures bundled with scikit-image, training and test tiles from disjoint
     regions, and scikit-learn's handwritten digits. Nothing is downloaded.
     """
+    from visualwords.apps.classify_images.demo_images import DEMOS, write_demo
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.demo_images import DEMOS, write_demo
-    from visualwords.apps.image_classifier import ImageClassifier
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.folders import ImageFolder
 
     for name, summary in DEMOS.items():

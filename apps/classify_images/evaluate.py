@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
@@ -16,9 +16,9 @@ from visualwords.apps.classify_images.verb import Verb
 def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int:
     """Compare what MODEL says with the labels of FOLDER (its test part, if it has one)."""
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.inputs import test_part
-    from visualwords.apps.loading import load_image_classifier
-    from visualwords.apps.output import check_output
+    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.pipeline.inputs import test_part
+    from visualwords.apps.pipeline.saving import load_image_classifier
     from visualwords.folders import ImageFolder
 
     if report is not None:

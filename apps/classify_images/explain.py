@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
-    from visualwords.apps.explanation import Explanation
+    from visualwords.apps.explanation.explanation import Explanation
 
 N_CLASSES, N_WORDS = 3, 8
 
@@ -40,8 +40,8 @@ def explain(
 
     The evidence of all places and an offset add up to the score of a class.
     """
-    from visualwords.apps.loading import load_image_classifier
-    from visualwords.apps.output import check_output
+    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.pipeline.saving import load_image_classifier
 
     if output is not None:
         check_output(output)
@@ -67,8 +67,8 @@ def explain(
 def _draw(image: str, explanation: "Explanation", labels: list[str], output: str) -> None:
     import cv2
 
-    from visualwords.apps.explanation_picture import draw_explanation
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.explanation.explanation_picture import draw_explanation
     from visualwords.files import write_atomically
     from visualwords.images import read_image
 
@@ -103,7 +103,7 @@ def _print(explanation: "Explanation", labels: list[str]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from visualwords.apps.terminal import printable, stdout
+    from visualwords.apps.command_line.terminal import printable, stdout
 
     sums = Table("class", title="scores and what they are made of", title_justify="left")
     for name in (

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
@@ -31,7 +31,7 @@ def _print(model: str, manifest: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from visualwords.apps.terminal import printable, stdout
+    from visualwords.apps.command_line.terminal import printable, stdout
     from visualwords.errors import ModelFileError
 
     try:

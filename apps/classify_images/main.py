@@ -16,7 +16,7 @@ from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
-from visualwords.apps.command_line import run_command, run_installed
+from visualwords.apps.command_line.commands import run_command, run_installed
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import click
 
-from visualwords.apps.command_line import scheduler
+from visualwords.apps.command_line.commands import scheduler
 
 Verb = Callable[..., Any]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.labelling import Answer
+    from visualwords.apps.pipeline.predictions import Answer
 
 
 @click.command(cls=Verb)
@@ -58,8 +58,8 @@ def predict(
     training images.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.labelling import label_images
-    from visualwords.apps.loading import load_image_classifier
+    from visualwords.apps.pipeline.predictions import label_images
+    from visualwords.apps.pipeline.saving import load_image_classifier
     from visualwords.errors import FolderError
 
     if as_csv and as_json:
@@ -91,8 +91,8 @@ def predict(
 
 
 def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:
-    from visualwords.apps.sorting import sort_images
-    from visualwords.apps.terminal import say
+    from visualwords.apps.classify_images.sort_into import sort_images
+    from visualwords.apps.command_line.terminal import say
 
     paths, labels = [a.path for a in answers], [a.label for a in answers]
     with run.progress() as progress:
@@ -136,7 +136,7 @@ def _print_table(answers: "list[Answer]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from visualwords.apps.terminal import printable, stdout
+    from visualwords.apps.command_line.terminal import printable, stdout
 
     table = Table()
     table.add_column("image", overflow="fold")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
@@ -18,8 +18,8 @@ def recipes(as_json: bool) -> int:
     Accuracies are means over the classes, of test images that had no say in anything. Times are
     milliseconds of CPU for one image, from its file to its label.
     """
-    from visualwords.apps.recipe_results import load_results
-    from visualwords.apps.recipes import RECIPES
+    from visualwords.apps.pipeline.recipe_results import load_results
+    from visualwords.apps.pipeline.recipes import RECIPES
 
     results = load_results()
     if as_json:
@@ -38,7 +38,7 @@ def _print(known: list[Any], results: dict[str, dict[str, dict[str, float]]]) ->
     from rich.table import Table
     from rich.text import Text
 
-    from visualwords.apps.terminal import stdout
+    from visualwords.apps.command_line.terminal import stdout
 
     data = sorted({name for found in results.values() for name in found}, reverse=True)
     table = Table("recipe", "what it looks at")

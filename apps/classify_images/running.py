@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import equal_command
-from visualwords.apps.image_classifier import ImageClassifier
-from visualwords.apps.recipes import recipes_to_try
-from visualwords.apps.terminal import print_results, progress_bars, say, say_skipped
-from visualwords.apps.trial import Trial, cross_validate, run_trial
+from visualwords.apps.command_line.terminal import print_results, progress_bars, say, say_skipped
+from visualwords.apps.command_line.verb import equal_command
+from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.recipes import recipes_to_try
 from visualwords.errors import FolderError, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes

@@ -56,7 +56,7 @@ def serve(
     MODEL is a model file, or "pedestrian" for the detector that comes along. Nothing leaves this
     machine. Stop the server with Ctrl-C.
     """
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.terminal import say
 
     _check_extra()
     from visualwords.apps.page.answering import answers_of

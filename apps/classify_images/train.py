@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.classify_images.verb import Verb
+from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.image_classifier import ImageClassifier
-    from visualwords.apps.recipes import Recipe
-    from visualwords.apps.trial import Trial
+    from visualwords.apps.evaluation.trial import Trial
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.recipes import Recipe
     from visualwords.folders import ImageFolder
 
 
@@ -85,9 +85,9 @@ def train(
     a second run, or one that was interrupted, starts from them.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.image_classifier import ImageClassifier
-    from visualwords.apps.output import check_output
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.duplicates import describe_duplicates
     from visualwords.folders import ImageFolder
 
@@ -123,7 +123,7 @@ def _learn(
     skipped: list[tuple[str, str]],
     output: str,
 ) -> None:
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.terminal import say
 
     run.train(model, images)
     run.skip(skipped)
@@ -144,7 +144,7 @@ def _tell(
     report: str | None,
     output: str,
 ) -> None:
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.terminal import say
 
     summary = {
         "model": output,
@@ -162,7 +162,7 @@ def _tell(
 
 def chosen_recipe(recipe: str, features: tuple[str, ...] = ()) -> "str | Recipe":
     """Return the name of a recipe, or a recipe of the extractors that were asked for."""
-    from visualwords.apps.recipes import RECIPES, recipe_of_extractors
+    from visualwords.apps.pipeline.recipes import RECIPES, recipe_of_extractors
 
     if recipe != "auto" and recipe not in RECIPES:
         raise click.BadParameter(f"{recipe!r}; choose from auto, {', '.join(RECIPES)}")

@@ -28,14 +28,14 @@ def demo(output: str, model: str) -> int:
     Writes the picture with what was found, the scores of all windows at several scales, the
     windows that each stage of the cascade let pass, and the evidence inside the best window.
     """
+    from visualwords.apps.command_line.terminal import say
     from visualwords.apps.detection.demo_picture import demo_picture
-    from visualwords.apps.detection.pictures import (
+    from visualwords.apps.detection.drawn_boxes import (
         draw_detections,
         draw_evidence,
         draw_score_maps,
         draw_survivors,
     )
-    from visualwords.apps.terminal import say
 
     detector = options.load_detector(model)
     os.makedirs(output, exist_ok=True)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visualwords.apps.command_line import scheduler
+from visualwords.apps.command_line.commands import scheduler
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
     import numpy as np
 
     from visualwords.apps.detection.detector import PedestrianDetector
-    from visualwords.apps.detection.evaluation import DetectionFigures
+    from visualwords.apps.detection.detector_figures import DetectionFigures
 
 LOWEST = 1e-3  # confidence down to which detections are collected for the curves
 
@@ -54,10 +54,10 @@ def evaluate(
     Prints average precision and the log-average miss rate (intersection over union of at least
     one half). Images that the table does not name show no object.
     """
+    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.command_line.terminal import say_skipped
     from visualwords.apps.detection.annotations import read_annotations
-    from visualwords.apps.detection.evaluation import compare_detections
-    from visualwords.apps.output import check_output
-    from visualwords.apps.terminal import say_skipped
+    from visualwords.apps.detection.detector_figures import compare_detections
     from visualwords.errors import FolderError
     from visualwords.files import write_atomically
     from visualwords.folders import list_files
@@ -101,8 +101,8 @@ def _detect(
     """Detections of each image that can be read, and the others with the reason."""
     from joblib import cpu_count
 
+    from visualwords.apps.command_line.terminal import progress_bars
     from visualwords.apps.detect_pedestrians.one_image import search_files
-    from visualwords.apps.terminal import progress_bars
 
     found, failed = {}, []
     with progress_bars(quiet) as progress:

@@ -6,7 +6,7 @@ from typing import NoReturn
 import click
 
 import visualwords
-from visualwords.apps.command_line import run_command, run_installed
+from visualwords.apps.command_line.commands import run_command, run_installed
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
 from visualwords.apps.detect_pedestrians.run import run

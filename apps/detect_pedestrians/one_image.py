@@ -7,9 +7,9 @@ from itertools import chain
 
 import numpy as np
 
-from visualwords.apps.cluster import check_seen
+from visualwords.apps.cluster.connection import check_seen
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.detection.pictures import draw_detections
+from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 from visualwords.workers import map_on_workers, workers_share_memory

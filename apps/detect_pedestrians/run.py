@@ -5,7 +5,7 @@ from itertools import groupby
 
 import click
 
-from visualwords.apps.command_line import scheduler
+from visualwords.apps.command_line.commands import scheduler
 from visualwords.apps.detect_pedestrians import options
 
 VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")

@@ -11,10 +11,16 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from visualwords.apps.command_line.terminal import (
+    printable,
+    progress_bars,
+    say,
+    say_skipped,
+    stdout,
+)
 from visualwords.apps.detect_pedestrians.one_image import Found, search_files, search_image
 from visualwords.apps.detect_pedestrians.videos import CODECS, Frames, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.terminal import printable, progress_bars, say, say_skipped, stdout
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 from visualwords.folders import list_files

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visualwords.apps.command_line import scheduler
+from visualwords.apps.command_line.commands import scheduler
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ def train(
     """
     from joblib import cpu_count
 
+    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.command_line.terminal import progress_bars, say, say_skipped
     from visualwords.apps.detection.detector import PedestrianDetector
-    from visualwords.apps.output import check_output
-    from visualwords.apps.terminal import progress_bars, say, say_skipped
     from visualwords.folders import list_files
 
     check_output(output)
@@ -106,7 +106,7 @@ def train(
 
 
 def _tell(detector: "PedestrianDetector", n_crops: int, n_photographs: int, output: str) -> None:
-    from visualwords.apps.terminal import say
+    from visualwords.apps.command_line.terminal import say
 
     say(f"{n_crops} crops and their mirror images, {n_photographs} photographs without the object")
     for number, one in enumerate(detector.rounds_):

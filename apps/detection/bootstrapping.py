@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.detection.channels import make_channels
-from visualwords.apps.detection.levels import Search
-from visualwords.apps.detection.scanning import WindowScanner
-from visualwords.apps.detection.training import (
+from visualwords.apps.detection.detector_training import (
     Learning,
     Samples,
     Vectors,
@@ -19,6 +17,8 @@ from visualwords.apps.detection.training import (
     random_windows,
     train_windows,
 )
+from visualwords.apps.detection.levels import Search
+from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.errors import FolderError
 from visualwords.progress import Progress
 from visualwords.workers import map_on_workers

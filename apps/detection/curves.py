@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.detection.evaluation import DetectionFigures
+from visualwords.apps.detection.detector_figures import DetectionFigures
 from visualwords.errors import VisualWordsError
 
 __all__ = ["draw_curves"]

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.detection.bootstrapping import Bootstrap, Round
 from visualwords.apps.detection.channels import make_channels
-from visualwords.apps.detection.evidence import WindowEvidence, find_window, window_evidence
+from visualwords.apps.detection.detector_training import Learning, train_windows, with_stages
 from visualwords.apps.detection.held_out import fit_confidence, hold_out
 from visualwords.apps.detection.levels import Level, Search
 from visualwords.apps.detection.parameters import check_numbers
 from visualwords.apps.detection.scanning import CLASSIFIERS, Stage, WindowScanner
-from visualwords.apps.detection.training import Learning, train_windows, with_stages
 from visualwords.apps.detection.window import WindowShape
+from visualwords.apps.detection.window_evidence import WindowEvidence, find_window, window_evidence
 from visualwords.apps.detection.window_model import WindowModel
 from visualwords.boxes import OVERLAPS, suppress
 from visualwords.errors import FolderError, ImageError

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.detection.bootstrapping import Bootstrap, Image, collect
-from visualwords.apps.detection.scanning import WindowScanner
-from visualwords.apps.detection.training import (
+from visualwords.apps.detection.detector_training import (
     LEAST_SCORE,
     Learning,
     Samples,
@@ -17,6 +16,7 @@ from visualwords.apps.detection.training import (
     train_windows,
     with_stages,
 )
+from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window_model import WindowModel
 from visualwords.boxes import suppress
 from visualwords.classifiers.calibration import fit_sigmoids

@@ -11,7 +11,7 @@ from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_model import ChannelModel, WindowModel
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.apps.loading import OBJECT_DETECTOR, library_versions
+from visualwords.apps.pipeline.saving import OBJECT_DETECTOR, library_versions
 from visualwords.errors import ModelFileError
 from visualwords.model_file import write_model
 

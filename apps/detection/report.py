@@ -8,8 +8,8 @@ from importlib.resources import files
 import numpy as np
 
 from visualwords.apps.detection.curves import draw_curves
-from visualwords.apps.detection.evaluation import DetectionFigures, match
-from visualwords.apps.detection.pictures import draw_detections
+from visualwords.apps.detection.detector_figures import DetectionFigures, match
+from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.apps.report.markup import picture, section, table, text
 from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.errors import ImageError

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import visualwords
-from visualwords.apps.explanation import Explanation
-from visualwords.apps.image_classifier import ImageClassifier
-from visualwords.apps.loading import golden_images
-from visualwords.apps.page.pictures import as_png, preview
+from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.explanation.explanation import Explanation
+from visualwords.apps.page.encoded_pictures import as_png, preview
 from visualwords.apps.page.refusals import RefusedError
-from visualwords.apps.terminal import printable
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.saving import golden_images
 from visualwords.errors import ImageError
 
 MAP_SIDE = 64  # places along the longer side of an evidence map

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import visualwords
-from visualwords.apps.page.pictures import preview
+from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.refusals import RefusedError
-from visualwords.apps.terminal import printable
 from visualwords.images import read_image, shrink
 
 MAX_SIDE = 1600  # objects in larger images are found in smaller ones too, and in bounded time

@@ -18,7 +18,7 @@ from visualwords.apps.page.guards import LOOPBACK_NAMES, CheckHost, LimitRate, S
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.openapi import describe_api
 from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, refuse_http
-from visualwords.apps.page.workers import Workers
+from visualwords.apps.page.worker_threads import Workers
 from visualwords.errors import ImageError
 
 STATIC = {  # address → file and media type; a request can name nothing else

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from visualwords.apps.evaluation import Evaluation
-from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.evaluation.figures import Evaluation
+from visualwords.apps.evaluation.trial import Trial
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.markup import bar, percent, section, table, text
-from visualwords.apps.trial import Trial
 
 
 def headline(model: ImageClassifier, trial: Trial, title: str) -> str:

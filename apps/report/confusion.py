@@ -10,9 +10,9 @@ from itertools import zip_longest
 
 import numpy as np
 
+from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.report.markup import percent, picture, section, text
 from visualwords.apps.report.thumbnails import Thumbnails
-from visualwords.apps.trial import Trial
 
 MOST_WRONG, MOST_RIGHT = 12, 6  # pictures of a cell
 MOST_NAMES = 60  # of files that are listed for a cell

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from visualwords.apps.terminal import printable
+from visualwords.apps.command_line.terminal import printable
 
 
 def text(value: str) -> str:

@@ -4,11 +4,11 @@ import os
 
 import numpy as np
 
-from visualwords.apps.evidence_pictures import overlays
-from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.evaluation.trial import Trial
+from visualwords.apps.explanation.evidence_pictures import overlays
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.markup import percent, picture, section, text
 from visualwords.apps.report.thumbnails import Thumbnails
-from visualwords.apps.trial import Trial
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress

@@ -6,16 +6,16 @@ There is no script in it and nothing is fetched; a content security policy holds
 import os
 from importlib.resources import files
 
-from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.evaluation.trial import Trial
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.accuracy import classes, headline
-from visualwords.apps.report.calibration import calibration
 from visualwords.apps.report.confusion import confusion
 from visualwords.apps.report.markup import percent, text
 from visualwords.apps.report.mistakes import mistakes
+from visualwords.apps.report.reliability import calibration
 from visualwords.apps.report.repeating import repeating, timing
 from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.apps.report.words import words
-from visualwords.apps.trial import Trial
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 

@@ -1,7 +1,7 @@
 """How the model came about, how long it took, and how to do it again."""
 
-from visualwords.apps.image_classifier import ImageClassifier
-from visualwords.apps.loading import library_versions
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.saving import library_versions
 from visualwords.apps.report.markup import bar, percent, section, table, text
 
 

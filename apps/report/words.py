@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from visualwords.apps.evidence_pictures import most_typical, patches_of_word
-from visualwords.apps.image_classifier import ImageClassifier
+from visualwords.apps.evaluation.trial import Trial
+from visualwords.apps.explanation.evidence_pictures import most_typical, patches_of_word
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.markup import bar, picture, section, text
 from visualwords.apps.report.thumbnails import Thumbnails
-from visualwords.apps.trial import Trial
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress

@@ -24,7 +24,7 @@ def list_experiments(as_json: bool) -> int:
 def _print_table() -> None:
     from rich.table import Table
 
-    from visualwords.apps.terminal import stdout
+    from visualwords.apps.command_line.terminal import stdout
 
     table = Table()
     for column in ("experiment", "paper", "what", "data", "minutes"):

@@ -6,7 +6,7 @@ from typing import NoReturn
 import click
 
 import visualwords
-from visualwords.apps.command_line import run_command, run_installed
+from visualwords.apps.command_line.commands import run_command, run_installed
 from visualwords.apps.reproduce_papers.listing import list_experiments
 from visualwords.apps.reproduce_papers.run import run
 

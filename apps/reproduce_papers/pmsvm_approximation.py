@@ -28,8 +28,8 @@ from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.pmsvm_as_printed import chebyshev
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
 from visualwords.classifiers import PmSVMClassifier, kernels
-from visualwords.classifiers.additive_kernels import AdditiveKernel, additive_kernel
-from visualwords.classifiers.kernel_expansions import (
+from visualwords.classifiers.low_rank.additive_kernels import AdditiveKernel, additive_kernel
+from visualwords.classifiers.low_rank.kernel_expansions import (
     eigen_expansion,
     kernel_error,
     polynomial_expansion,

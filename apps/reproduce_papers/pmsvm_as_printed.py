@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.reproduce_papers._pmsvm_as_printed import pass_precomputed, pass_with_tables
-from visualwords.classifiers.kernel_expansions import AD_HOC_NODES
+from visualwords.classifiers.low_rank.kernel_expansions import AD_HOC_NODES
 
 AD_HOC = np.array(AD_HOC_NODES)
 

@@ -48,9 +48,9 @@ def run(
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r}; choose from {', '.join(EXPERIMENTS)}")
     _use_one_thread()
+    from visualwords.apps.command_line.terminal import progress_bars, say
     from visualwords.apps.reproduce_papers.lab import Lab
     from visualwords.apps.reproduce_papers.writing import check_matplotlib, write_results
-    from visualwords.apps.terminal import progress_bars, say
 
     check_matplotlib()
     os.makedirs(output, exist_ok=True)
@@ -109,8 +109,8 @@ def _show(experiment: "Experiment", results: "Results", as_json: bool) -> None:
         return
     from rich.table import Table
 
+    from visualwords.apps.command_line.terminal import stdout
     from visualwords.apps.reproduce_papers.results import HEADER
-    from visualwords.apps.terminal import stdout
 
     table = Table(title=f"{experiment.name}: {experiment.what}", title_justify="left")
     for column in HEADER:

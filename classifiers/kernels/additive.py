@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.kernels import _additive as loops
-from visualwords.classifiers.kernels.inputs import check_rows, power_remap
+from visualwords.classifiers.kernels.checked_rows import check_rows, power_remap
 from visualwords.classifiers.kernels.min_sums import in_stripes, min_sums
 
 

@@ -17,7 +17,7 @@ from scipy import sparse as sp
 from scipy.special import beta, betaincc
 
 from visualwords.classifiers.kernels._compact import fill_dense, fill_sparse
-from visualwords.classifiers.kernels.inputs import check_rows, power_remap
+from visualwords.classifiers.kernels.checked_rows import check_rows, power_remap
 
 N_CELLS = 2048
 ROOTED_UP_TO = 12  # dimensions whose Φ is tabulated in √(1−u): it bends too sharply at u = 1

@@ -7,7 +7,7 @@ import numpy as np
 
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
 from visualwords.classifiers.kernels import unary_gram
-from visualwords.classifiers.level_source import LevelSource
+from visualwords.classifiers.tables.level_source import LevelSource
 from visualwords.processor import counts_bits_in_vectors
 from visualwords.threads import in_threads
 

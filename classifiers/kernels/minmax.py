@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.kernels._min_sums import ratio_rows
-from visualwords.classifiers.kernels.inputs import check_rows
+from visualwords.classifiers.kernels.checked_rows import check_rows
 from visualwords.classifiers.kernels.min_sums import min_sums
 from visualwords.classifiers.kernels.signed import row_sums, split_signs, unit_sum
 

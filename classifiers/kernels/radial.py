@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-from visualwords.classifiers.kernels.inputs import check_rows, power_remap
+from visualwords.classifiers.kernels.checked_rows import check_rows, power_remap
 
 
 def laplace(X: Any, Y: Any = None, *, sigma: float, a: float = 1.0) -> np.ndarray:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visualwords.classifiers.level_codes import LevelCodes
 from visualwords.classifiers.solvers import _crammer_singer
+from visualwords.classifiers.tables.level_codes import LevelCodes
 
 
 def solve_crammer_singer_gram(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from visualwords.classifiers.level_rows import LevelRows
+from visualwords.classifiers.low_rank.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
 
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights

@@ -10,10 +10,10 @@ import numba
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.level_codes import LevelCodes
 from visualwords.classifiers.solvers import _dual_table, _table_vectors
 from visualwords.classifiers.solvers._dual_table import Board, Samples
 from visualwords.classifiers.solvers.problem import DualProblem
+from visualwords.classifiers.tables.level_codes import LevelCodes
 from visualwords.threads import helping, in_threads
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need tables of double precision

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visualwords.classifiers.level_codes import LevelCodes
 from visualwords.classifiers.solvers import _primal_table as loops
 from visualwords.classifiers.solvers.level_nodes import LevelNodes, level_nodes
+from visualwords.classifiers.tables.level_codes import LevelCodes
 
 _SUBSAMPLE = 8  # the first steps are taken on this fraction of the samples …
 _SMALLEST_SUBSAMPLE = 1024  # … if it has this many

@@ -6,7 +6,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference import hik
-from visualwords.classifiers import ICDClassifier, hik_solving
+from visualwords.classifiers import ICDClassifier
+from visualwords.classifiers.tables import hik_solving
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import KernelSVC, kernels
-from visualwords.classifiers.gram_rows import RowsOnDemand
 from visualwords.classifiers.kernels.banded import bandwidth, reorder
+from visualwords.classifiers.solvers.gram_rows import RowsOnDemand
 from visualwords.classifiers.solvers.smo import solve
 
 

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference import additive_svm as reference
 from visualwords.classifiers import PmSVMClassifier
-from visualwords.classifiers.row_blocks import ArrayBlocks, SvmlightBlocks
+from visualwords.classifiers.low_rank.row_blocks import ArrayBlocks, SvmlightBlocks
 
 
 @pytest.fixture

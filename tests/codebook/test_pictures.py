@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from visualwords.codebook import KMeansCodebook
-from visualwords.codebook.pictures import draw_words, typical_patches, word_colors, word_sheet
+from visualwords.codebook.word_pictures import draw_words, typical_patches, word_colors, word_sheet
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from skimage import data
 
-from visualwords.apps.demo_images import texture_tiles
+from visualwords.apps.classify_images.demo_images import texture_tiles
 from visualwords.near_duplicates import find_near_duplicates, portrait
 
 

@@ -1,4 +1,4 @@
-"""Pieces of work in threads; tests/apps/test_cluster.py has the same on other processes."""
+"""Pieces of work in threads; tests/apps/cluster/test_cluster.py has the same on other processes."""
 
 import joblib
 import numpy as np

@@ -10,7 +10,7 @@ from tests.apps.detection.conftest import train
 from tests.apps.detection.figures import crop, scene
 from visualwords import PedestrianDetector
 from visualwords.apps.detection import levels
-from visualwords.apps.detection.evaluation import match
+from visualwords.apps.detection.detector_figures import match
 from visualwords.errors import FolderError, ImageError, ModelFileError
 
 

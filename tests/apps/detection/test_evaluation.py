@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve
 
-from visualwords.apps.detection.evaluation import DetectionFigures, compare_detections, match
+from visualwords.apps.detection.detector_figures import DetectionFigures, compare_detections, match
 
 
 def square(x, y=0, side=10):

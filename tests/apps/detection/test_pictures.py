@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from visualwords.apps.detection.pictures import (
+from visualwords.apps.detection.drawn_boxes import (
     draw_detections,
     draw_evidence,
     draw_score_maps,

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from visualwords.apps.detection.training import with_stages
+from visualwords.apps.detection.detector_training import with_stages
 from visualwords.apps.detection.window_model import WindowModel, make_bound
 from visualwords.apps.detection.window_tables import RaggedTables
 

@@ -14,8 +14,8 @@ from visualwords import ImageClassifier
 from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.classifier_answers import MAP_SIDE
 from visualwords.apps.page.detector_answers import MAX_SIDE, DetectorAnswers
+from visualwords.apps.page.encoded_pictures import as_png
 from visualwords.apps.page.openapi import SCHEMAS
-from visualwords.apps.page.pictures import as_png
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.errors import ImageError, ModelFileError
 from visualwords.images import read_image

@@ -7,7 +7,7 @@ from tests.reference import hik
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
 from visualwords.classifiers.kernels import _unary_gram, unary_gram
 from visualwords.classifiers.kernels.level_gram import gram_in_slices, level_gram
-from visualwords.classifiers.level_source import LevelSource
+from visualwords.classifiers.tables.level_source import LevelSource
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 70])

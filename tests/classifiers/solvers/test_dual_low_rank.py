@@ -3,9 +3,9 @@ import pytest
 from scipy import sparse
 
 from tests.reference import additive_svm as reference
-from visualwords.classifiers.level_rows import LevelScale, rows_by_length
-from visualwords.classifiers.level_survey import UNMOVED
+from visualwords.classifiers.low_rank.level_rows import LevelScale, rows_by_length
 from visualwords.classifiers.solvers.dual_low_rank import solve_dual_low_rank
+from visualwords.classifiers.tables.level_survey import UNMOVED
 
 TOP, RANK = 20, 4
 

@@ -8,13 +8,13 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from tests.reference import hik
-from visualwords.classifiers import hik_solving, hik_training, level_codes, tables
-from visualwords.classifiers.level_codes import LevelNumbers
-from visualwords.classifiers.level_source import LevelSource
-from visualwords.classifiers.rows import canonical_rows
 from visualwords.classifiers.solvers import dual_table
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.classifiers.tables import additive_tables, hik_solving, hik_training, level_codes
+from visualwords.classifiers.tables.level_codes import LevelNumbers
+from visualwords.classifiers.tables.level_source import LevelSource
+from visualwords.classifiers.tables.rows import canonical_rows
 
 SETTINGS = {"tol": 1e-8, "max_iter": 20_000, "seed": 0, "shrinking": True, "n_jobs": None}
 
@@ -80,7 +80,9 @@ def test_primal_has_the_optimum_of_the_dual(problem):
     T = primal.tables[:, 0].astype(float)
     steps = np.diff(T)
     steps[primal.offsets[1:-1] - 1] = 0  # from one feature to the next
-    slack = np.maximum(1 - y * tables.look_up(levels, primal.offsets, primal.tables)[:, 0], 0)
+    slack = np.maximum(
+        1 - y * additive_tables.look_up(levels, primal.offsets, primal.tables)[:, 0], 0
+    )
     assert 0.5 * steps @ steps + cost @ slack**2 == pytest.approx(-value, rel=1e-6)
 
 
@@ -113,7 +115,7 @@ def test_tables_equal_their_definition(problem, solver):
     expected = hik.table(levels[part.rows], coefficients, levels.max())
     n_levels = int(levels.max()) + 1
     heights = np.arange(n_levels)
-    full = tables.expand_tables(trained.offsets, trained.tables, heights, n_levels)[0]
+    full = additive_tables.expand_tables(trained.offsets, trained.tables, heights, n_levels)[0]
     np.testing.assert_allclose(full, expected, atol=1e-6)
 
 

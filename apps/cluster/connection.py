@@ -1,0 +1,173 @@
+"""Everything parallel on the workers of a Dask cluster; joblib and Dask do all of it.
+
+A scheduler's port runs code for whoever reaches it. Clusters started here listen on this machine
+only; one that you start yourself should do so too, or use TLS.
+"""
+
+import errno
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os.path import exists
+from typing import TYPE_CHECKING, Any
+
+import joblib
+
+import visualwords
+from visualwords.apps.cluster.backend import make_backend, watched
+from visualwords.errors import ClusterError
+from visualwords.workers import workers_share_memory
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOOPBACK = "127.0.0.1"
+MISSING = os.strerror(errno.ENOENT).lower()  # why an image can't be read
+PATIENCE = 20  # seconds to wait for a scheduler and its first worker
+
+
+@contextmanager
+def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
+    """Let the parallel work of a block run on a cluster; the models are the same.
+
+    Parameters
+    ----------
+    scheduler : str, distributed.Client or None
+        ``"tcp://host:port"`` (or ``tls://``) of a running scheduler, ``"local:4"`` for four
+        processes of this machine that end with the block, a client that you have, or None for
+        this process.
+
+    Raises
+    ------
+    ClusterError
+        If the cluster can't be reached, does not have this version of visualwords, or is lost.
+
+    Examples
+    --------
+    >>> from visualwords import ImageClassifier
+    >>> with on_cluster(None):
+    ...     model = ImageClassifier(n_jobs=2)  # .fit(folder)
+    """
+    if scheduler is None:
+        yield None
+        return
+    distributed = _import_distributed()
+    with _connected(distributed, scheduler) as client:
+        _check_workers(client)
+        try:
+            backend = make_backend(client, PATIENCE)
+            with joblib.parallel_config(backend), watched(client, backend):
+                yield client
+        except distributed.scheduler.KilledWorker:
+            raise ClusterError(
+                "a piece of work ended each worker that tried it, perhaps for lack of memory; "
+                "give workers more memory or fewer threads, then run the same again: what is in "
+                "the cache is not computed twice"
+            ) from None
+        except (distributed.CancelledError, distributed.comm.CommClosedError) as problem:
+            raise ClusterError(
+                "the connection to the cluster was lost, or work with it "
+                f"({_first_line(problem)}); start it again and run the same: what is in the cache "
+                "is not computed twice"
+            ) from None
+
+
+def check_seen(paths: Sequence[Any], results: Sequence[Any]) -> None:
+    """Refuse a cluster whose workers do not have a file that is here under the same name.
+
+    Parameters
+    ----------
+    paths : sequence of images, files by their names
+    results : sequence
+        What workers made of them; the reason, a string, where they can't be read.
+    """
+    if workers_share_memory():
+        return
+    for path, result in zip(paths, results):
+        if isinstance(result, str) and result == MISSING and isinstance(path, str) and exists(path):
+            raise ClusterError(
+                f"a worker has no {path}; put images on a file system that all workers mount "
+                "under the same path"
+            )
+
+
+def _import_distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise ClusterError(
+            "a cluster needs packages that are not installed: pip install "
+            "'visualwords[distributed]'"
+        ) from None
+    # What goes wrong on the way is told in one sentence at the end; Dask logs tracebacks.
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    return distributed
+
+
+@contextmanager
+def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"]:
+    if not isinstance(scheduler, str):
+        yield scheduler
+    elif scheduler.startswith("local:"):
+        with (
+            distributed.LocalCluster(
+                n_workers=_number_of_workers(scheduler),
+                threads_per_worker=1,
+                processes=True,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+    elif "://" in scheduler:
+        try:
+            client = distributed.Client(scheduler, timeout=PATIENCE)
+        except (OSError, ValueError, TimeoutError) as problem:
+            raise ClusterError(
+                f"{scheduler}: no scheduler answers ({_first_line(problem)}); start one with "
+                "'dask scheduler' and workers with 'dask worker'"
+            ) from None
+        with client:
+            yield client
+    else:
+        raise ClusterError(f"{scheduler!r} is no scheduler; give tcp://host:port or local:4")
+
+
+def _number_of_workers(scheduler: str) -> int:
+    number = scheduler.removeprefix("local:")
+    if not number.isdecimal() or int(number) < 1:
+        raise ClusterError(f"{scheduler!r}: how many processes? For four, write local:4")
+    return int(number)
+
+
+def _check_workers(client: "Client") -> None:
+    """Wait for a worker, and see that all have this version."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise ClusterError(
+            f"the scheduler has had no worker for {PATIENCE} s; start some with 'dask worker'"
+        ) from None
+    try:
+        found = client.run(_version)
+    except ImportError as problem:
+        raise ClusterError(f"a worker can't import visualwords ({problem}); install it") from None
+    for worker, version in found.items():
+        if version != visualwords.__version__:
+            raise ClusterError(
+                f"the worker {worker} has visualwords {version}, but here is "
+                f"{visualwords.__version__}; install the same everywhere"
+            )
+
+
+def _version() -> str:
+    return visualwords.__version__
+
+
+def _first_line(problem: BaseException) -> str:
+    return (str(problem) or type(problem).__name__).splitlines()[0]

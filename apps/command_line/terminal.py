@@ -1,0 +1,123 @@
+"""What people see in the terminal: progress, tables and one-line messages.
+
+Results go to stdout, everything else to stderr.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+from rich.table import Table
+from rich.text import Text
+
+from visualwords.apps.evaluation.figures import Evaluation
+from visualwords.progress import Progress, Silent
+
+MOST_LISTED = 10
+
+
+def stdout() -> Console:
+    """Return the console for results; lines are never cut where nobody looks at a screen."""
+    console = Console(file=sys.stdout, highlight=False)
+    return console if console.is_terminal else Console(file=sys.stdout, highlight=False, width=160)
+
+
+def printable(name: str) -> str:
+    """Return a file's name in a form that any terminal shows on one line."""
+    return "".join(_printable(character) for character in name)
+
+
+def _printable(character: str) -> str:
+    kind = unicodedata.category(character)
+    if kind in ("Cc", "Cs", "Cf", "Zl", "Zp"):  # controls, undecodable bytes, direction marks
+        return character.encode("unicode_escape", "surrogatepass").decode()
+    return character
+
+
+def say(message: str) -> None:
+    """Write one line for people to stderr."""
+    print(printable(message), file=sys.stderr)
+
+
+def say_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    """List the files that were left out, with the reason of each."""
+    if skipped:
+        say(f"{len(skipped)} file{'s' * (len(skipped) != 1)} skipped:")
+    for name, reason in skipped[:MOST_LISTED]:
+        say(f"  {name}: {reason}")
+    if len(skipped) > MOST_LISTED:
+        say(f"  … and {len(skipped) - MOST_LISTED} more (--json lists all)")
+
+
+class _Bars:
+    """Draws one bar for each stage."""
+
+    def __init__(self, bars: RichProgress):
+        self.bars = bars
+
+    def start(self, stage: str, total: int) -> None:
+        self.task = self.bars.add_task(stage, total=total)
+
+    def advance(self, steps: int = 1) -> None:
+        self.bars.advance(self.task, steps)
+
+
+@contextmanager
+def progress_bars(quiet: bool = False) -> Iterator[Progress]:
+    """Show progress on stderr while the block runs; nothing where stderr is no terminal."""
+    console = Console(file=sys.stderr)
+    if quiet or not console.is_terminal:
+        yield Silent()
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with RichProgress(*columns, console=console) as bars:
+        yield _Bars(bars)
+
+
+def print_results(evaluation: Evaluation) -> None:
+    """Print the figures of every class, and the main ones in a sentence."""
+    console = stdout()
+    console.print(_results_table(evaluation))
+    console.print(headline(evaluation))
+
+
+def _results_table(evaluation: Evaluation) -> Table:
+    """Return the figures of every class."""
+    table = Table()
+    table.add_column("class", overflow="fold")
+    for column in ("images", "right", "precision", "recall"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for i, name in enumerate(evaluation.classes):
+        if not evaluation.support[i]:
+            table.add_row(Text(printable(name)), "0", "", "", "", Text("not tested", style="dim"))
+            continue
+        recall = evaluation.recall[i]
+        table.add_row(
+            Text(printable(name)),
+            str(evaluation.support[i]),
+            str(evaluation.confusion[i, i]),
+            f"{evaluation.precision[i]:.1%}",
+            f"{recall:.1%}",
+            Text("█" * round(20 * recall), style="green" if recall >= 0.9 else "yellow"),
+        )
+    return table
+
+
+def headline(evaluation: Evaluation) -> str:
+    """Return the main figures in one sentence."""
+    low, high = evaluation.interval
+    return (
+        f"{evaluation.n_right} of {evaluation.n_images} right: {evaluation.accuracy:.1%} "
+        f"(95 % interval {low:.1%} to {high:.1%}), "
+        f"mean per class {evaluation.mean_per_class:.1%}"
+    )

@@ -1,0 +1,220 @@
+"""What is wrong with a folder of labelled images, before a model learns it."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from visualwords.apps.evaluation.trial import Trial, cross_validate
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.duplicates import find_duplicates
+from visualwords.errors import ImageError
+from visualwords.folders import ImageFolder
+from visualwords.images import read_image
+from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
+from visualwords.progress import Progress, Silent
+from visualwords.workers import map_on_workers
+
+__all__ = ["Finding", "check_folder", "suspicious_labels"]
+
+FEW_IMAGES = 10  # of a class
+LARGEST_RATIO = 20  # between the sizes of two classes
+TINY = 48  # pixels of the longer side
+CHUNK = 32  # images
+
+# What is found, in the order of its harm; True where it is a problem rather than a note.
+KINDS = {
+    "unreadable": True,
+    "in several splits": True,
+    "in several classes": True,
+    "nearly the same in several splits": True,
+    "nearly the same in several classes": True,
+    "suspicious label": True,
+    "class of one image": True,
+    "small class": False,
+    "uneven classes": False,
+    "copy": False,
+    "near copy": False,
+    "tiny image": False,
+    "folder": False,
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, or looks like it.
+
+    Attributes
+    ----------
+    kind : one of `KINDS`
+    about : the files or classes concerned
+    sentence : what was found
+    """
+
+    kind: str
+    about: list[str]
+    sentence: str
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether it harms a model or its figures; else it is only worth knowing."""
+        return KINDS[self.kind]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as what JSON can hold."""
+        return {**asdict(self), "problem": self.is_problem}
+
+
+def check_folder(
+    folder: ImageFolder,
+    model: ImageClassifier,
+    *,
+    n_folds: int = 5,
+    labels: bool = True,
+    progress: Progress | None = None,
+) -> list[Finding]:
+    """Look for what harms learning or makes its figures lie.
+
+    Parameters
+    ----------
+    folder : ImageFolder
+    model : ImageClassifier
+        Its parameters say how images are read and described; it is not changed.
+    n_folds : int
+        Of the cross-validation that finds suspicious labels.
+    labels : bool
+        Whether to look for suspicious labels, which takes as long as training.
+    progress : Progress, optional
+
+    Returns
+    -------
+    list of Finding, the most harmful first
+    """
+    progress = progress or Silent()
+    looks = _look(folder.paths, model.n_jobs, model.max_pixels, progress)
+    findings = [Finding("folder", [folder.path], sentence) for sentence in folder.warnings]
+    findings += [Finding("unreadable", [path], reason) for path, reason in folder.skipped]
+    findings += [
+        Finding("unreadable", [path], look)
+        for path, look in zip(folder.paths, looks)
+        if isinstance(look, str)
+    ]
+    readable = [i for i, look in enumerate(looks) if isinstance(look, Portrait)]
+    part = folder.select(readable)
+    findings += _of_classes(folder.labels, part.labels)
+    findings += _of_copies(part, [look for look in looks if isinstance(look, Portrait)])
+    if labels and _can_be_learned(part):
+        findings += suspicious_labels(cross_validate(model, part, n_folds, progress=progress))
+    order = list(KINDS)
+    return sorted(findings, key=lambda finding: order.index(finding.kind))
+
+
+def suspicious_labels(trial: Trial) -> list[Finding]:
+    """Return the images whose label the model contradicts although it is sure.
+
+    Confident learning [Northcutt21]: a class is confident from the mean probability that it gets
+    on images labelled with it. An image is suspicious if another class is the most probable and
+    confident there, while its own is not; the greatest contradiction comes first.
+
+    References
+    ----------
+    .. [Northcutt21] C. Northcutt, L. Jiang, I. Chuang, "Confident Learning: Estimating
+       Uncertainty in Dataset Labels", JAIR 70, 2021.
+    """
+    if trial.probabilities is None:
+        return []
+    codes = np.array([trial.classes.index(label) for label in trial.truth])
+    rows = np.arange(len(codes))
+    own = trial.probabilities[rows, codes]
+    counts = np.bincount(codes, minlength=len(trial.classes))
+    confident = np.bincount(codes, own, len(trial.classes)) / np.maximum(counts, 1)
+    guesses = trial.probabilities.argmax(axis=1)
+    sure = trial.probabilities[rows, guesses]
+    wrong = (guesses != codes) & (sure >= confident[guesses]) & (own < confident[codes])
+    order = np.flatnonzero(wrong)[np.argsort((own - sure)[wrong], kind="stable")]
+    return [
+        Finding(
+            "suspicious label",
+            [trial.paths[i]],
+            f"labelled {trial.truth[i]} ({own[i]:.0%}), looks like {trial.classes[guesses[i]]} "
+            f"({sure[i]:.0%})",
+        )
+        for i in order
+    ]
+
+
+def _look(
+    paths: Sequence[str], n_jobs: int | None, max_pixels: int, progress: Progress
+) -> list[Portrait | str]:
+    """Return the portrait of each image, or why it has none."""
+    progress.start("looking at images", len(paths))
+    absolute = [os.path.abspath(path) for path in paths]  # workers may be elsewhere
+    chunks = ((absolute[i : i + CHUNK],) for i in range(0, len(paths), CHUNK))
+    looks: list[Portrait | str] = []
+    for chunk in map_on_workers(_portraits, chunks, shared=[max_pixels], n_jobs=n_jobs):
+        looks += chunk
+        progress.advance(len(chunk))
+    return looks
+
+
+def _portraits(max_pixels: int, paths: Sequence[str]) -> list[Portrait | str]:
+    looks: list[Portrait | str] = []
+    for path in paths:
+        try:
+            looks.append(portrait(read_image(path, "rgb", max_pixels, max_side=8 * SIDE)))
+        except ImageError as problem:
+            looks.append(str(problem))
+    return looks
+
+
+def _can_be_learned(folder: ImageFolder) -> bool:
+    counts = Counter(folder.labels)
+    return len(counts) > 1 and min(counts.values()) > 1
+
+
+def _of_classes(labels: list[str], readable: list[str]) -> Iterable[Finding]:
+    counts = Counter(dict.fromkeys(labels, 0))
+    counts.update(readable)
+    for label, count in sorted(counts.items()):
+        if count < 2:
+            sentence = f"{count} readable image: it can't be learned and tested"
+            yield Finding("class of one image", [label], sentence)
+        elif count < FEW_IMAGES:
+            yield Finding(
+                "small class", [label], f"{count} images; {FEW_IMAGES} or more are better"
+            )
+    most = max(counts, key=lambda label: counts[label], default="")
+    least = min(counts, key=lambda label: counts[label], default="")
+    if counts and counts[most] > LARGEST_RATIO * max(counts[least], 1):
+        sentence = f"{counts[most]:,} images of {most}, {counts[least]:,} of {least}"
+        yield Finding("uneven classes", [most, least], sentence)
+
+
+def _of_copies(folder: ImageFolder, portraits: list[Portrait]) -> Iterable[Finding]:
+    for path, look in zip(folder.paths, portraits):
+        width, height = look.size_wh
+        if max(width, height) < TINY:
+            yield Finding("tiny image", [path], f"{width}×{height} pixels")
+    same = find_duplicates(folder.paths)
+    for group in same:
+        yield _copies(folder, group, "copy", "")
+    copies_of = {group[0]: group for group in same}  # one of each stands for all
+    extra = {i for group in same for i in group[1:]}
+    alone = [i for i in range(len(portraits)) if i not in extra]
+    for near in find_near_duplicates([portraits[i] for i in alone]):
+        group = [k for i in near for k in copies_of.get(alone[i], [alone[i]])]
+        yield _copies(folder, sorted(group), "near copy", "nearly the same ")
+
+
+def _copies(folder: ImageFolder, group: list[int], kind: str, prefix: str) -> Finding:
+    splits = sorted({str(folder.splits[i]) for i in group})
+    labels = sorted({folder.labels[i] for i in group})
+    sentence = f"{len(group)} files" + (" are one picture" if kind == "copy" else " look alike")
+    if len(splits) > 1:
+        kind, sentence = f"{prefix}in several splits", f"{sentence}, in {' and '.join(splits)}"
+    elif len(labels) > 1:
+        kind, sentence = f"{prefix}in several classes", f"{sentence}, in {' and '.join(labels)}"
+    return Finding(kind, [folder.paths[i] for i in group], sentence)

@@ -1,0 +1,153 @@
+"""One picture of why an image got its label: evidence maps, and the words that told most."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.explanation.evidence_pictures import (
+    AGAINST,
+    FOR,
+    most_typical,
+    overlays,
+    patches_of_word,
+)
+from visualwords.apps.explanation.explanation import Explanation
+
+__all__ = ["draw_explanation", "telling_columns"]
+
+PANEL = 300  # pixels of the longer side of the image and of each map
+GAP = 20
+LINE = 18  # pixels between lines of text
+PATCH = 40
+N_WORDS = 6
+INK, SOFT, PAPER, TRACK = (28, 33, 38), (110, 118, 126), (255, 255, 255), (232, 230, 226)
+
+
+@dataclass(frozen=True)
+class TellingColumn:
+    """A word, colour or angle, and what it adds to the score of a class."""
+
+    channel: int
+    word: int
+    name: str
+    value: float
+
+
+def telling_columns(explanation: Explanation, label: str, k: int) -> list[TellingColumn]:
+    """Return what adds most to a score or takes most from it, the largest first."""
+    column = explanation.column_of(label)
+    found = [
+        TellingColumn(c, word, f"{channel.name} {name}", float(channel.values[word, column]))
+        for c, channel in enumerate(explanation.channels)
+        for word, name in enumerate(channel.names)
+    ]
+    return sorted(found, key=lambda one: (-abs(one.value), one.channel, one.word))[:k]
+
+
+def draw_explanation(
+    image: np.ndarray, explanation: Explanation, labels: list[str] | None = None
+) -> np.ndarray:
+    """Draw an image, the evidence for some classes, and the words that told most of the first.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8 array
+    explanation : Explanation
+        Of the image.
+    labels : list of str, optional
+        Classes whose evidence is drawn; default: the three with the highest scores.
+
+    Returns
+    -------
+    (h, w, 3) uint8 array
+    """
+    if labels is None:
+        labels = [str(explanation.classes[i]) for i in np.argsort(-explanation.scores)[:3]]
+    maps, limit = overlays(_panel_size(image), explanation, labels)
+    height = maps[0].shape[0]
+    words = telling_columns(explanation, labels[0], N_WORDS)
+    width = max(2 * GAP + (PANEL + GAP) * (1 + len(labels)), 760)
+    page = Image.new(
+        "RGB", (width, 2 * GAP + height + 3 * LINE + 60 + len(words) * (PATCH + 8)), PAPER
+    )
+    pen = ImageDraw.Draw(page)
+    for number, pixels in enumerate([_panel_size(image), *maps]):
+        left = GAP + number * (PANEL + GAP)
+        page.paste(Image.fromarray(pixels), (left, GAP))
+        lines = ["the image", ""] if number == 0 else _caption(explanation, labels[number - 1])
+        for i, line in enumerate(lines):
+            _write(pen, (left, GAP + height + 6 + i * LINE), line, INK if i == 0 else SOFT)
+    top = GAP + height + 3 * LINE + 6
+    _draw_key(pen, (GAP, top), limit)
+    _draw_words(page, pen, top + 44, image, explanation, words, labels[0])
+    return np.asarray(page)
+
+
+def _panel_size(image: np.ndarray) -> np.ndarray:
+    """Return the image at the size it is drawn in; small ones are enlarged."""
+    height, width = image.shape[:2]
+    scale = PANEL / max(height, width)
+    size_wh = max(1, round(width * scale)), max(1, round(height * scale))
+    return cv2.resize(
+        image, size_wh, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    )
+
+
+def _caption(explanation: Explanation, label: str) -> list[str]:
+    column = explanation.column_of(label)
+    score, offset = explanation.scores[column], explanation.offsets[column].round(6) + 0.0
+    sure = ""
+    if explanation.probabilities is not None:
+        sure = f", {explanation.probabilities[column]:.1%}"
+    return [
+        f"{printable(label)}{sure}",
+        f"score {score:+.3f} = {offset:+.3f} offset {score - offset:+.3f} evidence",
+    ]
+
+
+def _draw_key(pen: ImageDraw.ImageDraw, place: tuple[int, int], limit: float) -> None:
+    left, top = place
+    colors = [tuple(int(v) for v in color) for color in (FOR, AGAINST)]
+    for color, words, x in ((colors[0], "speaks for the class", 0), (colors[1], "against it", 170)):
+        pen.rounded_rectangle((left + x, top + 3, left + x + 14, top + 15), 3, fill=color)
+        _write(pen, (left + x + 20, top), words, SOFT)
+    note = f"strongest colour: {limit:.2g} of the score a pixel; one scale for all"
+    _write(pen, (left + 280, top), note, SOFT)
+
+
+def _draw_words(
+    page: Image.Image,
+    pen: ImageDraw.ImageDraw,
+    top: int,
+    image: np.ndarray,
+    explanation: Explanation,
+    words: list[TellingColumn],
+    label: str,
+) -> None:
+    _write(
+        pen,
+        (GAP, top - 16),
+        f"what told most about {printable(label)}, and its patches, contrast raised",
+        INK,
+    )
+    largest = max((abs(one.value) for one in words), default=1.0) or 1.0
+    for row, one in enumerate(words):
+        y = top + 8 + row * (PATCH + 8)
+        _write(pen, (GAP, y + 12), printable(one.name), INK)
+        color = tuple(int(v) for v in (FOR if one.value > 0 else AGAINST))
+        pen.rectangle((GAP + 170, y + 14, GAP + 270, y + 26), fill=TRACK)
+        length = round(100 * abs(one.value) / largest)
+        pen.rectangle((GAP + 170, y + 14, GAP + 170 + length, y + 26), fill=color)
+        _write(pen, (GAP + 280, y + 12), f"{one.value:+.3f}", INK)
+        found = patches_of_word(image, explanation.channels[one.channel], one.word, most=40)
+        for i, patch in enumerate(most_typical(found, k=8, side=PATCH)):
+            page.paste(Image.fromarray(patch), (GAP + 350 + i * (PATCH + 4), y))
+
+
+def _write(
+    pen: ImageDraw.ImageDraw, place: tuple[int, int], line: str, color: tuple[int, int, int]
+) -> None:
+    pen.text(place, line, fill=color, font=ImageFont.load_default(13))

@@ -1,0 +1,228 @@
+"""Models to files and back."""
+
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import visualwords
+from visualwords.apps.pipeline import table_bytes
+from visualwords.apps.pipeline.encoding import make_encoders
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.recipes import Recipe
+from visualwords.apps.pipeline.similarity import Gallery
+from visualwords.errors import ModelFileError
+from visualwords.model_file import read_model, write_model
+from visualwords.named_arrays import part_of, prefixed
+
+if TYPE_CHECKING:
+    from visualwords.apps.detection.detector import PedestrianDetector
+
+IMAGE_CLASSIFIER = "image-classifier"
+OBJECT_DETECTOR = "object-detector"
+SHIPPED = "pedestrian"
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
+GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
+STATE = "classifier/"
+GALLERY = "gallery/"
+ENCODER = "channel"
+
+
+def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector":
+    """Read a model file, or the detector that comes with the package.
+
+    Parameters
+    ----------
+    path : path-like
+        A file written by ``save`` or by a command's ``train``; or the word "pedestrian" (a file of
+        that name is "./pedestrian").
+
+    Returns
+    -------
+    ImageClassifier or PedestrianDetector
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a usable model. Nothing in a model file is ever executed.
+    """
+    if path == SHIPPED:
+        path = str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
+    manifest, arrays = read_model(path)
+    try:
+        if manifest["kind"] == IMAGE_CLASSIFIER:
+            model = _restore(manifest, arrays)
+            _try_out(model)
+            return model
+        if manifest["kind"] == OBJECT_DETECTOR:
+            from visualwords.apps.detection.model_state import restore_detector
+
+            return restore_detector(manifest, arrays)
+        raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
+    except ModelFileError as problem:
+        raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
+    except Exception as problem:  # a manifest by another hand can be wrong in any way
+        reason = " ".join(str(problem).split())
+        raise ModelFileError(
+            f"{os.fspath(path)}: the manifest does not describe a model "
+            f"({type(problem).__name__}: {reason})"
+        ) from None
+
+
+def load_image_classifier(path: str | os.PathLike[str]) -> ImageClassifier:
+    """Read a model file that labels whole images; any other raises `ModelFileError`."""
+    model = load(path)
+    if not isinstance(model, ImageClassifier):
+        raise ModelFileError(
+            f"{os.fspath(path)}: finds objects; use it with detect-pedestrians run --model"
+        )
+    return model
+
+
+def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
+    golden = golden_images()
+    arrays = prefixed(STATE, table_bytes.pack(model.classifier_))
+    for number, encoder in enumerate(model.encoders_):
+        arrays |= prefixed(f"{ENCODER}{number}/", encoder.get_state())
+    arrays |= {
+        "golden/images": np.stack(golden),
+        "golden/decisions": model.decision_function(golden),
+        "training/class_counts": model.class_counts_,
+        "training/digests": model.training_digests_,
+    }
+    if model.sigmoids_ is not None:
+        arrays["sigmoids"] = model.sigmoids_
+    if model.gallery_ is not None:
+        arrays |= prefixed(GALLERY, model.gallery_.get_state())
+        arrays["training/codes"] = np.searchsorted(model.classes_, model.gallery_.labels)
+    write_model(path, _manifest(model), arrays)
+
+
+@dataclass(frozen=True)
+class GoldenReplay:
+    """How a model's scores of the golden images compare with those kept in its file.
+
+    Attributes
+    ----------
+    kept, now : (n_images, n_classes) or (n_images,) arrays
+        Scores when the model was saved, and here.
+    largest_difference : float
+    agrees : bool
+        Whether they differ by no more than ``GOLDEN_TOLERANCE``, and name the same classes.
+    """
+
+    kept: np.ndarray
+    now: np.ndarray
+
+    @property
+    def largest_difference(self) -> float:
+        return float(np.abs(self.kept - self.now).max(initial=0.0))
+
+    @property
+    def agrees(self) -> bool:
+        return bool(np.allclose(self.kept, self.now, rtol=0, atol=GOLDEN_TOLERANCE))
+
+
+def replay_golden(path: str | os.PathLike[str]) -> GoldenReplay:
+    """Compute the scores of a model file's golden images again.
+
+    Parameters
+    ----------
+    path : path-like
+        A model file.
+    """
+    _, arrays = read_model(path)
+    model = load_image_classifier(path)
+    try:
+        images, kept = list(arrays["golden/images"]), arrays["golden/decisions"]
+    except KeyError as problem:
+        raise ModelFileError(f"{os.fspath(path)}: no array {problem}; train it again") from None
+    now = model.decision_function(images)
+    if now.shape != kept.shape:
+        raise ModelFileError(f"{os.fspath(path)}: the golden scores do not fit the classes")
+    return GoldenReplay(kept, now)
+
+
+def golden_images() -> list[np.ndarray]:
+    """Return small generated images whose scores a model file keeps, to be checked elsewhere."""
+    rng = np.random.default_rng(20101)
+    noise = rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    rows, columns = np.mgrid[:48, :64]
+    ramp = np.stack([rows * 5, columns * 4, (rows + columns) * 2], axis=2).astype(np.uint8)
+    blocks = np.kron(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8), np.ones((8, 8, 1), np.uint8))
+    return [noise, ramp, blocks]
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of all that has a part in the numbers."""
+    return {
+        "visualwords": visualwords.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in LIBRARIES},
+    }
+
+
+def _manifest(model: ImageClassifier) -> dict[str, Any]:
+    return {
+        "kind": IMAGE_CLASSIFIER,
+        "classes": model.classes_.tolist(),
+        "recipe": model.recipe_.to_json(),
+        "training": {
+            "images": int(model.class_counts_.sum()),
+            "images_per_class": model.class_counts_.tolist(),
+            "skipped": len(model.skipped_),
+            "random_state": model.random_state,
+            "iterations": int(model.classifier_.n_iter_),
+            "recipes_tried": model.tried_,
+            "cross_validated": model.cross_validated_,
+        },
+        "versions": library_versions(),
+    }
+
+
+def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageClassifier:
+    recipe = Recipe.from_json(manifest["recipe"])
+    for channel in recipe.channels:
+        channel.build()  # an extractor of a package that is not installed here is missed now
+    training = manifest["training"]
+    model = ImageClassifier(recipe=recipe, random_state=training["random_state"])
+    model.recipe_ = recipe
+    model.classes_ = np.array(manifest["classes"])
+    model.class_counts_ = arrays["training/class_counts"]
+    model.training_digests_ = arrays["training/digests"]
+    model.tried_, model.tried_seconds_ = training["recipes_tried"], {}
+    model.cross_validated_ = training["cross_validated"]
+    model.skipped_ = []
+    model.encoders_ = [
+        encoder.set_state(part_of(f"{ENCODER}{number}/", arrays))
+        for number, encoder in enumerate(make_encoders(recipe, model.random_state))
+    ]
+    state = table_bytes.unpack(part_of(STATE, arrays))
+    model.classifier_ = recipe.build_classifier().set_state(state)
+    if len(model.classes_) != len(model.classifier_.classes_):
+        raise ModelFileError("the classes do not fit the tables")
+    model.sigmoids_ = _sigmoids(arrays, len(model.classes_))
+    model.gallery_ = None
+    if "training/codes" in arrays:
+        labels = model.classes_[arrays["training/codes"]]
+        model.gallery_ = Gallery.from_state(part_of(GALLERY, arrays), labels)
+    return model
+
+
+def _try_out(model: ImageClassifier) -> None:
+    """Let a model judge one small image: what does not fit together is missed now, not later."""
+    if not np.isfinite(model.decision_function(golden_images()[:1])).all():
+        raise ModelFileError("its scores are not finite")
+
+
+def _sigmoids(arrays: dict[str, np.ndarray], n_classes: int) -> np.ndarray | None:
+    if "sigmoids" not in arrays:
+        return None
+    if arrays["sigmoids"].shape != (1 if n_classes == 2 else n_classes, 2):
+        raise ModelFileError("the sigmoids do not fit the classes")
+    return arrays["sigmoids"]

@@ -1,0 +1,182 @@
+"""Finding similar training images by short signatures of their rows."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from scipy import sparse
+
+from visualwords.apps.pipeline.inputs import Source
+from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.progress import Progress
+
+__all__ = ["Gallery", "Signer", "make_thumbnails"]
+
+BUCKETS = 4096
+COMPONENTS = 128
+LEARN_FROM = 600  # rows at most, evenly taken
+SEED = 2010
+THUMBNAIL_SIDE = 96
+THUMBNAIL_QUALITY = 75
+
+
+class Signer:
+    """Rows of a model as 128 bytes each whose products tell how alike images are.
+
+    The columns are added up, with random signs, in 4,096 buckets in turn (a count sketch [1]_,
+    which keeps products of rows to about 1 in 60), and these are projected to the principal
+    components of the training images. Signatures have length 127; the similarity of two is their
+    cosine.
+
+    Attributes
+    ----------
+    mean_ : (BUCKETS,) float32
+    directions_ : (n_components, BUCKETS) float16
+
+    References
+    ----------
+    .. [1] M. Charikar, K. Chen, M. Farach-Colton: Finding frequent items in data streams, 2002.
+    """
+
+    def fit_transform(self, rows: Any) -> np.ndarray:
+        """Learn the components of training rows; return their signatures."""
+        sketch = sketch_rows(rows)
+        self.mean_ = sketch.mean(axis=0, dtype=np.float64).astype(np.float32)
+        some = sketch[:: -(-len(sketch) // LEARN_FROM)]
+        centered = (some - self.mean_).astype(np.float64)
+        values, vectors = np.linalg.eigh(centered @ centered.T)
+        n_components = min(COMPONENTS, max(1, len(some) - 1))
+        strongest = vectors[:, ::-1][:, :n_components]
+        directions = (centered.T @ strongest) / np.sqrt(
+            np.maximum(values[::-1][:n_components], 1e-12)
+        )
+        largest = np.abs(directions).argmax(axis=0)  # made positive: signs are reproducible
+        directions *= np.where(directions[largest, np.arange(n_components)] < 0, -1, 1)
+        self.directions_ = directions.T.astype(np.float16)
+        return self._project(sketch)
+
+    def transform(self, rows: Any) -> np.ndarray:
+        """Return the signatures of other rows, (n, n_components) int8."""
+        return self._project(sketch_rows(rows))
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return what was learned as plain arrays."""
+        return {"mean": self.mean_, "directions": self.directions_}
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "Signer":
+        """Become the signer whose `get_state` this is."""
+        self.mean_, self.directions_ = state["mean"], state["directions"]
+        return self
+
+    def _project(self, sketch: np.ndarray) -> np.ndarray:
+        projected = (sketch - self.mean_) @ self.directions_.T.astype(np.float32)
+        lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+        return np.rint(127 * projected / np.maximum(lengths, 1e-12)).astype(np.int8)
+
+
+def sketch_rows(rows: Any) -> np.ndarray:
+    """Return rows with their columns added up in buckets, as (n, BUCKETS) float32.
+
+    Of rows without negative numbers square roots are taken, so that a few large counts do not
+    decide.
+    """
+    n, d = rows.shape
+    signs = np.random.default_rng(SEED).integers(0, 2, d, dtype=np.int8) * np.int8(2) - np.int8(1)
+    values = rows.data if sparse.issparse(rows) else rows
+    is_count = values.min(initial=0) >= 0
+    sketch = np.zeros((n, BUCKETS), np.float32)
+    for i in range(n):
+        row = rows[[i]].toarray()[0] if sparse.issparse(rows) else rows[i]
+        padded = np.zeros(-(-d // BUCKETS) * BUCKETS, np.float32)
+        padded[:d] = np.sqrt(row) if is_count else row
+        padded[:d] *= signs
+        sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
+    return sketch
+
+
+class Gallery:
+    """The training images of a model, as much of them as is needed to name similar ones.
+
+    Parameters
+    ----------
+    signer : Signer
+    signatures : (n, n_components) int8
+    names : list of str
+    labels : (n,) array of str
+    thumbnails : list of bytes, optional
+        JPEG files.
+    """
+
+    def __init__(
+        self,
+        signer: Signer,
+        signatures: np.ndarray,
+        names: list[str],
+        labels: np.ndarray,
+        thumbnails: list[bytes] | None = None,
+    ):
+        self.signer = signer
+        self.signatures = signatures
+        self.names = names
+        self.labels = labels
+        self.thumbnails = thumbnails
+
+    def query(self, rows: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions of the k most similar images and similarities −1 … 1, best first."""
+        wanted = self.signer.transform(rows).astype(np.float32)
+        known = self.signatures.astype(np.float32)
+        cosines = (wanted @ known.T) / np.maximum(
+            np.linalg.norm(wanted, axis=1)[:, None] * np.linalg.norm(known, axis=1), 1e-12
+        )
+        order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+        return order, np.take_along_axis(cosines, order, axis=1)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything as plain arrays."""
+        names = "\0".join(self.names).encode("utf-8", "surrogateescape")
+        state = {
+            "signatures": self.signatures,
+            "names": np.frombuffer(names, np.uint8),
+            **{f"signer_{key}": value for key, value in self.signer.get_state().items()},
+        }
+        if self.thumbnails is not None:
+            sizes = [len(thumbnail) for thumbnail in self.thumbnails]
+            state["thumbnails"] = np.frombuffer(b"".join(self.thumbnails), np.uint8)
+            state["thumbnail_ends"] = np.cumsum(sizes, dtype=np.int64)
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray], labels: np.ndarray) -> "Gallery":
+        """Restore a gallery from `get_state`; the labels are kept elsewhere in a model file."""
+        names = state["names"].tobytes().decode("utf-8", "surrogateescape").split("\0")
+        signer = Signer().set_state(
+            {k.removeprefix("signer_"): v for k, v in state.items() if k.startswith("signer_")}
+        )
+        thumbnails = list(_cut(state)) if "thumbnails" in state else None
+        n = len(state["signatures"])
+        if n != len(labels) or n != len(names) or (thumbnails and n != len(thumbnails)):
+            raise ValueError("the gallery's names, labels and signatures differ in number")
+        return cls(signer, state["signatures"], names, labels, thumbnails)
+
+
+def make_thumbnails(sources: Sequence[Source], reader: Reader, progress: Progress) -> list[bytes]:
+    """Return small JPEGs of images; nothing for one that can't be read any more."""
+    made = reader.each(_thumbnail, sources, "drawing thumbnails", progress)
+    return [b"" if isinstance(picture, str) else picture for picture in made]
+
+
+def _thumbnail(image: OpenedImage) -> bytes:
+    def draw() -> np.ndarray:
+        pixels = np.ascontiguousarray(image.small(THUMBNAIL_SIDE)[:, :, ::-1])
+        return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY])[1]
+
+    settings = {"thumbnail": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}
+    return image.cached(settings, draw).tobytes()
+
+
+def _cut(state: dict[str, np.ndarray]) -> Iterator[bytes]:
+    blob, start = state["thumbnails"].tobytes(), 0
+    for end in state["thumbnail_ends"].tolist():
+        yield blob[start:end]
+        start = end

@@ -1,0 +1,120 @@
+"""A recipe that has learned, and how the cache keeps it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import visualwords
+from visualwords.apps.pipeline import table_bytes
+from visualwords.apps.pipeline.encoding import ChannelEncoder, make_encoders
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.similarity import Signer
+from visualwords.cache import FeatureCache
+from visualwords.classifiers import calibration, one_vs_rest
+from visualwords.duplicates import DIGEST_BYTES
+from visualwords.named_arrays import State, part_of, prefixed
+
+CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A recipe that has learned.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    encoders : list of ChannelEncoder
+    classifier : fitted on the numbers of classes
+    kept : positions of the images that it learned from
+    skipped : list of (position, reason)
+    digests : fingerprints of the files
+    signed : what makes signatures, and those of the images it learned from, by which similar images
+        are found; None where rows are on disk
+    held_out : scores of images by classifiers that did not learn from them, those of all folds
+        for all images; None if a class is too small
+    held_out_labels : the labels of these images
+    """
+
+    recipe: Recipe
+    encoders: list[ChannelEncoder]
+    classifier: Any
+    kept: np.ndarray
+    skipped: list[tuple[int, str]]
+    digests: list[bytes]
+    signed: tuple[Signer, np.ndarray] | None
+    held_out: np.ndarray | None
+    held_out_labels: np.ndarray
+
+    @property
+    def accuracy(self) -> float | None:
+        """Mean accuracy per class of the held-out scores."""
+        from sklearn.metrics import balanced_accuracy_score
+
+        if self.held_out is None:
+            return None
+        guesses = one_vs_rest.labels_of(self.held_out, np.unique(self.held_out_labels))
+        return float(balanced_accuracy_score(self.held_out_labels, guesses))
+
+
+def sigmoids_of(trained: Trained, cache: FeatureCache | None) -> np.ndarray | None:
+    """Return what turns scores into probabilities, from the cache if it is there.
+
+    None if a class was too small for held-out scores.
+    """
+    if trained.held_out is None:
+        return None
+    codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
+    key = None
+    if cache is not None:
+        content = trained.held_out.tobytes() + codes.tobytes()
+        key = cache.key(content, {"stage": "sigmoids", "version": visualwords.__version__})
+        known = cache.get(key)
+        if known is not None:
+            return known
+    sigmoids = calibration.fit_sigmoids(trained.held_out, codes)
+    if cache is not None and key is not None:
+        cache.put(key, sigmoids)
+    return sigmoids
+
+
+def state_of(trained: Trained) -> State:
+    """Return what was learned in memory, from all images, as plain arrays."""
+    if trained.signed is None or trained.skipped:
+        raise ValueError("what was learned from disk, or from some images, is not kept")
+    signer, signatures = trained.signed
+    state = {
+        "kept": trained.kept,
+        "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
+        "signatures": signatures,
+        **prefixed(SIGNER, signer.get_state()),
+        **prefixed(CLASSIFIER, table_bytes.pack(trained.classifier)),
+    }
+    if trained.held_out is not None:
+        state[HELD_OUT] = trained.held_out
+    for number, encoder in enumerate(trained.encoders):
+        state |= prefixed(f"{CHANNEL}{number}/", encoder.get_state())
+    return state
+
+
+def trained_of(
+    state: State, recipe: Recipe, labels: np.ndarray, seed: int, n_jobs: int | None
+) -> Trained:
+    """Return what `state_of` was given, of the same recipe, labels and seed."""
+    classifier = recipe.build_classifier(seed, n_jobs)
+    digests = state["digests"].tobytes()
+    return Trained(
+        recipe,
+        [
+            encoder.set_state(part_of(f"{CHANNEL}{number}/", state))
+            for number, encoder in enumerate(make_encoders(recipe, seed))
+        ],
+        classifier.set_state(table_bytes.unpack(part_of(CLASSIFIER, state))),
+        state["kept"],
+        [],
+        [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
+        (Signer().set_state(part_of(SIGNER, state)), state["signatures"]),
+        state.get(HELD_OUT),
+        labels[state["kept"]],
+    )

@@ -1,0 +1,182 @@
+"""Running a solver of one-vs-rest HIK SVMs: on the Gram matrix, on tables, in the primal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from scipy import sparse
+
+from visualwords.classifiers.kernels.level_gram import gram_in_slices, level_gram
+from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
+from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
+from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.classifiers.tables import additive_tables
+from visualwords.classifiers.tables.level_codes import LevelCodes, LevelNumbers
+from visualwords.classifiers.tables.level_source import LevelSource
+from visualwords.classifiers.tables.rows import CanonicalRows
+from visualwords.threads import map_in_threads, n_threads
+
+_KEPT = 1 << 24  # bytes of levels that stay while the Gram matrix is made: quantising takes time
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: parameters of the classifier that the solvers share."""
+
+    loss: str
+    tol: float
+    max_iter: int
+    seed: int | None
+    shrinking: bool
+    n_jobs: int | None
+
+
+def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit: int) -> bool:
+    """Tell whether coordinate descent needs fewer steps on the Gram matrix than on tables.
+
+    Steps are vector instructions: ``n² d / 64 + 2 p n²`` on the matrix, which takes 4n² bytes, and
+    ``20 p n (d + cells / 8)`` on tables, for n samples, d features and p problems.
+
+    Examples
+    --------
+    >>> gram_is_faster(1500, 6200, 60_000, 15, gram_limit=2**30)
+    True
+    >>> gram_is_faster(10_000, 6144, 60_000, 1, gram_limit=2**30)
+    False
+    """
+    on_gram = n * n * d / 64 + 2 * n_problems * n * n
+    on_tables = 20 * n_problems * n * (d + n_cells / 8)
+    return on_gram < on_tables and 4 * n * n <= gram_limit
+
+
+def build(
+    data: LevelCodes,
+    alpha: np.ndarray,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+) -> np.ndarray:
+    """Make the tables of a dual solution."""
+    rows = taking_part.rows
+    coefficients = additive_tables.add_lanes((alpha * y[:, rows]).T, np.float64)
+    return additive_tables.build_tables(
+        data.codes, rows, coefficients, data.offsets, data.heights, settings.n_jobs
+    )
+
+
+def solve_on_gram(
+    source: LevelSource,
+    numbers: LevelNumbers,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start: np.ndarray | None,
+    gram_limit: int,
+) -> tuple[np.ndarray, int, float]:
+    """Solve all problems on the exact Gram matrix of the rows taking part."""
+    rows = taking_part.rows
+    gram = gram_of(source, numbers.heights, rows, gram_limit, settings.n_jobs)
+    everyone = np.arange(rows.size)
+    norms = gram.diagonal().astype(np.float64)
+    problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
+    alpha, n_iter, violation = solve_dual_gram(
+        gram,
+        y[:, rows],
+        problem,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        seed=settings.seed,
+        start=start,
+        n_jobs=settings.n_jobs,
+    )
+    return alpha, int(n_iter.max()), float(violation.max())
+
+
+def gram_of(
+    source: LevelSource,
+    heights: np.ndarray,
+    rows: np.ndarray,
+    gram_limit: int,
+    n_jobs: int | None,
+) -> np.ndarray:
+    """The exact Gram matrix of some rows, if it may be made."""
+    if 4 * rows.size**2 > gram_limit:
+        raise ValueError(
+            f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
+            f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
+        )
+    if source.can_release and prod(source.shape) * source.dtype.itemsize > _KEPT:
+        return gram_in_slices(source, rows, heights, n_jobs)
+    levels = source.whole()
+    dense = levels.toarray() if sparse.issparse(levels) else levels
+    return level_gram(dense, order=rows, levels=heights, n_jobs=n_jobs)
+
+
+def solve_on_tables(
+    data: LevelCodes,
+    norms: np.ndarray,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start: np.ndarray | None,
+) -> tuple[np.ndarray, int, float]:
+    """Solve every problem by dual coordinate descent on its table."""
+    rows = taking_part.rows
+    problem = dual_problem(rows, taking_part.cost, norms, settings.loss)
+
+    def first(p: int) -> np.ndarray | None:
+        if start is None:
+            return None
+        alpha = np.zeros(norms.size)
+        alpha[rows] = start[p]
+        return alpha
+
+    samples = arrange_samples(data, settings.n_jobs)
+    each = max(n_threads(settings.n_jobs) // y.shape[0], 1)
+    solved = map_in_threads(
+        lambda p: solve_dual_table(
+            samples,
+            y[p],
+            problem,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            seed=settings.seed,
+            shrinking=settings.shrinking,
+            start=first(p),
+            n_threads=each,
+        ),
+        range(y.shape[0]),
+        settings.n_jobs,
+    )
+    alpha, n_iter, violation = zip(*solved)
+    return np.stack(alpha)[:, rows], max(n_iter), max(violation)
+
+
+def solve_primal(
+    data: LevelCodes,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start_tables: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, float]:
+    """Solve every problem by Newton's method on its table; returns offsets, heights, tables, …"""
+    problem = cell_problem(data, taking_part.rows)
+    start = None if start_tables is None else start_tables(problem.starts, problem.levels)
+    solved = map_in_threads(
+        lambda p: solve_primal_table(
+            problem,
+            y[p, taking_part.rows],
+            taking_part.cost,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            seed=settings.seed,
+            start=None if start is None else start[p],
+        ),
+        range(y.shape[0]),
+        settings.n_jobs,
+    )
+    found, n_iter, violation = zip(*solved)
+    cells = additive_tables.add_lanes(np.stack(found, axis=1), np.float32)
+    return problem.starts, problem.levels, cells, max(n_iter), max(violation)

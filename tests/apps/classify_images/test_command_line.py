@@ -1,0 +1,312 @@
+"""classify-images as people run it: real processes, real files, exit codes and both outputs."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy, write_png
+from visualwords import ImageClassifier, load
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline.recipes import RECIPES
+from visualwords.model_file import write_model
+
+COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
+
+
+def run(*arguments, cwd=None, environment=None):
+    return subprocess.run(
+        [*COMMAND, *map(os.fsencode, arguments)],
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def model(photos, tmp_path):
+    """Give a trained model file."""
+    ImageClassifier("color").fit(photos).save(tmp_path / "photos.vw")
+    return tmp_path / "photos.vw"
+
+
+def test_help_names_every_verb_and_exit_code():
+    done = run("--help")
+    assert done.returncode == 0
+    for word in (
+        b"demo", b"train", b"evaluate", b"predict", b"explain", b"check", b"info", b"recipes",
+        b"cache", b"130 interrupted",
+    ):  # fmt: skip
+        assert word in done.stdout
+
+
+def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_path):
+    target, report = tmp_path / "m.vw", tmp_path / "r.html"
+    done = run(
+        "train", photos, "-o", target, "--test-size", "0.25", "--report", report, "--json",
+        "--cache", tmp_path / "cache", "--jobs", "2", "--seed", "1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["test"]["images"] == 6
+    assert summary["test"]["mean_per_class_accuracy"] == 1.0
+    assert summary["skipped"] == []
+    assert target.exists()
+    assert report.read_text().startswith("<!doctype html>")
+
+
+def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
+    for name, options in (("with.vw", ["--thumbnails"]), ("without.vw", [])):
+        arguments = ["train", str(photos), "-o", str(tmp_path / name), "--recipe", "color"]
+        assert main([*arguments, "--no-cache", *options]) == 0
+    assert load(tmp_path / "without.vw").gallery_.thumbnails is None
+    thumbnails = load(tmp_path / "with.vw").gallery_.thumbnails
+    assert [jpeg[:2] for jpeg in thumbnails] == [b"\xff\xd8"] * 24
+
+
+def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
+    site = tmp_path / "site"
+    (site / "meancolor-1.dist-info").mkdir(parents=True)
+    (site / "meancolor-1.dist-info" / "METADATA").write_text("Name: meancolor\nVersion: 1\n")
+    (site / "meancolor-1.dist-info" / "entry_points.txt").write_text(
+        "[visualwords.features]\nMeanColor = meancolor:MeanColor\n"
+    )
+    (site / "meancolor.py").write_text(
+        "from visualwords.features.extractor import Extractor, as_rgb\n"
+        "class MeanColor(Extractor):\n"
+        "    def describe(self, image):\n"
+        "        return as_rgb(image).mean(axis=(0, 1))\n"
+    )
+    target, environment = tmp_path / "m.vw", {"PYTHONPATH": str(site)}
+    arguments = ["train", photos, "-o", target, "--no-cache", "--feature", "MeanColor"]
+    assert run(*arguments).returncode == 2  # not installed
+    done = run(*arguments, environment=environment)
+    assert done.returncode == 0, done.stderr
+    predicted = run("predict", target, photos / "sea", "--json", environment=environment)
+    assert {a["label"] for a in json.loads(predicted.stdout)["predictions"]} == {"sea"}
+    assert run("predict", target, photos / "sea").returncode == 4  # the model names what is missing
+
+
+def test_any_jobs_give_the_same_model_bytes(photos, tmp_path):
+    for jobs in ("1", "4"):
+        done = run("train", photos, "-o", tmp_path / f"{jobs}.vw", "--jobs", jobs, "--no-cache")
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "1.vw").read_bytes() == (tmp_path / "4.vw").read_bytes()
+
+
+def test_predict_prints_a_table_csv_and_json(model, photos):
+    image = photos / "sea" / "0.png"
+    table = run("predict", model, image, "--no-cache")
+    assert b"sea" in table.stdout
+    rows = list(csv.DictReader(io.StringIO(run("predict", model, image, "--csv").stdout.decode())))
+    assert (rows[0]["path"], rows[0]["label"]) == (str(image), "sea")
+    assert float(rows[0]["probability"]) > 0.5
+    answers = json.loads(run("predict", model, photos / "sea", "--json", "--top", "2").stdout)
+    assert [a["label"] for a in answers["predictions"]] == ["sea"] * 8
+    assert all(len(a["scores"]) == len(a["probabilities"]) == 2 for a in answers["predictions"])
+
+
+def test_what_is_not_probable_enough_is_unknown(model, photos, tmp_path):
+    odd = write_png(tmp_path / "odd" / "noise.png", np.random.default_rng(0).integers(
+        0, 256, (48, 64, 3), dtype=np.uint8))  # fmt: skip
+    out = tmp_path / "sorted"
+    done = run(
+        "predict", model, photos / "sea", odd, "--min-confidence", "0.75", "--no-cache",
+        "--sort-into", out, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = {Path(a["path"]).name: a for a in json.loads(done.stdout)["predictions"]}
+    assert answers["noise.png"]["label"] == "unknown"
+    assert not answers["noise.png"]["confident"]
+    assert answers["0.png"]["label"] == "sea"
+    assert (out / "unknown" / "noise.png").read_bytes() == odd.read_bytes()
+    assert len(list((out / "sea").iterdir())) == 8
+    assert b"9 images in 2 folders" in done.stderr
+
+
+def test_copies_of_an_earlier_run_are_not_sorted_again(model, photos, capsys):
+    out = photos / "sea" / "sorted"
+    for _ in range(2):
+        arguments = ["predict", str(model), str(photos / "sea"), "--sort-into", str(out), "--csv"]
+        assert main(arguments) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 9
+    assert len(list(out.rglob("*.png"))) == 8
+
+
+def test_train_by_folds_tests_every_image_and_learns_from_all(photos, tmp_path):
+    done = run(
+        "train", photos, "-o", tmp_path / "m.vw", "--recipe", "color", "--folds", "4", "--json",
+        "--cache", tmp_path / "cache", "--report", tmp_path / "r.html",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["test"]["images"] == 24
+    assert b"24 images of 3 classes" in done.stderr
+    assert b"training set too" not in done.stderr
+    assert "--folds 4" in (tmp_path / "r.html").read_text()
+
+
+def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path, rng):
+    for name, color in COLORS.items():
+        for i in range(40):
+            write_png(tmp_path / "large" / name / f"{i}.png", noisy(color, rng, (600, 800)))
+    cache, target = tmp_path / "cache", tmp_path / "m.vw"
+    arguments = ["train", str(tmp_path / "large"), "-o", str(target), "--cache", str(cache)]
+    process = subprocess.Popen([*COMMAND, *arguments, "--jobs", "1"], stderr=subprocess.PIPE)
+    while len(list(cache.rglob("*.npy"))) < 20:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 130
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.npy") if path.name[0] != "."}
+    assert run(*arguments, "--recipe", "color").returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_skipped_files_are_listed_and_end_in_exit_code_3(model, photos, tmp_path):
+    (photos / "sea" / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 cut off")
+    (photos / "sea" / "notes.txt").write_text("ignored without a word")
+    done = run("evaluate", model, photos, "--no-cache")
+    assert done.returncode == 3
+    assert b"1 file skipped" in done.stderr
+    assert b"broken.jpg" in done.stderr
+    strict = run("evaluate", model, photos, "--no-cache", "--strict")
+    assert strict.returncode == 1
+    assert b"--strict forbids" in strict.stderr
+
+
+def test_odd_names_are_processed(model, tmp_path, rng):
+    names = [
+        "two\nlines.png",
+        "🌊.png",
+        "-leading.png",
+        os.fsdecode(b"latin\xe9.png"),
+        "no extension",
+    ]
+    paths = [write_png(tmp_path / name, noisy(COLORS["sea"], rng)) for name in names]
+    done = run("predict", model, "--json", "--no-cache", "--", *paths)
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)["predictions"]
+    assert [a["path"] for a in answers] == [str(p) for p in paths]
+    assert {a["label"] for a in answers} == {"sea"}
+    assert run("predict", model, "--no-cache", "--", *paths).returncode == 0
+    assert run("predict", model, "--no-cache", "--csv", "--", *paths).returncode == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip", b"\x80\x04N."])
+def test_a_file_that_is_no_model_ends_in_exit_code_4(content, photos, tmp_path, capsys):
+    (tmp_path / "m.vw").write_bytes(content)
+    for verb, *extra in (["info"], ["predict", str(photos)], ["evaluate", str(photos)]):
+        assert main([verb, str(tmp_path / "m.vw"), *extra]) == 4
+        assert "m.vw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["predict", "evaluate", "explain"])
+def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
+    image = "" if verb == "evaluate" else "sea/0.png"
+    assert main([verb, "pedestrian", str(photos / image)]) == 4
+    assert "finds objects; use it with detect-pedestrians run --model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["train", "nowhere", "-o", "m.vw"], 1, "nowhere: no such folder"),
+        (["train", "photos", "-o", "no/such/m.vw"], 1, "there is no folder no/such"),
+        (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from auto, color"),
+        (["train", "photos", "-o", "m.vw", "--test-size", "2"], 2, "--test-size"),
+        (["train", "photos"], 2, "--output"),
+        (["train", "photos/sea", "-o", "m.vw"], 1, "8 files but no folders"),
+        (["predict", "nowhere.vw", "photos"], 4, "nowhere.vw: no such file"),
+        (["predict", "m.vw", "photos", "--csv", "--json"], 2, "exclude each other"),
+        (["train", "photos", "-o", "m.vw", "--folds", "3", "--test-size", "0.2"], 2, "exclude"),
+        (["train", "photos", "-o", "m.vw", "--folds", "1"], 2, "--folds"),
+        (["check", "nowhere"], 1, "nowhere: no such folder"),
+        (["explain", "nowhere.vw", "x.png"], 4, "nowhere.vw: no such file"),
+        (["cook"], 2, "No such command"),
+    ],
+)
+def test_wrong_input_gets_one_sentence_and_the_right_code(
+    photos, arguments, code, sentence, capsys, monkeypatch
+):
+    monkeypatch.chdir(photos.parent)
+    assert main(arguments) == code
+    assert sentence in capsys.readouterr().err
+
+
+def test_info_shows_the_manifest(model):
+    done = run("info", model)
+    assert done.returncode == 0
+    for word in (b"sea (8)", b"24 images", b"color", b"numpy", b"probabilities", b"yes"):
+        assert word in done.stdout
+    manifest = json.loads(run("info", model, "--json").stdout)
+    assert manifest["classes"] == sorted(COLORS)
+
+
+def test_info_tells_what_it_can_of_models_of_other_commands(tmp_path, capsys):
+    path = str(tmp_path / "m.vw")
+    write_model(path, {"kind": "pedestrian-detector", "versions": {}, "stride": 4}, {})
+    assert main(["info", path]) == 0
+    assert "stride" in capsys.readouterr().out
+    write_model(path, {"kind": "image-classifier", "versions": {}, "recipe": "soup"}, {})
+    assert main(["info", path]) == 4
+    assert "does not describe a model" in capsys.readouterr().err
+
+
+def test_recipes_are_listed_with_what_they_reached(capsys):
+    assert main(["recipes"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["recipes", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["recipes"]
+    assert [one["name"] for one in listed] == list(RECIPES)
+    for one in listed:
+        assert one["name"] in shown
+        for figures in one["results"].values():
+            assert f"{figures['mean_per_class_accuracy']:.1%}" in shown
+
+
+def test_training_images_in_the_test_are_reported_as_leakage(model, photos):
+    done = run("evaluate", model, photos, "--no-cache")
+    assert b"24 of 24 test images were in the training set" in done.stderr
+
+
+def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
+    for name, color in COLORS.items():
+        first = write_png(tmp_path / "large" / name / "0.png", noisy(color, rng, (1500, 2000)))
+        for i in range(1, 40):
+            os.link(first, first.with_stem(str(i)))
+    target = tmp_path / "m.vw"
+    process = subprocess.Popen(
+        [*COMMAND, "train", str(tmp_path / "large"), "-o", str(target), "--no-cache"],
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert b"interrupted" in errors
+    assert b"Traceback" not in errors
+    assert list(tmp_path.glob("*.vw")) == []
+
+
+def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
+    done = run("demo", "-o", tmp_path / "demo", "--quiet")
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.decode().splitlines():
+        if line.startswith("│"):
+            recall = float(line.split("│")[5].strip().rstrip("%"))
+            assert recall > 90, line
+    assert (tmp_path / "demo" / "tiles.html").exists()
+    assert b"classify-images train" in done.stderr
+    example = next(Path(tmp_path, "demo", "tiles", "test", "brick").glob("*.png"))
+    answer = run("predict", tmp_path / "demo" / "tiles.vw", example, "--json", "--no-cache")
+    assert json.loads(answer.stdout)["predictions"][0]["label"] == "brick"

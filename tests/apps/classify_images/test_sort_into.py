@@ -1,0 +1,75 @@
+"""Sorting copies images; it never moves, overwrites or leaves half of one."""
+
+import errno
+import filecmp
+import os
+
+import pytest
+
+from visualwords.apps.classify_images import sort_into as sorting
+from visualwords.apps.classify_images.sort_into import folder_name, sort_images
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = [tmp_path / "in" / name for name in ("a/1.jpg", "b/1.jpg", "2.jpg")]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(str(path).encode())
+    return [str(path) for path in paths]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_names_that_clash_are_numbered_and_originals_stay(files, tmp_path, links, monkeypatch):
+    if not links:  # as on a memory card
+
+        def refuse(*_):
+            raise OSError(errno.EPERM, "not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+    out = tmp_path / "out"
+    copies = sort_images(files, ["cat", "cat", "unknown"], out)
+    names = [os.path.relpath(copy, out) for copy in copies]
+    assert names == ["cat/1.jpg", "cat/1-2.jpg", "unknown/2.jpg"]
+    for original, copy in zip(files, copies):
+        assert filecmp.cmp(original, copy, shallow=False)
+        assert os.stat(original).st_mtime == os.stat(copy).st_mtime
+        assert os.stat(original).st_ino != os.stat(copy).st_ino
+    assert sorted(p.name for p in out.rglob("*") if p.is_file()) == ["1-2.jpg", "1.jpg", "2.jpg"]
+
+
+def test_a_second_run_adds_nothing_and_overwrites_nothing(files, tmp_path):
+    out = tmp_path / "out"
+    (out / "cat").mkdir(parents=True)
+    (out / "cat" / "1.jpg").write_bytes(b"mine")
+    first = sort_images(files[:1], ["cat"], out)
+    assert first == sort_images(files[:1], ["cat"], out)
+    assert (out / "cat" / "1.jpg").read_bytes() == b"mine"
+    assert len(list((out / "cat").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "label", ["../x", "..", ".", "", "/etc", "a/b", "é" * 300, "a\0b", "\udce9"]
+)
+def test_no_label_leads_out_of_the_folder(label, files, tmp_path):
+    assert "/" not in folder_name(label)
+    out = tmp_path / "deep" / "out"
+    (copy,) = sort_images(files[:1], [label], out)
+    assert os.path.dirname(os.path.dirname(os.path.realpath(copy))) == os.path.realpath(out)
+
+
+def test_an_interruption_leaves_no_litter(files, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sorting.shutil, "copyfileobj", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        sort_images(files, ["cat"] * 3, tmp_path / "out")
+    assert list((tmp_path / "out" / "cat").iterdir()) == []
+
+
+def test_a_file_that_has_gone_is_named(files, tmp_path):
+    os.unlink(files[0])
+    with pytest.raises(OSError, match="not copied") as caught:
+        sort_images(files, ["cat"] * 3, tmp_path / "out")
+    assert caught.value.filename == files[0]

@@ -1,0 +1,274 @@
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import joblib
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.apps.cluster.dask_workers import QUIET, a_killed_worker, local_workers
+from tests.apps.detection.conftest import train as train_detector
+from tests.apps.detection.figures import scene
+from visualwords import ImageClassifier
+from visualwords.apps.cluster import backend as cluster_backend
+from visualwords.apps.cluster import connection
+from visualwords.apps.cluster.connection import on_cluster
+from visualwords.apps.detect_pedestrians.searching import Searching
+from visualwords.apps.pipeline import extraction
+from visualwords.errors import ClusterError
+from visualwords.folders import ImageFolder
+from visualwords.remote_cache import open_cache
+
+pytestmark = QUIET
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """A folder of three classes, six images each."""
+    from visualwords.apps.classify_images.demo_images import write_demo
+
+    folder = write_demo("tiles", tmp_path_factory.mktemp("tiles")) / "train"
+    for kind in ("galaxies", "moon", "tissue"):
+        for path in (folder / kind).iterdir():
+            path.unlink()
+        (folder / kind).rmdir()
+    for kind in folder.iterdir():
+        for path in sorted(kind.iterdir())[6:]:
+            path.unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local_bytes(images, tmp_path_factory):
+    return trained(images, tmp_path_factory.mktemp("models") / "local.vw")
+
+
+def trained(images, path, **settings):
+    """Train on a folder and return the bytes of the model file."""
+    ImageClassifier("words", n_words=16, **settings).fit(str(images)).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_workers() as found:
+        yield found
+
+
+@pytest.mark.parametrize("stage", ["work_on", "label_and_sum", "score_fold"])
+def test_a_killed_worker_changes_nothing(stage, images, local_bytes, tmp_path):
+    with local_workers() as client, on_cluster(client), a_killed_worker(client, stage):
+        found = trained(images, tmp_path / "m.vw")
+    assert found == local_bytes
+
+
+def test_the_same_bytes_on_joblibs_dask_backend(client, images, local_bytes, tmp_path):
+    with joblib.parallel_config("dask"):
+        assert trained(images, tmp_path / "m.vw", cache_dir=tmp_path / "cache") == local_bytes
+
+
+@contextmanager
+def started_by_hand(folder, *options):
+    """Run a scheduler and two workers as processes of their own; yield the address and these."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address = f"tcp://127.0.0.1:{port}"
+    commands = [["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]]
+    commands += 2 * [["worker", address, "--nthreads", "1", "--no-dashboard", *options]]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    running = [subprocess.Popen([sys.executable, "-m", "dask", *c], **quiet) for c in commands]
+    try:
+        yield address, running
+    finally:
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
+
+
+def test_the_same_bytes_from_workers_started_by_hand(images, local_bytes, tmp_path):
+    with started_by_hand(tmp_path) as (address, _), on_cluster(address) as client:
+        client.wait_for_workers(2)
+        assert trained(images, tmp_path / "m.vw") == local_bytes
+
+
+def sleep_there(in_a_second=lambda: None):
+    """Let workers sleep for ten seconds each, and do something while they do."""
+    timer = threading.Timer(1.0, in_a_second)
+    timer.start()
+    try:
+        joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(0.2) for _ in range(100))
+    finally:
+        timer.cancel()
+
+
+def test_a_lost_scheduler_is_told_in_a_sentence(tmp_path):
+    with (
+        started_by_hand(tmp_path) as (address, running),
+        pytest.raises(ClusterError, match="connection to the cluster was lost"),
+        on_cluster(address),
+    ):
+        sleep_there(in_a_second=running[0].kill)
+
+
+def test_dask_logs_no_tracebacks_of_what_is_told_in_a_sentence():
+    with pytest.raises(ClusterError), on_cluster("local:none"):
+        pass
+    names = ("distributed", "distributed.client", "distributed.utils", "distributed.scheduler")
+    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in names)
+
+
+def test_work_that_ends_every_worker_is_told_in_a_sentence():
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        local_workers(1, threads_per_worker=2) as client,
+        pytest.raises(ClusterError, match="ended each worker that tried"),
+        on_cluster(client),
+    ):
+        joblib.Parallel(n_jobs=2)([joblib.delayed(os._exit)(1)])
+
+
+def test_workers_that_are_all_gone_are_told_in_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
+    with (
+        started_by_hand(tmp_path, "--no-nanny") as (address, running),
+        pytest.raises(ClusterError, match="has no workers any more; start some"),
+        on_cluster(address),
+    ):
+        sleep_there(in_a_second=lambda: [worker.kill() for worker in running[1:]])
+
+
+def test_workers_that_are_all_paused_are_told_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
+    with (
+        local_workers(1, memory_limit="500 MB") as client,
+        pytest.raises(ClusterError, match=r"has paused all workers \(1\) for lack of memory"),
+        on_cluster(client),
+    ):
+        sleep_there(in_a_second=lambda: client.submit(fill_memory, 440e6).result())
+
+
+def fill_memory(up_to):
+    """Keep as much memory as brings this process to so many bytes."""
+    import psutil
+
+    free = int(up_to) - psutil.Process().memory_info().rss
+    threading.memory_of_a_test = b"x" * free
+
+
+def test_workers_that_do_not_see_the_images_are_refused(client, images, monkeypatch):
+    paths = [*ImageFolder(images).paths, "/only/here/0.png"]
+    labels = [*ImageFolder(images).labels, "brick"]
+    monkeypatch.setattr(connection, "exists", lambda path: True)
+    with (
+        pytest.raises(ClusterError, match=r"a worker has no /only/here/0\.png"),
+        on_cluster(client),
+    ):
+        ImageClassifier("texture").fit(paths, labels)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "local:0", "local:", "local:many"])
+def test_what_is_no_scheduler_is_refused(address):
+    with pytest.raises(ClusterError, match="local:4"), on_cluster(address):
+        pass
+
+
+def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
+    monkeypatch.setattr(connection, "PATIENCE", 1)
+    with pytest.raises(ClusterError, match="no scheduler answers"), on_cluster("tcp://127.0.0.1:9"):
+        pass
+
+
+def test_a_missing_package_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ClusterError, match="pip install 'visualwords"), on_cluster("local:2"):
+        pass
+
+
+def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
+    def classify_images(*arguments):
+        command = [sys.executable, "-m", "visualwords.apps.classify_images", *map(str, arguments)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    common = ("--recipe", "texture", "--no-cache", images)
+    assert classify_images("train", *common, "-o", "a.vw").returncode == 0
+    done = classify_images("train", *common, "-o", "b.vw", "--scheduler", "local:2")
+    assert (done.returncode, "watch it at http://127.0.0.1:" in done.stderr) == (0, True)
+    assert (tmp_path / "a.vw").read_bytes() == (tmp_path / "b.vw").read_bytes()
+    lost = classify_images("predict", "b.vw", images, "--scheduler", "tcp://127.0.0.1:9")
+    assert lost.returncode == 1
+    assert "no scheduler answers" in lost.stderr
+    assert "Traceback" not in lost.stderr
+
+
+def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, local_bytes, tmp_path):
+    place = f"file://{tmp_path}/cache"
+    with on_cluster(client):
+        assert trained(images, tmp_path / "a.vw", cache_dir=place) == local_bytes
+    assert list((tmp_path / "cache").glob("??/*.npy"))
+    assert trained(images, tmp_path / "b.vw", cache_dir=tmp_path / "cache") == local_bytes
+
+
+def test_rows_come_along_where_the_cache_is_not_shared(
+    client, images, local_bytes, monkeypatch, tmp_path
+):
+    model = ImageClassifier("words", n_words=16, cache_dir="memory://here")
+    with on_cluster(client), monkeypatch.context() as only_workers:
+        only_workers.setattr(extraction, "_encode", lambda *_: pytest.fail("made here"))
+        model.fit(str(images))
+    model.save(tmp_path / "m.vw")
+    assert (tmp_path / "m.vw").read_bytes() == local_bytes
+    n_channels = len(model.recipe_.channels)
+    assert open_cache("memory://here").size()[0] > 18 * n_channels  # they are kept here
+
+
+def test_a_detector_learns_the_same_on_a_cluster(client):
+    here = train_detector(n_rounds=1)
+    with on_cluster(client):
+        there = train_detector(n_rounds=1)
+    image = scene(np.random.default_rng(3), [[40, 60, 64, 132]])
+    for found, expected in zip(there.detect(image), here.detect(image)):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_folder_is_searched_the_same_on_a_cluster(client, tmp_path):
+    detector = train_detector(n_rounds=0)
+    random = np.random.default_rng(5)
+    (tmp_path / "scenes").mkdir()
+    for number in range(3):
+        picture = scene(random, [[40, 60, 64, 132]])
+        Image.fromarray(picture).save(tmp_path / "scenes" / f"{number}.png")
+    (tmp_path / "scenes" / "broken.png").write_bytes(b"no image")
+
+    def searched(output):
+        searching = Searching(detector, str(output), quiet=True)
+        searching.folder(str(tmp_path / "scenes"))
+        pictures = {path.name: path.read_bytes() for path in output.iterdir()}
+        return searching.found, searching.skipped, searching.n_searched, pictures
+
+    here = searched(tmp_path / "here")
+    with on_cluster(client):
+        there = searched(tmp_path / "there")
+    assert there == here
+    assert len(here[0]) > 0
+    assert (len(here[1]), here[2], len(here[3])) == (1, 3, 3)
+
+
+def test_frames_of_a_video_stay_here_and_that_is_said(client, tmp_path, capsys):
+    from tests.apps.detect_pedestrians.test_detect_pedestrians import write_video
+
+    write_video(tmp_path / "walk.avi", 2)
+    searching = Searching(train_detector(n_rounds=0), None, quiet=True)
+    with on_cluster(client):
+        searching.video(str(tmp_path / "walk.avi"), 1, None)
+    assert searching.n_searched == 2
+    assert "frames are searched on this machine" in capsys.readouterr().err

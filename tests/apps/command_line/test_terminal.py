@@ -1,0 +1,30 @@
+"""What people see: names on one line, untested classes marked, skipped files bounded."""
+
+from visualwords.apps.command_line.terminal import (
+    MOST_LISTED,
+    print_results,
+    printable,
+    say_skipped,
+)
+from visualwords.apps.evaluation.figures import compare
+
+
+def test_any_file_name_is_shown_on_one_line():
+    assert printable("a\nb\x1b[31m\udce9‮c") == r"a\nb\x1b[31m\udce9\u202ec"
+    assert printable("straße 🌊.jpg") == "straße 🌊.jpg"
+
+
+def test_a_class_without_test_images_is_marked_and_markup_in_names_is_text(capsys):
+    print_results(compare(["[red]a"], ["[red]a"], known=["[red]a", "b"]))
+    shown = capsys.readouterr().out
+    assert "[red]a" in shown
+    assert "not tested" in shown
+    assert "1 of 1 right: 100.0%" in shown
+
+
+def test_a_long_list_of_skipped_files_is_cut_and_counted(capsys):
+    say_skipped([(f"{i}.jpg", "empty") for i in range(MOST_LISTED + 5)])
+    shown = capsys.readouterr().err
+    assert "15 files skipped" in shown
+    assert "9.jpg: empty" in shown
+    assert "and 5 more" in shown

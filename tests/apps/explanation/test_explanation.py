@@ -1,0 +1,111 @@
+"""Evidence: it adds up to the score, and it lies where it should."""
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier
+from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe, Words
+from visualwords.folders import ImageFolder
+
+PYRAMID = Recipe(
+    "windows",
+    "colours and census in windows",
+    (
+        Channel("ColorHistogram", {"bins": 3, "space": "hsv", "windows": [2, 3]}, power=0.25),
+        Channel("Centrist", {"layout": "pyramid"}),
+        Channel("Centrist", {"layout": "whole", "sobel": True}),
+    ),
+)
+
+
+def total(explanation):
+    return explanation.offsets + sum(c.evidence.sum(axis=0) for c in explanation.channels)
+
+
+def decision(model, image):
+    return model.decision_function([image])[0]
+
+
+@pytest.mark.parametrize("recipe", [*RECIPES.values(), PYRAMID], ids=lambda r: r.name)
+@pytest.mark.parametrize("shape", [(48, 64), (51, 77)])
+def test_evidence_adds_up_to_the_score(photos, recipe, shape, rng):
+    model = ImageClassifier(recipe).fit(photos)
+    image = noisy(COLORS["sea"], rng, shape)
+    found = model.explain(image)
+    np.testing.assert_allclose(found.scores, decision(model, image), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(total(found), found.scores, rtol=0, atol=1e-5)
+    for label, score, offset in zip(found.classes, found.scores, found.offsets):
+        assert abs(found.heat_map(label).sum(dtype=float) + offset - score) < 1e-5
+        enlarged = found.heat_map(label, (200, 300))
+        assert enlarged.shape == (200, 300)
+        assert abs(enlarged.sum(dtype=float) + offset - score) < 1e-5
+
+
+@pytest.mark.parametrize("recipe", ["color", "texture", "shape", "words", PYRAMID])
+def test_evidence_of_histograms_is_exact_and_leaves_nothing_over(photos, recipe):
+    model = ImageClassifier(recipe).fit(photos)
+    found = model.explain(ImageFolder(photos).paths[0])
+    assert found.exact
+    np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
+    assert found.method[0].isupper()
+    assert found.method.endswith(".")
+
+
+def test_evidence_lies_where_the_colour_is(photos, rng):
+    model = ImageClassifier("color").fit(photos)
+    image = noisy(COLORS["sand"], rng)
+    image[:, :32] = noisy(COLORS["sea"], rng)[:, :32]
+    heat = model.explain(image).heat_map("sea")
+    assert heat.shape == (48, 64)
+    assert heat[:, :32].sum() > heat[:, 32:].sum()
+
+
+def test_two_classes_have_opposite_evidence(photos, rng):
+    folder = ImageFolder(photos)
+    two = [i for i, label in enumerate(folder.labels) if label != "wood"]
+    model = ImageClassifier("words").fit(
+        [folder.paths[i] for i in two], [folder.labels[i] for i in two]
+    )
+    found = model.explain(folder.paths[two[0]])
+    assert found.scores[1] == decision(model, folder.paths[two[0]]) == -found.scores[0]
+    np.testing.assert_array_equal(
+        found.channels[0].evidence[:, 0], -found.channels[0].evidence[:, 1]
+    )
+    assert found.probabilities.argmax() == found.scores.argmax()
+
+
+def test_telling_words_name_what_speaks_loudest(photos):
+    found = ImageClassifier("words").fit(photos).explain(ImageFolder(photos).paths[0])
+    words = found.telling_words(found.label, 5)
+    values = [abs(value) for _, value in words]
+    assert len(words) == 5
+    assert values == sorted(values, reverse=True)
+    assert words[0][0].split(" word ")[0] in ("DenseSIFT", "Centrist")
+    channel = found.channels[0]
+    for k, column in [(int(channel.words[0]), 0), (int(channel.words[-1]), 1)]:
+        of_patches = channel.evidence[channel.words == k, column].sum()
+        assert of_patches == pytest.approx(channel.values[k, column], abs=1e-5)
+
+
+def test_an_image_without_patches_says_nothing(photos, rng):
+    words = Recipe("w", "", (Channel("DenseSIFT", {}, words=Words(n_words=20)),))
+    model = ImageClassifier(words).fit(photos)
+    found = model.explain(noisy(COLORS["sea"], rng, (9, 9)))
+    assert found.channels[0].evidence.shape == (0, 3)
+    assert not found.heat_map("sea").any()
+    np.testing.assert_array_equal(found.offsets, found.scores)
+
+
+def test_an_unknown_class_is_refused_with_the_known_ones(photos):
+    found = ImageClassifier("color").fit(photos).explain(ImageFolder(photos).paths[0])
+    with pytest.raises(ValueError, match="no class 'moon'; it knows sand, sea, wood"):
+        found.heat_map("moon")
+
+
+def test_evidence_of_matched_sets_is_that_of_their_bins(photos):
+    model = ImageClassifier("pyramid-match").fit(photos)
+    found = model.explain(ImageFolder(photos).paths[0])
+    np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
+    assert not found.exact
+    assert np.abs(found.channels[0].evidence).max() > 0

@@ -1,0 +1,98 @@
+"""The picture and the table of an explanation."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.explanation.evidence_pictures import most_typical, overlay, patches_of_word
+from visualwords.apps.explanation.explanation_picture import draw_explanation, telling_columns
+from visualwords.images import read_image
+
+
+@pytest.fixture(scope="module")
+def words_model():
+    rng = np.random.default_rng(1)
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(6)]
+    labels = [name for name in COLORS for _ in range(6)]
+    return ImageClassifier("words", n_words=10, pyramid=1).fit(images, labels)
+
+
+def test_evidence_for_is_red_against_is_blue_and_none_is_grey():
+    image = np.full((1, 3, 3), 100, np.uint8)
+    yes, no, none = overlay(image, np.array([[2.0, -2.0, 0.0]]), limit=2.0)[0].astype(int)
+    assert yes[0] > yes[2]
+    assert no[2] > no[0]
+    assert none[0] == none[1] == none[2]
+
+
+def test_patches_of_a_word_are_cut_where_the_word_is(words_model, rng):
+    image = noisy(COLORS["sea"], rng)
+    channel = words_model.explain(image).channels[0]
+    word = int(np.bincount(channel.words).argmax())
+    patches = patches_of_word(image, channel, word, most=5)
+    assert 1 <= len(patches) <= 5
+    wide, high = channel.sizes[0] * (image.shape[1], image.shape[0])
+    assert all(abs(p.shape[0] - high) <= 1 and abs(p.shape[1] - wide) <= 1 for p in patches)
+    assert patches_of_word(image, channel, 10_000, most=5) == []
+
+
+def test_the_most_typical_patches_leave_the_odd_one_out(rng):
+    alike = [np.clip(noisy(COLORS["sea"], rng)[:16, :16], 0, 255) for _ in range(5)]
+    odd = alike[0][::-1].transpose(1, 0, 2)
+    with_odd, without = most_typical([odd, *alike], 5, side=16), most_typical(alike, 5, side=16)
+    assert {p.tobytes() for p in with_odd} == {p.tobytes() for p in without}
+    assert most_typical([], k=5) == []
+
+
+def test_telling_columns_are_the_telling_words(words_model, rng):
+    explanation = words_model.explain(noisy(COLORS["sea"], rng))
+    columns = telling_columns(explanation, "sea", 5)
+    assert [(c.name, c.value) for c in columns] == explanation.telling_words("sea", 5)
+
+
+@pytest.mark.parametrize("shape", [(48, 64), (300, 40), (700, 900)])
+def test_the_picture_has_room_for_everything(words_model, rng, shape):
+    image = noisy(COLORS["sea"], rng, shape)
+    picture = draw_explanation(image, words_model.explain(image), ["sea", "wood"])
+    assert picture.dtype == np.uint8
+    assert picture.shape[1] >= 3 * 300
+    assert (picture[-5:] == 255).all()  # nothing runs over the edge
+    assert (picture[:, -5:] == 255).all()
+
+
+def test_explain_prints_sums_that_add_up_and_draws(words_model, photos, tmp_path, capsys):
+    model, heat = tmp_path / "m.vw", tmp_path / "heat.png"
+    words_model.save(model)
+    image = photos / "sea" / "0.png"
+    arguments = ["explain", str(model), str(image), "-o", str(heat)]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    for word in ("DenseSIFT word", "= offset", "+ Centrist", "Exact."):
+        assert word in shown
+    assert read_image(heat).shape[1] > 900
+    assert main([*arguments, "--json", "--label", "wood"]) == 0
+    (wood,) = json.loads(capsys.readouterr().out)["classes"].values()
+    assert abs(wood["offset"] + wood["evidence"] - wood["score"]) < 1e-9
+    assert abs(wood["score"] - words_model.decision_function([str(image)])[0, 2]) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["IMAGE", "--label", "mud"], 2, "has no class 'mud'; it knows sand, sea, wood"),
+        (["nowhere.png"], 1, "nowhere.png: no such file"),
+        (["IMAGE", "-o", "no/such/x.png"], 1, "there is no folder no/such"),
+    ],
+)
+def test_explain_says_what_is_wrong(
+    words_model, photos, tmp_path, capsys, arguments, code, sentence
+):
+    words_model.save(tmp_path / "m.vw")
+    image = str(photos / "sea" / "0.png")
+    arguments = [image if word == "IMAGE" else word for word in arguments]
+    assert main(["explain", str(tmp_path / "m.vw"), *arguments]) == code
+    assert sentence in capsys.readouterr().err

@@ -1,0 +1,383 @@
+"""The page as people use it: a real browser, a real server and a real model."""
+
+import base64
+import csv
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from tests.apps.page.conftest import running
+from visualwords import ImageClassifier
+from visualwords.apps.classify_images.demo_images import texture_tiles
+from visualwords.apps.page.answering import answers_of
+from visualwords.apps.page.detector_answers import DetectorAnswers
+from visualwords.apps.page.encoded_pictures import as_png
+from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.server import create_app
+from visualwords.images import read_image
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api")
+
+SWITCHES = [
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--no-first-run"),
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
+]
+HOSTILE = '<img src=x onerror="document.title=1">'  # a class and a file may have any name
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def tiles():
+    """Give training tiles of three classes, one of which has a hostile name."""
+    images, labels = texture_tiles("train")
+    names = {"brick": "brick", "grass": "grass", "gravel": HOSTILE}
+    kept = [i for i, label in enumerate(labels) if label in names]
+    return [images[i] for i in kept], [names[labels[i]] for i in kept]
+
+
+@pytest.fixture(scope="module")
+def address(tiles, tmp_path_factory):
+    """Give the address of a page whose model tells three textures apart."""
+    path = tmp_path_factory.mktemp("model") / "tiles.vw"
+    ImageClassifier("words", n_words=40, thumbnails=True).fit(*tiles).save(path)
+    limits = Limits(max_bytes=2_000_000, max_pixels=1_000_000)
+    app = create_app(answers_of(path, limits.max_pixels), limits=limits, report=b"the report")
+    with running(app, limits) as (host, port):
+        yield f"http://{host}:{port}/"
+
+
+@pytest.fixture(scope="module")
+def picture(tiles):
+    """Give a PNG with brick on its left and grass on its right."""
+    images, labels = tiles
+    brick, grass = (np.stack([images[labels.index(name) + i] for i in range(8)]) for name in
+                    ("brick", "grass"))  # fmt: skip
+    halves = [np.vstack([np.hstack(half[:2]), np.hstack(half[2:4])]) for half in (brick, grass)]
+    mosaic = np.hstack(halves)
+    return as_png(mosaic if mosaic.ndim == 3 else np.repeat(mosaic[:, :, None], 3, axis=2))
+
+
+@pytest.fixture
+def open_page(browser):
+    """Give ``open(address, **context)`` → a page; any error or foreign request fails the test."""
+    contexts, troubles = [], []
+
+    def open_it(address, **options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda m: m.type == "error" and troubles.append(m.text))
+        page.on("request", lambda r: _is_foreign(r.url, address) and troubles.append(r.url))
+        page.goto(address)
+        page.wait_for_selector("#model-name:not(:empty)")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert [t for t in troubles if "status of 4" not in t] == []
+
+
+def _is_foreign(url, address):
+    return not url.startswith((address, "blob:", "data:"))
+
+
+def give(page, data, name="image.png", event="drop"):
+    """Drop or paste a file on the page."""
+    page.evaluate(
+        """([data, name, kind]) => {
+            const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+            const given = new DataTransfer();
+            given.items.add(new File([bytes], name));
+            const target = document.getElementById("intake");
+            target.dispatchEvent(kind === "drop"
+                ? new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: given })
+                : new ClipboardEvent("paste", { bubbles: true, clipboardData: given }));
+        }""",
+        [base64.b64encode(data).decode(), name, event],
+    )
+
+
+def wait_for_evidence(page):
+    page.wait_for_selector("#overlay-controls:not([hidden])")
+
+
+def seen(page, selector="#frame"):
+    """Return what is on the screen as pixels."""
+    return read_image(page.locator(selector).screenshot()).astype(int)
+
+
+def test_dropped_image_gets_its_label_and_the_live_region_says_it(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture, "wall.png")
+    wait_for_evidence(page)
+    label = page.text_content("#answer")
+    assert label in ("brick", "grass")
+    assert page.text_content("#status").startswith(f"wall.png: {label}, ")
+    assert page.text_content(".class .share").endswith("%")
+    assert page.locator(".class").count() == 3
+    assert page.locator("#similar-list img").count() == 6
+    assert page.locator("#word-list canvas").count() > 0
+
+
+def test_pasted_image_gets_its_label(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture, event="paste")
+    wait_for_evidence(page)
+    assert page.text_content("#answer") in ("brick", "grass")
+
+
+def test_slider_moves_by_keyboard_and_the_overlay_with_it(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture)
+    wait_for_evidence(page)
+    page.focus("#opacity")
+    page.keyboard.press("Home")
+    assert page.text_content("#opacity-shown") == "0 %"
+    bare = seen(page)
+    page.keyboard.press("End")
+    assert page.text_content("#opacity-shown") == "100 %"
+    assert np.abs(seen(page) - bare).mean() > 10
+
+
+def test_switching_the_class_by_keyboard_changes_the_evidence(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture)
+    wait_for_evidence(page)
+    first, before = page.text_content("#legend-label"), seen(page)
+    page.focus(".class input:checked")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(
+        "(old) => document.querySelector('#legend-label').innerText != old", arg=first
+    )
+    assert {first, page.text_content("#legend-label")} == {"brick", "grass"}
+    after = seen(page)
+    assert np.abs(after - before).mean() > 5
+    # What speaks for one half speaks against the other: red − blue changes its sign.
+    warmth = [(image[:, :, 0] - image[:, :, 2]) for image in (before, after)]
+    halves = np.array([[np.hsplit(w, [w.shape[1] // 2])[i].mean() for i in (0, 1)] for w in warmth])
+    assert np.sign(halves[0, 0] - halves[0, 1]) == -np.sign(halves[1, 0] - halves[1, 1])
+
+
+def test_a_word_shows_where_it_is(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture)
+    wait_for_evidence(page)
+    before = seen(page)
+    page.focus(".word:has(canvas)")
+    assert np.abs(seen(page) - before).max() > 50
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"this is no image", "not an image"),
+        (b"", "empty"),
+        (b"x" * 2_500_000, "larger than 1 MB"),
+        (as_png(np.zeros((1200, 1200, 3), np.uint8)), "1,440,000"),
+    ],
+)
+def test_what_can_not_be_used_gets_a_friendly_sentence(open_page, address, data, sentence):
+    page = open_page(address)
+    give(page, data, "broken.png")
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert sentence in page.text_content("#trouble")
+    assert page.get_by_role("alert").is_visible()
+
+
+def test_many_images_are_worked_through_and_one_bad_one_does_not_matter(
+    open_page, address, picture
+):
+    page = open_page(address)
+    files = [{"name": f"{i}.png", "mimeType": "image/png", "buffer": picture} for i in range(6)]
+    files[2]["buffer"] = b"garbage"
+    page.set_input_files("#files", files)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.tile span')].every(s => s.innerText != '…')"
+    )
+    names = page.locator(".tile span").all_text_contents()
+    assert names[2] == "can't be used"
+    assert len(set(names)) == 2
+    page.click(".tile >> nth=2")
+    page.wait_for_selector("#trouble:not([hidden])")
+    page.click(".tile >> nth=3")
+    wait_for_evidence(page)
+    page.click("#clear")
+    assert page.locator(".tile").count() == 0
+    assert page.evaluate("document.activeElement.id") == "files"
+
+
+def test_fifty_questions_at_once_are_all_answered(open_page, address, picture):
+    page = open_page(address)
+    labels = page.evaluate(
+        """async (data) => {
+            const body = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+            const ask = async () => {
+                const answer = await fetch("/api/predict", { method: "POST", body });
+                return answer.ok ? (await answer.json()).label : answer.status;
+            };
+            return Promise.all(Array.from({ length: 50 }, ask));
+        }""",
+        base64.b64encode(picture).decode(),
+    )
+    assert len(labels) == 50
+    assert len(set(labels)) == 1
+    assert labels[0] in ("brick", "grass")
+
+
+def test_names_are_only_ever_text(open_page, address, picture):
+    page = open_page(address)
+    assert HOSTILE in page.text_content("#knows")
+    give(page, picture, HOSTILE)
+    wait_for_evidence(page)
+    assert page.text_content("#caption") == HOSTILE
+    assert HOSTILE in page.locator(".class .name").all_text_contents()
+    assert page.title() == "tiles · visualwords"
+    assert page.locator("img[src=x]").count() == 0
+
+
+def test_the_camera_takes_a_picture(open_page, address):
+    page = open_page(address, permissions=["camera"])
+    page.click("#camera-open")
+    page.wait_for_function("() => document.getElementById('viewfinder').videoWidth > 0")
+    page.click("#shutter")
+    wait_for_evidence(page)
+    assert page.text_content("#caption") == "camera.jpg"
+
+
+def test_a_format_that_browsers_do_not_know_is_shown_too(open_page, address, picture):
+    pixels = read_image(picture)
+    tiff = cv2.imencode(".tiff", pixels)[1].tobytes()
+    page = open_page(address)
+    give(page, tiff, "scan.tiff")
+    wait_for_evidence(page)
+    assert page.evaluate("document.getElementById('photo').naturalWidth") == pixels.shape[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_needs_no_sideways_scrolling(open_page, address, picture, scheme):
+    page = open_page(address, viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    fits = "document.documentElement.scrollWidth <= innerWidth"
+    assert page.evaluate(fits)
+    give(page, picture, "a very long name " * 20 + ".png")
+    wait_for_evidence(page)
+    assert page.evaluate(fits)
+    paper = seen(page, "body")[2, 2].mean()
+    assert (paper > 200) if scheme == "light" else (paper < 60)
+
+
+def test_everything_can_be_reached_by_keyboard_and_has_a_name(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture)
+    wait_for_evidence(page)
+    page.evaluate("document.activeElement.blur()")
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.name"))
+    wanted = ["about-open", "report-link", "files", "camera-open", "clear", "opacity", "class"]
+    assert [name for name in dict.fromkeys(reached) if name in wanted] == wanted
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("button, input, a, canvas[role], dialog")]
+            .filter((e) => !(e.ariaLabel || e.textContent.trim() || e.labels?.length
+                || e.ariaHidden === "true")).map((e) => e.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_axe_finds_no_fault_of_accessibility(open_page, address, picture, scheme, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    size = {"width": width, "height": 800}
+    page = open_page(address, color_scheme=scheme, viewport=size, reduced_motion="reduce")
+    assert axe.run(page).response["violations"] == []
+    for name in ("first.png", "second.png"):
+        give(page, picture, name)
+    wait_for_evidence(page)
+    assert axe.run(page).response["violations"] == []
+    page.click("#about-open")
+    assert axe.run(page).response["violations"] == []
+    page.goto(f"{address}api")
+    page.wait_for_selector("article")
+    assert axe.run(page).response["violations"] == []
+
+
+def test_results_are_saved_as_a_table_that_runs_nothing(open_page, address, picture):
+    page = open_page(address)
+    give(page, picture, "=1+1.png")
+    give(page, b"garbage", 'a "b".png')
+    page.wait_for_selector(".tile .bad")
+    page.wait_for_function("() => document.querySelector('#progress').innerText == '2 images'")
+    with page.expect_download() as download:
+        page.click("#save")
+    rows = list(csv.reader(download.value.path().read_text().splitlines()))
+    assert rows[0] == ["image", "answer", "probability", "score"]
+    assert rows[1][0] == "'=1+1.png"
+    assert rows[1][1] in ("brick", "grass")
+    assert rows[2][0] == 'a "b".png'
+
+
+def test_about_and_api_pages_tell_what_there_is(open_page, address):
+    page = open_page(address)
+    page.click("#about-open")
+    assert page.get_by_role("dialog").get_by_text("brick · 32").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#about").is_visible()
+    page.click("text=API")
+    page.wait_for_selector("article")
+    assert page.get_by_text("/api/explain").count() > 0
+    assert address.rstrip("/") in page.text_content("#example")
+
+
+class TwoPeople(BaseEstimator):
+    """Finds a person in the middle of every image, and a doubtful one beside it."""
+
+    def __init__(self, threshold=0.5, label="person"):
+        self.threshold = threshold
+        self.label = label
+
+    def detect(self, image):
+        height, width = image.shape[:2]
+        middle = np.array([0.4 * width, 0.2 * height, 0.6 * width, 0.8 * height])
+        boxes = np.stack([middle, middle - [0.3 * width, 0, 0.3 * width, 0]])
+        confidences = np.array([0.95, 0.3])
+        return boxes[confidences >= self.threshold], confidences[confidences >= self.threshold]
+
+
+WORDS = {"person": ["1 person", "2 people", "No people"], "mug": ["1 mug", "2 × mug", "No mug"]}
+
+
+@pytest.mark.parametrize("label", WORDS)
+def test_boxes_of_a_detector_are_drawn_and_can_be_filtered(label, open_page, picture):
+    limits = Limits()
+    detector = TwoPeople(label=label)
+    app = create_app(DetectorAnswers(detector, "found", limits.max_pixels), limits=limits)
+    with running(app, limits) as (host, port):
+        page = open_page(f"http://{host}:{port}/")
+        give(page, picture)
+        page.wait_for_selector("#box-controls:not([hidden])")
+        assert page.text_content("#answer") == WORDS[label][0]
+        assert f"{label} 1" in page.text_content("#box-list")
+        assert ("people who stand" in page.text_content("#knows")) == (label == "person")
+        one = seen(page)
+        page.focus("#threshold")
+        page.keyboard.press("Home")
+        assert page.text_content("#answer") == WORDS[label][1]
+        assert page.locator("#box-list li").count() == 2
+        assert np.abs(seen(page) - one).max() > 50
+        page.keyboard.press("End")
+        assert page.text_content("#answer") == WORDS[label][2]
