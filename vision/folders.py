@@ -1,10 +1,15 @@
 """Folders of labelled images, without copying or opening one of them.
 
-Three layouts are understood::
+These layouts are understood::
 
     photos/cat/1.jpg                       one folder a class
-    photos/train/cat/1.jpg                 the same inside train, val and test
-    photos.csv or photos.jsonl             columns path, label and optionally split, group
+    photos/train/cat/1.jpg                 the same inside train, val and test; also called
+                                           training, valid, validation, dev, testing, in any case
+    photos.csv, .tsv or .jsonl             columns path (or file, file_name, filename, image, name),
+                                           label (or class, target), optionally split, group
+    photos/metadata.csv or .jsonl          a Hugging Face image folder, also inside each split
+    photos/1.jpg and photos/labels.csv     a flat folder with a table in it, or photos.csv beside it
+    photos/cat_1.jpg                       labels from names, with ``label_from=r"(.+)_\\d+"``
 
 Rules of the walk, so that the same files always mean the same data set:
 
@@ -21,15 +26,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
-from visualwords._listing import Item, Listing, files_below, list_folder, list_table
+from visualwords._layouts import list_folder, list_table
+from visualwords._listing import Item, Listing, files_below
 from visualwords._splitting import choose_groups, choose_images
+from visualwords._tables import TABLES, is_table
 from visualwords.errors import FolderError
-
-TABLES = (".csv", ".jsonl")
 
 
 class ImageFolder:
@@ -38,7 +42,10 @@ class ImageFolder:
     Parameters
     ----------
     path : path-like
-        A folder in one of the layouts above, or a ``.csv`` or ``.jsonl`` file.
+        A folder in one of the layouts above, or a table.
+    label_from : str, optional
+        A regular expression, searched in each file's name, whose first group (or the one called
+        ``label``) is the label; groups called ``group`` and ``split`` count too.
 
     Attributes
     ----------
@@ -68,16 +75,17 @@ class ImageFolder:
     (['cat', 'dog'], ['cat', 'dog'])
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | os.PathLike[str], *, label_from: str | None = None):
         self.path = os.fspath(path)
+        self.label_from = label_from
 
     @cached_property
     def _listing(self) -> Listing:
         if os.path.isdir(self.path):
-            return list_folder(self.path)
+            return list_folder(self.path, self.label_from)
         if not os.path.exists(self.path):
             raise FolderError(f"{self.path}: no such folder or table")
-        if Path(self.path).suffix.lower() not in TABLES:
+        if not is_table(self.path):
             raise FolderError(
                 f"{self.path}: neither a folder nor a {' or '.join(TABLES)} table of images"
             )

@@ -49,31 +49,73 @@ def test_train_val_and_test_folders_are_splits(tree):
     assert len(folder.part("val")) == 0
 
 
-def test_classes_may_be_called_train_and_test(tree):
-    assert ImageFolder(tree(["train/1.jpg", "test/2.jpg"])).classes == ["test", "train"]
+@pytest.mark.parametrize("name", ["valid", "VALIDATION", "dev", "Val"])
+def test_splits_have_several_names_in_any_case(name, tree):
+    folder = ImageFolder(tree(["Train/cat/1.jpg", "Train/dog/2.jpg", f"{name}/cat/3.jpg"]))
+    assert folder.classes == ["cat", "dog"]
+    assert folder.splits == ["train", "train", "val"]
 
 
-def test_splits_beside_another_folder_are_classes_with_a_warning(tree):
-    folder = ImageFolder(tree(["train/cat/1.jpg", "test/cat/2.jpg", "docs/3.jpg"]))
-    assert folder.classes == ["docs", "test", "train"]
+def test_training_and_testing_are_splits_too(tree):
+    folder = ImageFolder(tree(["training/a/1.jpg", "training/b/2.jpg", "TESTING/a/1.jpg"]))
+    assert folder.splits == ["train", "train", "test"]
+
+
+def test_one_class_among_others_may_be_called_train(tree):
+    folder = ImageFolder(tree(["train/1.jpg", "bus/2.jpg", "car/3.jpg"]))
+    assert folder.classes == ["bus", "car", "train"]
+
+
+def test_what_looks_like_splits_but_has_no_classes_is_refused(tree):
+    with pytest.raises(FolderError, match=r"look like splits, but have no class folders; write t"):
+        _ = ImageFolder(tree(["train/1.jpg", "test/2.jpg"])).paths
+
+
+def test_splits_beside_another_folder_are_refused(tree):
+    folder = ImageFolder(tree(["train/cat/1.jpg", "valid/cat/2.jpg", "docs/3.jpg"]))
+    with pytest.raises(FolderError, match="train and valid look like splits, but 'docs' lies"):
+        _ = folder.paths
+
+
+def test_an_unlabelled_test_part_is_left_out_with_a_warning(tree):
+    folder = ImageFolder(tree(["train/a/1.jpg", "train/b/2.jpg", "test/3.jpg", "test/4.jpg"]))
+    assert folder.splits == ["train", "train"]
     (warning,) = folder.warnings
-    assert "train and test are taken for classes" in warning
+    assert "2 files without class folders, left out" in warning
+
+
+def test_classes_that_are_missing_from_a_split_are_named(tree):
+    root = tree(["train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg", "test/c/4.jpg"])
+    lacking, strange = ImageFolder(root).warnings
+    assert "test has no images of 'b'" in lacking
+    assert "test has images of 'c', which train lacks" in strange
+
+
+def test_a_single_class_is_said(tree):
+    (warning,) = ImageFolder(tree(["cat/1.jpg"])).warnings
+    assert "'cat' is the only class; a classifier needs at least two" in warning
+
+
+def test_classes_inside_the_only_folder_are_pointed_at(tree):
+    root = tree(["photos/cat/1.jpg", "photos/dog/2.jpg"])
+    (warning,) = ImageFolder(root).warnings
+    assert f"did you mean {root / 'photos'}?" in warning
 
 
 def test_files_beside_the_class_folders_are_left_out_with_a_warning(tree):
-    folder = ImageFolder(tree(["cat/1.jpg", "b.jpg", "a.jpg", "labels.csv", "README.md"]))
-    assert names(folder) == [b"cat/1.jpg"]
+    files = ["cat/1.jpg", "dog/2.jpg", "b.jpg", "a.jpg", "labels.csv", "README.md"]
+    folder = ImageFolder(tree(files))
+    assert names(folder) == [b"cat/1.jpg", b"dog/2.jpg"]
     (warning,) = folder.warnings
-    assert warning.endswith(
-        "2 files lie beside the class folders and had to be left out (first: 'a.jpg')"
-    )
+    assert warning.endswith("2 files beside the class folders, left out (first: 'a.jpg')")
 
 
 def test_files_beside_the_classes_of_a_split_are_left_out_with_a_warning(tree):
-    folder = ImageFolder(tree(["train/cat/1.jpg", "train/stray.jpg", "test/cat/2.jpg"]))
-    assert len(folder) == 2
+    files = ["train/cat/1.jpg", "train/dog/2.jpg", "train/stray.jpg", "test/cat/3.jpg"]
+    folder = ImageFolder(tree([*files, "test/dog/4.jpg"]))
+    assert len(folder) == 4
     (warning,) = folder.warnings
-    assert "1 file lies beside" in warning
+    assert "1 file beside" in warning
 
 
 @pytest.mark.parametrize(
@@ -81,8 +123,8 @@ def test_files_beside_the_classes_of_a_split_are_left_out_with_a_warning(tree):
     ["cat/.hidden.jpg", "cat/.thumbs/1.jpg", ".git/1.jpg", "__MACOSX/1.jpg", "cat/Thumbs.db"],
 )
 def test_hidden_files_and_folders_are_ignored(name, tree):
-    folder = ImageFolder(tree(["cat/1.jpg", name]))
-    assert names(folder) == [b"cat/1.jpg"]
+    folder = ImageFolder(tree(["cat/1.jpg", "dog/2.jpg", name]))
+    assert names(folder) == [b"cat/1.jpg", b"dog/2.jpg"]
     assert folder.skipped == folder.warnings == []
 
 
@@ -124,10 +166,10 @@ def test_files_that_differ_in_case_are_both_kept(tree):
 
 
 def test_an_empty_class_is_left_out_with_a_warning(tree):
-    root = tree(["cat/1.jpg"])
+    root = tree(["cat/1.jpg", "dog/2.jpg"])
     (root / NFD).mkdir()
     folder = ImageFolder(root)
-    assert folder.classes == ["cat"]
+    assert folder.classes == ["cat", "dog"]
     (warning,) = folder.warnings
     assert f"class {NFC!r} is empty" in warning
 

@@ -26,10 +26,16 @@ def table(tmp_path):
         ("PHOTOS.CSV", "path,label\r\nb.jpg,dog\r\n\r\na.jpg,cat\r\n"),
         ("photos.csv", "\ufeffpath,label\nb.jpg,dog\na.jpg,cat\n"),
         ("photos.csv", "note,label,path\n1,dog,b.jpg\n2,cat,a.jpg"),
+        ("photos.csv", "path;label\nb.jpg;dog\na.jpg;cat\n"),
+        ("photos.tsv", "filename\tclass\nb.jpg\tdog\na.jpg\tcat\n"),
+        ("photos.csv", "Image, Target\nb.jpg,dog\na.jpg,cat\n"),
         ("photos.jsonl", '{"path": "b.jpg", "label": "dog"}\n\n{"path": "a.jpg", "label": "cat"}'),
         ("photos.jsonl", '\ufeff{"path":"b.jpg","label":"dog"}\n{"path":"a.jpg","label":"cat"}\n'),
     ],
-    ids=["csv", "Windows", "byte-order mark", "other columns", "jsonl", "jsonl with mark"],
+    ids=[
+        *["csv", "Windows", "byte-order mark", "other columns", "semicolons", "tabs"],
+        *["other names", "jsonl", "jsonl with mark"],
+    ],
 )
 def test_a_table_lists_paths_beside_it(name, text, table, tmp_path):
     folder = table(text, name)
@@ -87,15 +93,15 @@ def test_a_class_in_a_single_group_can_not_be_split(table):
     ("name", "text", "reason"),
     [
         ("t.csv", "", "no column path and label"),
-        ("t.csv", "file,label\na,b\n", "no column path;"),
-        ("t.csv", "path;label\na;b\n", "no column path and label"),
+        ("t.csv", "picture,label\na,b\n", "no column path;"),
+        ("t.csv", "path|label\na|b\n", "no column path and label"),
         ("t.csv", "path,label\n", "no rows"),
         ("t.csv", "path,label\na,cat\nb,\n", "line 3 needs a path and a label"),
         ("t.csv", "path,label\n\n\nb\n", "line 4 needs"),
         (
             "t.csv",
-            "path,label,split\na,cat,training\n",
-            "split 'training'; it must be one of train",
+            "path,label,split\na,cat,holdout\n",
+            "split 'holdout'; it must be one of train",
         ),
         ("t.csv", "path,label\n" + "x" * 200_000 + ",cat\n", "not CSV"),
         ("t.jsonl", "", "no rows"),
@@ -118,3 +124,90 @@ def test_a_pipe_is_no_table(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(FolderError, match="not a regular file"):
         _ = ImageFolder(tmp_path / "pipe.csv").paths
+
+
+def test_a_hugging_face_folder_takes_labels_from_its_metadata(tree):
+    csv = b"file_name,label\n1.jpg,cat\nmore/2.jpg,dog\n"
+    folder = ImageFolder(tree({"1.jpg": b"", "more/2.jpg": b"", "metadata.csv": csv}))
+    assert folder.labels == ["cat", "dog"]
+    assert [os.path.basename(path) for path in folder.paths] == ["1.jpg", "2.jpg"]
+
+
+def test_a_hugging_face_folder_may_have_metadata_in_each_split(tree):
+    row = '{{"file_name": "{}.jpg", "label": "{}"}}\n'
+    train = (row.format(1, "cat") + row.format(2, "dog")).encode()
+    test = (row.format(3, "cat") + row.format(4, "dog")).encode()
+    files = {f"{s}/{n}.jpg": b"" for s, n in zip(["train"] * 2 + ["test"] * 2, range(1, 5))}
+    root = tree({**files, "train/metadata.jsonl": train, "test/metadata.jsonl": test})
+    folder = ImageFolder(root)
+    assert folder.splits == ["train", "train", "test", "test"]
+    assert folder.labels == ["cat", "dog", "cat", "dog"]
+    assert all(os.path.exists(path) for path in folder.paths)
+
+
+def test_a_flat_folder_takes_labels_from_a_table_in_it_or_beside_it(tree, tmp_path):
+    csv = b"name,label\n1.jpg,cat\n2.jpg,dog\n"
+    inside = tree({"1.jpg": b"", "2.jpg": b"", "labels.csv": csv})
+    assert ImageFolder(inside).labels == ["cat", "dog"]
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    for name in "1.jpg", "2.jpg":
+        (beside / name).write_bytes(b"")
+    (tmp_path / "beside.csv").write_bytes(csv)
+    folder = ImageFolder(beside)
+    assert folder.labels == ["cat", "dog"]
+    assert all(os.path.exists(path) for path in folder.paths)
+
+
+def test_a_table_may_lie_beside_the_folder_of_its_images(tree):
+    csv = b"image,label\n1.jpg,cat\n2.jpg,dog\n"
+    folder = ImageFolder(tree({"images/1.jpg": b"", "images/2.jpg": b"", "labels.csv": csv}))
+    assert folder.labels == ["cat", "dog"]
+    assert all(os.path.exists(path) for path in folder.paths)
+
+
+def test_two_tables_in_a_flat_folder_are_refused(tree):
+    csv = b"path,label\n1.jpg,cat\n"
+    with pytest.raises(FolderError, match=r"a\.csv and b\.csv both list images"):
+        _ = ImageFolder(tree({"1.jpg": b"", "a.csv": csv, "b.csv": csv})).paths
+
+
+def test_fastai_s_column_of_validation_rows_is_a_split(table):
+    folder = table("name,label,is_valid\na.jpg,cat,False\nb.jpg,cat,True\n")
+    assert folder.splits == ["train", "val"]
+
+
+def test_roboflow_s_columns_of_classes_are_labels(tree):
+    csv = b"filename, cat, dog\n1.jpg, 1, 0\n2.jpg, 0, 1\n"
+    root = tree({"train/1.jpg": b"", "train/2.jpg": b"", "train/_classes.csv": csv})
+    folder = ImageFolder(root)
+    assert (folder.labels, folder.splits) == (["cat", "dog"], ["train", "train"])
+    (root / "train" / "_classes.csv").write_bytes(b"filename,cat,dog\n1.jpg,1,1\n")
+    with pytest.raises(FolderError, match="line 2 marks 2 classes"):
+        _ = ImageFolder(root).paths
+
+
+def test_labels_come_from_names_by_a_pattern(tree):
+    root = tree(["Egyptian_Mau_1.jpg", "Egyptian_Mau_22.jpg", "boxer_3.jpg", "README.jpg"])
+    folder = ImageFolder(root, label_from=r"(.+)_\d+")
+    assert folder.labels == ["Egyptian_Mau", "Egyptian_Mau", "boxer"]
+    ((path, reason),) = folder.skipped
+    assert path.endswith("README.jpg")
+    assert "does not match the label pattern" in reason
+
+
+def test_a_pattern_may_name_groups_and_splits_and_look_at_folders(tree):
+    root = tree(["test/cat-7/1.jpg", "train/cat-8/2.jpg", "train/dog-9/3.jpg"])
+    folder = ImageFolder(root, label_from=r"(?P<split>\w+)/(?P<label>\w+)-(?P<group>\d+)/")
+    assert folder.labels == ["cat", "dog", "cat"]
+    assert folder.splits == ["train", "train", "test"]
+    assert folder.groups == ["8", "9", "7"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [("(", "label pattern '\\('"), ("a_b", "has no group"), (r"(\d+)x", "no file's name matches")],
+)
+def test_a_bad_pattern_is_refused_in_a_sentence(pattern, reason, tree):
+    with pytest.raises(FolderError, match=reason):
+        _ = ImageFolder(tree(["cat_1.jpg"]), label_from=pattern).paths
