@@ -111,7 +111,7 @@ def _known_formats() -> list[str]:
 
 def _heif_format() -> str:
     try:
-        from pillow_heif import register_heif_opener
+        from pi_heif import register_heif_opener
     except ImportError:
         raise UnknownFormatError(
             "a HEIF photograph; reading it needs: pip install 'visualwords[heif]'"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import platformdirs
 
 from visualwords.files import remove_abandoned, write_atomically
 
@@ -137,13 +138,11 @@ def written(settings: dict[str, Any]) -> bytes:
 
 def default_folder() -> Path | None:
     """Return the user's cache folder for features; None where there is no home."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "visualwords"
     try:
-        return Path.home() / ".cache" / "visualwords"
-    except RuntimeError:
+        folder = Path(platformdirs.user_cache_dir("visualwords", appauthor=False))
+    except (RuntimeError, KeyError):
         return None
+    return folder if folder.is_absolute() else None
 
 
 def _size(path: Path) -> int:

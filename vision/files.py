@@ -1,17 +1,42 @@
-"""Reading files without ever waiting, and writing them so that nobody meets half of one."""
+"""Reading files without blocking, and writing them so that no reader sees a partial one.
+
+A file is written under a temporary name and then renamed. Where a system has POSIX locks, a
+temporary file is locked as long as its writer lives, so that one left by a killed writer is
+recognised at once. Elsewhere (Windows) an open file can be neither renamed nor deleted: it is
+closed first, and a temporary file counts as abandoned once it is `ABANDONED_AFTER` seconds old.
+"""
 
 import errno
-import fcntl
 import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 TEMPORARY = re.compile(r"\.writing-[0-9a-f]{16}(\.|$)")
+ABANDONED_AFTER = 24 * 3600.0  # seconds; only where there are no locks
+REPLACE_PATIENCE = 2.0  # seconds to wait for a reader that keeps Windows from replacing its file
+READ_ONLY = (
+    # O_NONBLOCK: opening a pipe without a writer would otherwise wait for one.
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+def has_locks() -> bool:
+    """Return whether this system locks files as POSIX does, and renames those that are open."""
+    return fcntl is not None
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
@@ -24,11 +49,12 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     IsADirectoryError: [Errno 21] a folder, not a file
     """
     try:
-        # O_NONBLOCK: opening a pipe without a writer would otherwise wait for one for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, READ_ONLY)
     except OSError as problem:
         if problem.errno == errno.ENXIO:  # a socket
             raise OSError(errno.ENXIO, "not a regular file") from None
+        if os.path.isdir(path):  # Windows does not open folders
+            raise IsADirectoryError(errno.EISDIR, "a folder, not a file") from None
         raise
     except ValueError:  # a zero byte in the name
         raise OSError(errno.EINVAL, "not a name of a file") from None
@@ -79,7 +105,7 @@ def write_atomically(
     try:
         if temporary_folder is None:
             remove_abandoned(folder)
-        temporary, file = _create_temporary(folder, target.suffix)
+        temporary, file = create_temporary(folder, target.suffix)
         with file:
             if callable(content):
                 content(file)
@@ -88,7 +114,10 @@ def write_atomically(
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-            os.replace(temporary, target)  # while the file is open, and so locked
+            if has_locks():
+                os.replace(temporary, target)  # while the file is open, and so locked
+        if not has_locks():
+            _replace_patiently(temporary, target)
     except OSError as problem:  # about the file that was asked for, not its temporary name
         _forget(temporary)
         raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
@@ -98,29 +127,49 @@ def write_atomically(
 
 
 def remove_abandoned(folder: str | os.PathLike[str]) -> None:
-    """Remove the temporary files that no living process holds: their writers were killed."""
+    """Remove the temporary files of writers that were killed."""
     try:
         with os.scandir(folder) as entries:
             paths = [entry.path for entry in entries if TEMPORARY.match(entry.name)]
     except OSError:  # a folder may be written and yet not be listed
         return
     for path in paths:
-        with suppress(OSError), open_regular(path) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)
+        with suppress(OSError):
+            if fcntl is None:
+                if time.time() - os.stat(path).st_mtime > ABANDONED_AFTER:
+                    os.unlink(path)
+                continue
+            with open_regular(path) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)
 
 
-def _create_temporary(folder: Path, suffix: str) -> tuple[Path, BinaryIO]:
-    """Create a file whose lock ends with its writer, however that ends."""
+def create_temporary(folder: Path, suffix: str = "") -> tuple[Path, BinaryIO]:
+    """Create a file whose lock, where there are locks, ends with its writer."""
     while True:
         path = folder / f".writing-{secrets.token_hex(8)}{suffix}"
         # Not mkstemp: its files are the owner's alone; here the umask decides, as for any file.
         file = open(path, "xb")  # noqa: SIM115  (the caller closes it)
+        if fcntl is None:
+            return path, file
         with suppress(OSError):  # a disk without locks: then nothing is ever taken for abandoned
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
             return path, file
-        file.close()  # taken for abandoned in the moment before it was locked
+        file.close()  # removed as abandoned in the moment before it was locked
+
+
+def _replace_patiently(temporary: Path, target: Path) -> None:
+    """Rename a closed file; on Windows a reader of the target may delay that for a moment."""
+    end = time.monotonic() + REPLACE_PATIENCE
+    while True:
+        try:
+            os.replace(temporary, target)
+            return
+        except PermissionError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def _forget(temporary: Path | None) -> None:

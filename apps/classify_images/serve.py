@@ -57,8 +57,6 @@ def serve(
     machine. Stop the server with Ctrl-C.
     """
     from visualwords.apps.command_line.terminal import say
-
-    _check_extra()
     from visualwords.apps.page.answering import answers_of
     from visualwords.apps.page.limits import Limits
     from visualwords.apps.page.server import create_app
@@ -89,16 +87,6 @@ def serve(
             click.launch(address)
         run_server(app, listener, limits)
     return 0
-
-
-def _check_extra() -> None:
-    try:
-        import starlette  # noqa: F401 - only looked for
-        import uvicorn  # noqa: F401 - only looked for
-    except ImportError as missing:
-        raise click.ClickException(
-            f"the page needs {missing.name}; install it with: pip install 'visualwords[serve]'"
-        ) from None
 
 
 def _read_report(report: str | None, model: str) -> bytes | None:

@@ -1,19 +1,24 @@
 """Copies of images, sorted into one folder a label; nothing is moved, nothing overwritten."""
 
 import errno
-import fcntl
 import filecmp
 import os
-import secrets
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from visualwords.files import open_regular, remove_abandoned
+from visualwords.files import create_temporary, has_locks, open_regular, remove_abandoned
 from visualwords.progress import Progress, Silent
 
 UNKNOWN = "unknown"
 LONGEST_NAME = 200  # bytes of a folder's name; file systems allow 255
+FORBIDDEN = str.maketrans(dict.fromkeys('/\\:*?"<>|' + "".join(map(chr, range(32))), "_"))
+RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(10))]
+)  # names that Windows keeps for devices, with any extension
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # a disk without hard links
 
 
 def sort_images(
@@ -52,56 +57,109 @@ def sort_images(
     """
     progress = progress or Silent()
     progress.start("copying images", len(paths))
+    folders: dict[str, _LabelFolder] = {}
     copies = []
     for path, label in zip(paths, labels):
-        copies.append(_copy(path, Path(folder, folder_name(label))))
+        name = folder_name(label)
+        if name not in folders:
+            folders[name] = _LabelFolder(Path(folder, name))
+        copies.append(folders[name].copy(path))
         progress.advance()
     return copies
 
 
 def folder_name(label: str) -> str:
-    """Return a label as the name of one folder, whatever characters it has.
+    """Return a label as the name of one folder, on every system and whatever characters it has.
 
     Examples
     --------
-    >>> folder_name("../sea side"), folder_name("..")
-    ('.._sea side', '_')
+    >>> [folder_name(label) for label in ("../sea side", "..", "C:shore", "nul")]
+    ['.._sea side', '_', 'C_shore', '_nul']
     """
-    name = label.replace("/", "_").replace("\0", "_")
-    name = os.fsdecode(os.fsencode(name)[:LONGEST_NAME])
-    return "_" if name in ("", ".", "..") else name
+    name = label.translate(FORBIDDEN)
+    name = os.fsencode(name)[:LONGEST_NAME].decode(errors="surrogateescape").rstrip(". ")
+    if name.split(".")[0].rstrip().lower() in RESERVED:
+        name = f"_{name}"
+    return name or "_"
 
 
-def _copy(path: str, folder: Path) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_abandoned(folder)
-    temporary = folder / f".writing-{secrets.token_hex(8)}"
-    try:
-        with open_regular(path) as source, open(temporary, "xb") as target:
-            fcntl.flock(target, fcntl.LOCK_EX)  # it is not abandoned
-            shutil.copyfileobj(source, target)
-            target.flush()
-            shutil.copystat(path, temporary)
-            return _give_name(temporary, folder, Path(path))
-    except OSError as problem:
-        raise OSError(problem.errno, f"not copied to {folder}: {problem.strerror}", path) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+class _LabelFolder:
+    """A folder that copies are added to.
 
+    What it holds is listed once. Of files that share a name, only those of the same size are
+    compared, so that many copies take time in proportion to their number.
+    """
 
-def _give_name(temporary: Path, folder: Path, original: Path) -> str:
-    """Name a complete copy; the name is free, or has the same content."""
-    number = 1
-    while True:
-        suffix = "" if number == 1 else f"-{number}"
-        target = folder / f"{original.stem}{suffix}{original.suffix}"
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(folder)
+        self._sizes: dict[str, int] = {}
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    self._sizes[entry.name] = entry.stat().st_size if entry.is_file() else -1
+        self._families: dict[str, dict[int, list[str]]] = {}
+        self._numbers: dict[str, int] = {}
+
+    def copy(self, path: str) -> str:
+        """Copy a file under a free name; return the name of the copy, or of one that is equal."""
+        original = Path(path).name
         try:
-            _name(temporary, target)
-            return str(target)
-        except FileExistsError:
-            if target.is_file() and filecmp.cmp(temporary, target, shallow=False):
-                return str(target)
-            number += 1
+            with open_regular(path) as source:
+                size = os.fstat(source.fileno()).st_size
+                for name in self._same_size(original, size):
+                    if filecmp.cmp(path, self.folder / name, shallow=False):
+                        return str(self.folder / name)
+                return self._add(path, source, original)
+        except OSError as problem:
+            raise OSError(
+                problem.errno, f"not copied to {self.folder}: {problem.strerror}", path
+            ) from None
+
+    def _add(self, path: str, source: BinaryIO, original: str) -> str:
+        temporary, target = create_temporary(self.folder)
+        try:
+            with target:
+                shutil.copyfileobj(source, target)
+                target.flush()
+                shutil.copystat(path, temporary)
+                if has_locks():  # an open file is locked, and so not taken for abandoned
+                    name = self._give_name(temporary, original)
+            if not has_locks():  # Windows renames closed files only
+                name = self._give_name(temporary, original)
+        finally:
+            temporary.unlink(missing_ok=True)
+        size = os.stat(self.folder / name).st_size
+        self._sizes[name] = size
+        self._families[original].setdefault(size, []).append(name)
+        return str(self.folder / name)
+
+    def _same_size(self, original: str, size: int) -> list[str]:
+        """Return the files here that have this name, or it with a number, and this size."""
+        if original not in self._families:
+            family: dict[int, list[str]] = {}
+            number = 1
+            while (name := _numbered(original, number)) in self._sizes:
+                family.setdefault(self._sizes[name], []).append(name)
+                number += 1
+            self._families[original], self._numbers[original] = family, number
+        return self._families[original].get(size, [])
+
+    def _give_name(self, temporary: Path, original: str) -> str:
+        """Name a complete copy; a name that another process took meanwhile is passed over."""
+        while True:
+            name = _numbered(original, self._numbers[original])
+            self._numbers[original] += 1
+            if name not in self._sizes:
+                with suppress(FileExistsError):
+                    _name(temporary, self.folder / name)
+                    return name
+
+
+def _numbered(name: str, number: int) -> str:
+    stem, suffix = os.path.splitext(name)
+    return name if number == 1 else f"{stem}-{number}{suffix}"
 
 
 def _name(temporary: Path, target: Path) -> None:
@@ -109,7 +167,8 @@ def _name(temporary: Path, target: Path) -> None:
     try:
         os.link(temporary, target)
     except OSError as problem:
-        if problem.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+        if problem.errno not in NO_LINKS:
             raise
-        with open(target, "xb"):  # a disk without second names: reserve it, then take it
-            os.replace(temporary, target)
+        with open(target, "xb"):  # reserve the name
+            pass
+        os.replace(temporary, target)

@@ -14,11 +14,11 @@ FOLDERS = ["vision", "features", "codebook", "classifiers", "apps"]
 IMPORTED_AS = {
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
-    "pillow-heif": "pillow_heif",
+    "pi-heif": "pi_heif",
     "scikit-image": "skimage",
     "scikit-learn": "sklearn",
 }
-COMES_WITH = {"llvmlite": "numba", "threadpoolctl": "sklearn"}  # parts of them in all but name
+COMES_WITH = {"llvmlite": "numba"}  # a part of it in all but name
 project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from visualwords import files
 from visualwords.files import open_regular, remove_abandoned, write_atomically
 
 
@@ -175,3 +176,36 @@ def test_a_writer_whose_file_was_removed_before_it_was_locked_begins_anew(tmp_pa
     write_atomically(tmp_path / "a", b"content")
     assert os.listdir(tmp_path) == ["a"]
     assert len(removed) == 1
+
+
+def test_without_locks_files_are_closed_before_they_are_renamed(tmp_path, monkeypatch):
+    """As on Windows, which refuses to rename an open file, and for a moment one that is read."""
+    refusals = [PermissionError(13, "in use"), PermissionError(13, "in use")]
+    opened = []
+    replace = os.replace
+
+    def refuse_open_files(source, target):
+        assert all(file.closed for file in opened)
+        if refusals:
+            raise refusals.pop()
+        replace(source, target)
+
+    def content(file):
+        opened.append(file)
+        file.write(b"new")
+
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(os, "replace", refuse_open_files)
+    write_atomically(tmp_path / "a.bin", content)
+    assert (tmp_path / "a.bin").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+def test_without_locks_only_old_temporary_files_count_as_abandoned(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "fcntl", None)
+    young, old = (tmp_path / f".writing-{digit * 16}" for digit in "ab")
+    for path in young, old:
+        path.write_bytes(b"")
+    os.utime(old, (0, 0))
+    remove_abandoned(tmp_path)
+    assert os.listdir(tmp_path) == [young.name]

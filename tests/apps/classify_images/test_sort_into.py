@@ -2,10 +2,12 @@
 
 import errno
 import filecmp
+import ntpath
 import os
 
 import pytest
 
+import visualwords.files
 from visualwords.apps.classify_images import sort_into as sorting
 from visualwords.apps.classify_images.sort_into import folder_name, sort_images
 
@@ -49,10 +51,18 @@ def test_a_second_run_adds_nothing_and_overwrites_nothing(files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "label", ["../x", "..", ".", "", "/etc", "a/b", "é" * 300, "a\0b", "\udce9"]
+    "label",
+    [
+        *["../x", "..", ".", "", "/etc", "a/b", "é" * 300, "a\0b", "\udce9"],
+        *["..\\x", "C:\\x", "C:x", "\\\\host\\share", "nul", "COM1.txt", "a. .", "a?*<>|"],
+    ],
 )
 def test_no_label_leads_out_of_the_folder(label, files, tmp_path):
-    assert "/" not in folder_name(label)
+    name = folder_name(label)
+    assert not set(name) & set('/\\:*?"<>|\0')
+    assert name == name.rstrip(". ") != ""
+    assert not ntpath.isreserved(name) if hasattr(ntpath, "isreserved") else name.lower() != "nul"
+    assert ntpath.dirname(ntpath.join("out", name)) == "out"
     out = tmp_path / "deep" / "out"
     (copy,) = sort_images(files[:1], [label], out)
     assert os.path.dirname(os.path.dirname(os.path.realpath(copy))) == os.path.realpath(out)
@@ -73,3 +83,29 @@ def test_a_file_that_has_gone_is_named(files, tmp_path):
     with pytest.raises(OSError, match="not copied") as caught:
         sort_images(files, ["cat"] * 3, tmp_path / "out")
     assert caught.value.filename == files[0]
+
+
+def test_without_locks_copies_are_closed_before_they_get_their_names(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(visualwords.files, "fcntl", None)
+    (copy,) = sort_images(files[:1], ["cat"], tmp_path / "out")
+    assert filecmp.cmp(files[0], copy, shallow=False)
+    assert [p.name for p in (tmp_path / "out" / "cat").iterdir()] == ["1.jpg"]
+
+
+def test_files_of_one_name_are_compared_only_where_their_sizes_are_equal(tmp_path, monkeypatch):
+    paths = []
+    for i in range(30):
+        path = tmp_path / str(i) / "x.jpg"
+        path.parent.mkdir()
+        path.write_bytes(b"x" * i)
+        paths.append(str(path))
+    compared = []
+    compare = filecmp.cmp
+    monkeypatch.setattr(
+        sorting.filecmp, "cmp", lambda a, b, shallow: compared.append(a) or compare(a, b, shallow)
+    )
+    first = sort_images(paths, ["cat"] * 30, tmp_path / "out")
+    assert len(set(first)) == 30
+    assert compared == []
+    assert sort_images(paths, ["cat"] * 30, tmp_path / "out") == first
+    assert len(compared) == 30

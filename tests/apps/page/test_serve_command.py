@@ -1,6 +1,5 @@
 """classify-images serve as people run it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -72,16 +71,3 @@ def test_a_port_in_use_a_bad_model_and_a_missing_report_end_with_a_sentence(
     assert main(["serve", str(tmp_path / "no.vw")]) == 4
     assert main(["serve", str(model), "--report", str(tmp_path / "none.html")]) == 1
     assert "none.html" in capsys.readouterr().err
-
-
-def test_without_the_extra_the_pip_command_is_told(model, tmp_path):
-    (tmp_path / "uvicorn.py").write_text("raise ImportError(name='uvicorn')")
-    done = subprocess.run(
-        [*COMMAND, model],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
-    assert done.returncode == 1
-    assert "pip install 'visualwords[serve]'" in done.stderr
-    assert "Traceback" not in done.stderr
