@@ -16,12 +16,6 @@ if _CPU.exists():  # the BLAS in some wheels does not know new processors and fa
     _newer = "avx512bw" in _CPU.read_text()
     os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX" if _newer else "Haswell")
 
-DATA = Path(
-    os.environ.get(
-        "VISUALWORDS_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-    )
-)
-
 
 def best_cpu_seconds(work: Callable[[], object], repeats: int = 7, at_least: float = 0.02) -> float:
     """Return the least CPU time of one call, over several rounds of at least ``at_least`` seconds.

@@ -1,4 +1,4 @@
-"""What the recipes reached on real data, as ``benchmarks/measure_recipes.py`` measured it."""
+"""What the recipes reached on real data, measured by ``benchmarks.accuracy.all_recipes``."""
 
 import json
 from pathlib import Path

@@ -1,0 +1,80 @@
+"""The shipped detector and OpenCV's people detector on the INRIA test scenes, same measure.
+
+    python -m benchmarks.accuracy.detector_scenes [ours] [opencv]
+
+OpenCV's side needs OpenCV 4 (see benchmarks.speed.detector). Its raw windows (stride 8, scale
+factor 1.05) get the same mapping from window to person and the same suppression as ours, which
+serve it better than its own grouping. Scenes are searched as they are, where it finds people of 96
+pixels and more, and enlarged 1.5 times, where it finds 64 as ours does; its better figures count.
+"""
+
+import benchmarks.timing  # noqa: F401  isort: skip - sets one thread
+
+import sys
+
+import cv2
+import numpy as np
+
+import visualwords
+from benchmarks.data import DATA
+from visualwords.apps.detection.annotations import read_annotations
+from visualwords.apps.detection.detector_figures import compare_detections
+from visualwords.boxes import suppress
+from visualwords.images import read_image
+
+ROOT = DATA / "pedestrian" / "test"
+ENLARGEMENTS = (1.0, 1.5)
+OVERLAPS = (0.4, 0.5, 0.6)
+
+
+def opencv_windows(
+    image: np.ndarray, hog: "cv2.HOGDescriptor", enlarged: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Boxes of people and scores of all windows that reach −0.5, before suppression."""
+    large = cv2.resize(image, None, fx=enlarged, fy=enlarged)
+    padded = cv2.copyMakeBorder(large, 16, 16, 16, 16, cv2.BORDER_REPLICATE)
+    found, scores = hog.detectMultiScale(
+        padded, hitThreshold=-0.5, winStride=(8, 8), scale=1.05, groupThreshold=0
+    )
+    x, y, w, h = np.array(found, float).reshape(-1, 4).T
+    center, half = np.stack([x + w / 2, y + h / 2], 1) - 16, np.stack([0.3 * w, 0.375 * h], 1)
+    return np.hstack([center - half, center + half]) / enlarged, np.ravel(scores)
+
+
+def main() -> None:
+    cv2.setNumThreads(1)
+    truth = read_annotations(ROOT / "annotations.csv")
+    paths = sorted((ROOT / "scenes").iterdir())
+    marked = [truth.get(path.name, np.empty((0, 4))) for path in paths]
+    sides = sys.argv[1:] or ["ours", "opencv"]
+    if "ours" in sides:
+        detector = visualwords.load("pedestrian").set_params(threshold=1e-3)
+        figures = compare_detections([detector.detect(path) for path in paths], marked)
+        print_figures("shipped detector", figures)
+    if "opencv" in sides:
+        hog = cv2.HOGDescriptor()
+        hog.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
+        for enlarged in ENLARGEMENTS:
+            measure_opencv(hog, paths, marked, enlarged)
+
+
+def measure_opencv(hog: "cv2.HOGDescriptor", paths: list, marked: list, enlarged: float) -> None:
+    raw = [opencv_windows(read_image(path), hog, enlarged) for path in paths]
+    for overlap in OVERLAPS:
+        kept = [suppress(boxes, scores, overlap) for boxes, scores in raw]
+        found = [(boxes[k], scores[k]) for (boxes, scores), k in zip(raw, kept)]
+        name = f"OpenCV {cv2.__version__}, scenes × {enlarged}, suppression at {overlap}"
+        print_figures(name, compare_detections(found, marked))
+
+
+def print_figures(name: str, figures) -> None:
+    print(
+        f"{name}: log-average miss rate {figures.log_average_miss_rate:.3f}, "
+        f"average precision {figures.average_precision:.3f} "
+        f"({figures.n_objects} people in {figures.n_images} scenes)",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

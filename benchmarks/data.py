@@ -1,0 +1,18 @@
+"""Where the benchmarks find their images and keep what takes long to compute."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from visualwords.folders import ImageFolder
+
+DATA = Path(
+    os.environ.get("VISUALWORDS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+)
+KEPT = Path(tempfile.gettempdir()) / "visualwords-benchmarks"
+
+
+def image_folder(name: str) -> ImageFolder:
+    """Return the images of a data set; caltech101 without its clutter, which is not a class."""
+    folder = ImageFolder(DATA / name)
+    return folder.select(i for i, x in enumerate(folder.labels) if x != "BACKGROUND_Google")

@@ -1,0 +1,1 @@
+"""Pictures of the documentation, drawn by the program."""

@@ -1,0 +1,1 @@
+"""CPU time and memory of ours and of a peer, measured in the same run."""

@@ -1,0 +1,215 @@
+"""Descriptors against OpenCV, scikit-image and NumPy on photographs of 640 × 480, results compared.
+
+Run ``python -m benchmarks.speed.features``. CPU time of one thread for three photographs, best of
+several rounds; compilation is measured apart, in processes of its own. The photographs are the
+first three of the pedestrian scenes where VISUALWORDS_DATA has them, else scikit-image's.
+
+OpenCV 5 has no HOGDescriptor any more. To compare with OpenCV 4's, make an environment with it and
+name its interpreter::
+
+    python -m venv opencv4 && opencv4/bin/pip install "opencv-python-headless<5"
+    VISUALWORDS_OPENCV4=opencv4/bin/python python -m benchmarks.speed.features
+"""
+
+# isort: off
+from benchmarks.timing import Table, best_cpu_seconds
+# isort: on
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import cv2
+import numpy as np
+from skimage import data
+from skimage.feature import hog
+
+from benchmarks.data import DATA
+from visualwords.features import HOG, Centrist, DenseSIFT
+from visualwords.images import read_image
+
+OPENCV4 = """
+import json, sys, time
+import cv2, numpy as np
+cv2.setNumThreads(1)
+images = np.load(sys.argv[1])
+peer = cv2.HOGDescriptor((640, 480), (16, 16), (8, 8), (8, 8), 9)
+best = float("inf")
+for _ in range(20):
+    start = time.process_time()
+    found = [peer.compute(image) for image in images]
+    best = min(best, time.process_time() - start)
+np.save(sys.argv[2], np.stack(found))
+print(json.dumps([cv2.__version__, best]))
+"""
+
+FIRST_CALL = """
+import json, sys, time
+import numpy as np
+import visualwords.features as features
+image = np.random.default_rng(0).integers(0, 256, (480, 640, 3), dtype=np.uint8)
+extractor = eval("features." + sys.argv[1])
+work = extractor.extract if extractor.is_local else extractor.describe
+times = []
+for _ in range(2):
+    start = time.process_time()
+    work(image)
+    times.append(time.process_time() - start)
+print(json.dumps(times[0] - times[1]))
+"""
+
+
+def photographs() -> np.ndarray:
+    folder = DATA / "pedestrian" / "test" / "scenes"
+    if folder.is_dir():
+        paths = sorted(folder.rglob("*.*"))[:3]
+        images = [read_image(path, mode="grey") for path in paths]
+    else:
+        names = (data.astronaut, data.coffee, data.chelsea)
+        images = [cv2.cvtColor(name(), cv2.COLOR_RGB2GRAY) for name in names]
+    return np.stack([cv2.resize(image, (640, 480)) for image in images])
+
+
+def each(images: np.ndarray, work: Callable[[np.ndarray], object]) -> Callable[[], object]:
+    return lambda: [work(image) for image in images]
+
+
+def mean_cosine(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the mean over rows that are zero in neither."""
+    a, b = a.astype(float), b.astype(float)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    used = lengths > 0
+    return float(((a * b).sum(axis=1)[used] / lengths[used]).mean())
+
+
+def compare_sift(images: np.ndarray) -> None:
+    table = Table("DenseSIFT against cv2.SIFT.compute on the same patches, 3 images")
+    peer = cv2.SIFT_create(sigma=0.5)  # the smoothing it assumes images to have: it adds none
+    for bins, step, bar in (((4,), 4, 20), ((4, 6, 8, 10), 4, 50), ((4, 6, 8, 10), 8, 20)):
+        extractor = DenseSIFT(bins, step)
+        found = [extractor.extract(image) for image in images]
+        places = found[0].positions * (640, 480) - 0.5
+        points = [
+            cv2.KeyPoint(float(x), float(y), float(size) / 6, 0)
+            for (x, y), size in zip(places, found[0].sizes)
+        ]
+        cosines = [
+            mean_cosine(one.descriptors, peer.compute(image, points)[1])
+            for one, image in zip(found, images)
+        ]
+        work = f"bins {', '.join(map(str, bins))}; step {step}; {len(points)} patches"
+        ours = best_cpu_seconds(each(images, extractor.extract))
+        theirs = best_cpu_seconds(
+            each(images, lambda image, points=points: peer.compute(image, points)), repeats=3
+        )
+        table.add(work, ours, theirs, bar)
+        table.check("    mean cosine on patches that are not flat", min(cosines), 0.995)
+
+
+def compare_hog(images: np.ndarray) -> None:
+    table = Table("HOG (cells of 8, blocks of 2, 9 angles) against skimage.feature.hog, 3 images")
+
+    def with_skimage(image: np.ndarray) -> np.ndarray:
+        return hog(image, 9, (8, 8), (2, 2), block_norm="L2-Hys")
+
+    error = max(np.abs(HOG().describe(i) - with_skimage(i)).max() for i in images)
+    ours = best_cpu_seconds(each(images, HOG().describe))
+    table.add("counted", ours, best_cpu_seconds(each(images, with_skimage), repeats=3), 50)
+    table.check("    largest difference", float(error), 1e-6, at_least=False)
+    interpreter = os.environ.get("VISUALWORDS_OPENCV4")
+    if interpreter is None:
+        print("interpolated: not compared; VISUALWORDS_OPENCV4 names no interpreter with OpenCV 4")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        given, wanted = Path(folder, "images.npy"), Path(folder, "found.npy")
+        np.save(given, images)
+        command = [interpreter, "-c", OPENCV4, str(given), str(wanted)]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        version, theirs = json.loads(result.stdout)
+        peer = np.load(wanted).reshape(3, 79, 59, 2, 2, 9).transpose(0, 2, 1, 4, 3, 5)
+    extractor = HOG(interpolated=True)
+    mine = np.stack([extractor.blocks(image) for image in images])
+    ours = best_cpu_seconds(each(images, extractor.describe))
+    table.add(f"interpolated, against OpenCV {version}", ours, theirs, 1)
+    cosine = mean_cosine(mine.reshape(-1, 36), peer.reshape(-1, 36))
+    table.check("    mean cosine of blocks", cosine, 0.99)
+
+
+def census_plain(image: np.ndarray) -> np.ndarray:
+    """Census and histogram as one writes them down."""
+    height, width = image.shape
+    center = image[1:-1, 1:-1]
+    code = np.zeros(center.shape, np.uint8)
+    for bit, n in zip(range(7, -1, -1), (0, 1, 2, 3, 5, 6, 7, 8)):
+        y, x = divmod(n, 3)
+        neighbour = image[y : y + height - 2, x : x + width - 2]
+        code += ((center >= neighbour) * 2**bit).astype(np.uint8)
+    return np.bincount(code.ravel(), minlength=256)
+
+
+def census_lean(image: np.ndarray) -> np.ndarray:
+    """The same with every intermediate array held to one byte a pixel."""
+    height, width = image.shape
+    center = image[1:-1, 1:-1]
+    code = np.zeros(center.shape, np.uint8)
+    for bit, n in zip(range(7, -1, -1), (0, 1, 2, 3, 5, 6, 7, 8)):
+        y, x = divmod(n, 3)
+        neighbour = image[y : y + height - 2, x : x + width - 2]
+        code |= (center >= neighbour).view(np.uint8) << bit
+    return np.bincount(code.ravel(), minlength=256)
+
+
+def compare_census(images: np.ndarray) -> None:
+    table = Table("Centrist (census and histogram) against NumPy, 3 images, counts equal")
+    ours = best_cpu_seconds(each(images, Centrist().describe))
+    for name, peer in (("as written down", census_plain), ("leanest known", census_lean)):
+        for image in images:
+            np.testing.assert_array_equal(Centrist().describe(image), peer(image))
+        table.add(name, ours, best_cpu_seconds(each(images, peer)), 12)
+
+
+def measure_first_calls() -> None:
+    print("\nFirst call, CPU seconds of compiling; bar 8 s cold, then from the cache")
+    names = (
+        "DenseSIFT()",
+        "HOG()",
+        "HOG(interpolated=True)",
+        "Centrist()",
+        "Centrist('dense')",
+        "ColorHistogram()",
+        "KeypointSIFT()",
+    )
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+            seconds = [
+                json.loads(
+                    subprocess.run(
+                        [sys.executable, "-c", FIRST_CALL, name],
+                        env=environment,
+                        capture_output=True,
+                        text=True,
+                        check=True,
+                    ).stdout
+                )
+                for _ in range(2)
+            ]
+        verdict = "pass" if seconds[0] <= 8 else "MISS"
+        print(f"{name:28s} {seconds[0]:6.2f} s cold {seconds[1]:6.2f} s cached  {verdict}")
+
+
+def main() -> None:
+    cv2.setNumThreads(1)
+    images = photographs()
+    compare_sift(images)
+    compare_hog(images)
+    compare_census(images)
+    measure_first_calls()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The pyramid match without a Gram matrix: the same answers, and sets by the ten thousands.
+
+    python -m benchmarks.speed.pyramid_embedding
+
+1) ETH-80, five folds of sixteen objects: a kernel SVM on the Gram matrix and a linear SVM on the
+   embedding of the same sets, both with the hinge loss; then the intersection SVM on the counts
+   and the same problem on the Gram matrix of minima. Share of equal predictions.
+2) 20,000 generated sets: train on the embedding and compare the memory with that of a Gram matrix.
+"""
+
+# isort: off
+from benchmarks.timing import Table
+# isort: on
+
+import resource
+import time
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from benchmarks.data import DATA
+from visualwords.apps.reproduce_papers.datasets import five_views
+from visualwords.apps.reproduce_papers.lab import Lab
+from visualwords.apps.reproduce_papers.pmk_eth80 import places_in_class
+from visualwords.classifiers import ICDClassifier, KernelSVC
+from visualwords.classifiers.kernels import pyramid_match
+from visualwords.codebook import FeatureSetEncoder, FeatureSets, PyramidMatchEmbedding
+from visualwords.features import DenseSIFT
+from visualwords.features.local_features import LocalFeatureSets
+
+SHIFTS, FINEST, C = 2, 5, 1.0
+
+
+def eth80_folds():
+    """Sets and classes in five folds; the encoder is learned from the training objects."""
+    images, classes, objects = five_views(Lab(DATA))
+    features = DenseSIFT(bin_size=8, step=6).transform(images)
+    place = places_in_class(classes, objects)
+    for k in range(5):
+        train, test = np.flatnonzero(place % 5 != k), np.flatnonzero(place % 5 == k)
+        encoder = FeatureSetEncoder(6, sample_size=20_000)
+        encoder.fit(LocalFeatureSets.concatenate(features[i] for i in train))
+        sets = encoder.transform(features)
+        yield sets[train], classes[train], sets[test], classes[test]
+
+
+def gram_and_linear(train, y, test):
+    """Predictions of a kernel SVM on the Gram matrix, and of a linear SVM on the embedding."""
+    options = {"n_shifts": SHIFTS, "normalization": "self", "finest_level": FINEST}
+    kernel = KernelSVC(pyramid_match, C=C, kernel_params=options, tol=1e-4).fit(train, y)
+    embedding = PyramidMatchEmbedding(SHIFTS, finest_level=FINEST).fit(train)
+    # the intercept is a weight like others there: make its penalty small
+    linear = LinearSVC(C=C, loss="hinge", intercept_scaling=10, tol=1e-3, max_iter=20_000)
+    linear.fit(embedding.transform(train), y)
+    return kernel.predict(test), linear.predict(embedding.transform(test))
+
+
+def minima_and_counts(train, y, test):
+    """Predictions of the intersection SVM on counts, and of the same SVM on the Gram matrix."""
+    embedding = PyramidMatchEmbedding(SHIFTS, None, form="counts", finest_level=FINEST).fit(train)
+    icd = ICDClassifier(C=1e-3, quantization="integer", tol=1e-3)
+    icd.fit(embedding.transform(train), y)
+    scale = 1 / embedding.bins_.top_weight
+    options = {"n_shifts": SHIFTS, "normalization": None, "finest_level": FINEST}
+    gram = pyramid_match(train, **options) * scale
+    new = pyramid_match(test, train, **options) * scale
+    # squared hinge: the hinge without limit on a matrix with 1/2C added to the diagonal
+    scores = []
+    for name in np.unique(y):
+        signs = np.where(y == name, 1.0, -1.0)
+        scores.append(new @ _solve(gram + 0.5 / 1e-3 * np.eye(len(gram)), signs))
+    return icd.predict(embedding.transform(test)), np.unique(y)[np.argmax(scores, axis=0)]
+
+
+def _solve(gram, signs):
+    """y α of min ½ αᵀQα − Σα, α ≥ 0, by coordinate descent in float64."""
+    alpha, gradient = np.zeros(len(gram)), -np.ones(len(gram))
+    q = gram * np.outer(signs, signs)
+    for _ in range(200):
+        for i in range(len(gram)):
+            new = max(alpha[i] - gradient[i] / q[i, i], 0.0)
+            if new != alpha[i]:
+                gradient += q[i] * (new - alpha[i])
+                alpha[i] = new
+    return alpha * signs
+
+
+def same_answers(table):
+    pairs, right = {gram_and_linear: [], minima_and_counts: []}, []
+    for train, y, test, answers in eth80_folds():
+        for method, equal in pairs.items():
+            first, second = method(train, y, test)
+            equal += list(first == second)
+            right += list(second == answers)
+            print(f"{method.__name__}: {np.mean(first == second):.4f} equal", flush=True)
+    table.check(
+        "ETH-80: KernelSVC on Gram = LinearSVC on embedding, %",
+        100 * np.mean(pairs[gram_and_linear]),
+        99,
+    )
+    table.check(
+        "ETH-80: SVM on Gram = ICDClassifier on counts, %",
+        100 * np.mean(pairs[minima_and_counts]),
+        99,
+    )
+    table.check("ETH-80: correct, %", 100 * np.mean(right), 90)
+
+
+def generated(n, rng):
+    """Sets of 50 … 150 points around the 20 centres of one of ten classes, and clutter."""
+    centers = rng.integers(0, 256, (10, 20, 6))
+    classes = rng.integers(0, 10, n)
+    arrays = []
+    for c in classes:
+        own = centers[c][rng.integers(0, 20, rng.integers(25, 75))]
+        points = own + rng.normal(0, 14, own.shape)
+        arrays.append(np.concatenate([points, rng.integers(0, 256, own.shape)]).clip(0, 255))
+    return FeatureSets.from_arrays(arrays, 256), classes
+
+
+def many_sets(table, n=20_000):
+    sets, classes = generated(n + 2000, np.random.default_rng(0))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    embedding = PyramidMatchEmbedding(2, finest_level=4, min_sets=2)
+    rows = embedding.fit_transform(sets[:n])
+    model = LinearSVC(C=1.0).fit(rows, classes[:n])
+    score = model.score(embedding.transform(sets[n:]), classes[n:])
+    spent = time.process_time() - start
+    extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
+    print(
+        f"{n} sets, {len(sets.points)} points: {rows.nnz / 1e6:.0f} million numbers in "
+        f"{rows.shape[1]} columns; {spent:.0f} s"
+    )
+    table.check("20,000 sets: correct on 2,000 new ones, %", 100 * score, 90)
+    table.check(
+        f"GB taken (a Gram matrix has {8 * n * n / 2**30:.1f})",
+        extra,
+        8 * n * n / 2**30 / 2,
+        at_least=False,
+    )
+
+
+def main():
+    table = Table("Pyramid match as an embedding")
+    many_sets(table)
+    same_answers(table)
+
+
+if __name__ == "__main__":
+    main()
