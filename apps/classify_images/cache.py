@@ -6,30 +6,23 @@ import sys
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
-
-folder = click.option(
-    "--cache",
-    "cache_dir",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Which; the user's cache folder by default.",
-)
 
 
 @click.group()
 def cache() -> None:
-    """Look at, or empty, the folder where features of images are kept.
+    """Show or clear the feature cache.
 
-    Losing it loses nothing but time: features are computed again when they are needed.
+    Clearing it is safe: features are recomputed when they are needed.
     """
 
 
 @cache.command(cls=Verb)
-@folder
-@options.as_json
+@options.cache
+@shared.as_json
 def info(cache_dir: str | None, as_json: bool) -> int:
-    """Say where the features are, how many, and how large."""
+    """Print the folder of the cache, the number of its entries and their size."""
     from visualwords.apps.command_line.terminal import printable
     from visualwords.remote_cache import open_cache
 
@@ -44,9 +37,9 @@ def info(cache_dir: str | None, as_json: bool) -> int:
 
 
 @cache.command(cls=Verb)
-@folder
+@options.cache
 def clear(cache_dir: str | None) -> int:
-    """Delete the features; files of others in the folder stay."""
+    """Delete the entries of the cache; other files in the folder are kept."""
     from visualwords.apps.command_line.terminal import printable
     from visualwords.remote_cache import open_cache
 
@@ -61,5 +54,5 @@ def _path(cache_dir: str | None) -> str:
 
     path = options.cache_folder(cache_dir, no_cache=False)
     if path is None:
-        raise FolderError("there is no home, hence no cache folder; name one with --cache DIR")
+        raise FolderError("no home folder for the default cache; name a folder with --cache DIR")
     return path

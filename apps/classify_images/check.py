@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
-from visualwords.apps.command_line.commands import BAD_MODEL, FAILED, SKIPPED
+from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.exit_codes import BAD_MODEL, DONE, FAILED, SKIPPED
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
@@ -23,26 +24,32 @@ MOST_SHOWN = 15  # findings of a kind
     "--recipe",
     default="fast",
     show_default=True,
-    help="How images are described when labels are doubted.",
+    help="Recipe of the models that check the labels.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True, metavar="N")
-@click.option("--no-labels", is_flag=True, help="Do not look for wrong labels: much faster.")
-@options.seed
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Cross-validation folds of the label check.",
+)
+@click.option("--no-labels", is_flag=True, help="Do not check the labels: much faster.")
+@shared.seed
 @options.reading
 def check(
     target: str, recipe: str, folds: int, no_labels: bool, seed: int, as_json: bool, **reading: Any
 ) -> int:
-    """Look for what is wrong with a folder of images, or with a model file.
+    """Check a folder of images, or a model file, for problems.
 
     \b
-    In a folder: files that can't be read; the same picture, or nearly the same, in several
-    splits or classes; labels that models of the other images contradict although they are
-    sure; classes with few images; tiny images.
-    In a model: whether it gives the scores here that it gave where it was made.
+    Folder: unreadable files; duplicates and near-duplicates across splits or classes; labels
+    that cross-validated models confidently contradict; classes with few images; tiny images.
+    Model: whether it gives the same scores on this machine as where it was trained.
 
     \b
-    Exit codes: 0 nothing harmful, 1 problems found, 3 only files that can't be read,
-    4 not a usable model file, or one that gives other scores here.
+    Exit codes: 0 no problem, 1 problems found, 3 only unreadable files,
+    4 not a usable model file, or one that gives different scores here.
     """
     from visualwords.folders import TABLES
 
@@ -65,12 +72,12 @@ def _check_model(path: str, as_json: bool) -> int:
         json.dump(summary, sys.stdout, indent=1)
         print()
     else:
-        verdict = "the same scores" if replay.agrees else "OTHER scores: train it again here"
+        verdict = "the same scores" if replay.agrees else "DIFFERENT scores: retrain it here"
         print(
             f"{path}: {len(replay.kept)} golden images, {verdict} "
             f"(largest difference {replay.largest_difference:.2g})"
         )
-    return 0 if replay.agrees else BAD_MODEL
+    return DONE if replay.agrees else BAD_MODEL
 
 
 def _check_folder(
@@ -103,7 +110,7 @@ def _check_folder(
         _print(folder.path, len(folder), findings)
     if any(f.is_problem and f.kind != "unreadable" for f in findings):
         return FAILED
-    return SKIPPED if any(f.kind == "unreadable" for f in findings) else 0
+    return SKIPPED if any(f.kind == "unreadable" for f in findings) else DONE
 
 
 def _print(path: str, n_images: int, findings: "list[Finding]") -> None:

@@ -4,10 +4,10 @@ import os
 
 import click
 
-from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
-SEEN_AS = "histogram"  # the recipes without words: nobody waits long for a demo
+SEEN_AS = "histogram"  # only recipes without visual words: a demo must be quick
 
 
 @click.command(cls=Verb)
@@ -18,15 +18,15 @@ SEEN_AS = "histogram"  # the recipes without words: nobody waits long for a demo
     default="visualwords-demo",
     show_default=True,
     metavar="DIR",
-    help="Where images, models and reports go.",
+    help="Output folder for images, models and reports.",
 )
-@options.jobs
-@options.quiet
+@shared.jobs
+@shared.quiet
 def demo(output: str, jobs: int | None, quiet: bool) -> int:
-    """See it work: train, test and report on images that came with the installation.
+    """Train, test and report on images that ship with the dependencies.
 
-    Tiles of six pictures bundled with scikit-image, training and test tiles from disjoint
-    regions, and scikit-learn's handwritten digits. Nothing is downloaded.
+    The images are tiles of six pictures bundled with scikit-image, training and test tiles from
+    disjoint regions, and scikit-learn's handwritten digits. Nothing is downloaded.
     """
     from visualwords.apps.classify_images.demo_images import DEMOS, write_demo
     from visualwords.apps.classify_images.running import Run
@@ -46,7 +46,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         )
         images = write_demo(name, os.path.join(output, name))
         training, testing = ImageFolder(images).part("train"), ImageFolder(images).part("test")
-        say(f"{name}: {summary}; learning {len(training.classes)} classes from {len(training)}")
+        say(f"{name}: {summary}; {len(training)} training images, {len(training.classes)} classes")
         model = ImageClassifier("auto", representation=SEEN_AS, thumbnails=True)
         run.train(model, training)
         model.save(os.path.join(output, f"{name}.vw"))
@@ -55,8 +55,8 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         say("")
     tiles = os.path.join(output, "tiles")
     for line in (
-        f"Look at the report: {tiles}.html",
-        f"Ask the model:      classify-images predict {tiles}.vw {tiles}/test/brick",
+        f"Open the report:    {tiles}.html",
+        f"Predict:            classify-images predict {tiles}.vw {tiles}/test/brick",
         f"See why:            classify-images serve {tiles}.vw",
         "Your own images:    classify-images train PHOTOS -o photos.vw --test-size 0.2",
         "                    (PHOTOS holds one folder of images for each class)",

@@ -1,8 +1,8 @@
-"""Real images that come with the dependencies, for the demo: nothing is downloaded.
+"""The images of the demo, bundled with the dependencies: nothing is downloaded.
 
 Pictures bundled with scikit-image are cut into tiles. Training tiles come from the left part of a
 picture and test tiles from the right part, with a gap of half a tile between them, so that no
-pixel is in both. scikit-learn's handwritten digits are divided at random.
+pixel is in both. scikit-learn's handwritten digits are split at random.
 """
 
 import os

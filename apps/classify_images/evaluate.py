@@ -5,16 +5,17 @@ from typing import Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @click.argument("folder", type=click.Path())
-@options.report
+@shared.report
 @options.reading
 def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int:
-    """Compare what MODEL says with the labels of FOLDER (its test part, if it has one)."""
+    """Evaluate MODEL on the labelled images of FOLDER (its test split, if it has one)."""
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.output import check_output
     from visualwords.apps.pipeline.inputs import test_part

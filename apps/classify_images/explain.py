@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
@@ -23,22 +23,22 @@ N_CLASSES, N_WORDS = 3, 8
     "--output",
     type=click.Path(dir_okay=False),
     metavar="heat.png",
-    help="Draw the evidence over the image.",
+    help="Write a picture of the evidence, laid over the image.",
 )
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="L",
-    help="Explain this class; several times for several. Default: the three best.",
+    help="Class to explain; may be repeated [default: the three best].",
 )
-@options.as_json
+@shared.as_json
 def explain(
     model: str, image: str, output: str | None, labels: tuple[str, ...], as_json: bool
 ) -> int:
-    """Show what in IMAGE speaks for and against the classes of MODEL.
+    """Show which parts of IMAGE raise or lower the score of a class of MODEL.
 
-    The evidence of all places and an offset add up to the score of a class.
+    The score of a class is the sum of the evidence of all places, plus an offset.
     """
     from visualwords.apps.command_line.output import check_output
     from visualwords.apps.pipeline.saving import load_image_classifier
@@ -75,7 +75,7 @@ def _draw(image: str, explanation: "Explanation", labels: list[str], output: str
     pixels = draw_explanation(read_image(image, max_side=1200), explanation, labels)
     png = cv2.imencode(".png", pixels[:, :, ::-1])[1]
     write_atomically(output, png.tobytes())
-    say(f"{output}: evidence drawn")
+    say(f"{output}: evidence written")
 
 
 def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[str, object]:

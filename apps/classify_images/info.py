@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
-@options.as_json
+@shared.as_json
 def info(model: str, as_json: bool) -> int:
-    """Say what is in a MODEL file: its classes, recipe, training images and versions."""
+    """Print the contents of a MODEL file: classes, recipe, training summary and versions."""
     from visualwords.model_file import read_manifest
 
     manifest = read_manifest(model)
@@ -58,7 +58,7 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
     ]
     rows = {
         "recipe": f"{recipe['name']}: {recipe['summary']}",
-        "looks at": "; ".join(channels),
+        "features": "; ".join(channels),
         f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
         "trained on": f"{training['images']:,} images, {training['skipped']} skipped, "
         f"seed {training['random_state']}",
@@ -72,6 +72,6 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
 
 
 def _of_other(manifest: dict[str, Any]) -> dict[str, str]:
-    """Return what a model of another command says of itself."""
-    told = ("arrays", "checksum", "kind", "versions")
-    return {name: json.dumps(value) for name, value in manifest.items() if name not in told}
+    """Return the manifest of a model of another command."""
+    shown_above = ("arrays", "checksum", "kind", "versions")
+    return {name: json.dumps(value) for name, value in manifest.items() if name not in shown_above}

@@ -16,22 +16,20 @@ from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
+from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=exit_codes.HELP)
 @click.version_option(visualwords.__version__, prog_name="classify-images")
 def command() -> None:
-    """Learn to tell images apart from folders of examples.
+    """Train image classifiers on folders of examples, and use them.
 
     \b
-    classify-images demo                        see it work
-    classify-images train photos/ -o photos.vw  one folder a class
+    classify-images demo                        a first look, offline
+    classify-images train photos/ -o photos.vw  one folder for each class
     classify-images predict photos.vw new/*.jpg
-    classify-images serve photos.vw             a page to drop images on
-
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some files were skipped, 4 not a
-    usable model file, 130 interrupted.
+    classify-images serve photos.vw             a local web page for single images
     """
 
 

@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several verbs of classify-images share."""
 
 import re
 from collections.abc import Callable
@@ -6,15 +6,13 @@ from typing import Any, ClassVar
 
 import click
 
-from visualwords.apps.command_line.commands import scheduler
-
-Verb = Callable[..., Any]
+from visualwords.apps.command_line import options as shared
 
 UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 class Bytes(click.ParamType):
-    """An amount of memory: a number with or without a unit."""
+    """An amount of memory, with or without a unit: ``2000000``, ``500MB``, ``2GiB``."""
 
     name = "size"
 
@@ -26,11 +24,11 @@ class Bytes(click.ParamType):
         try:
             return int(float(number) * UNITS[unit.lower()])
         except (KeyError, ValueError):
-            self.fail(f"{value!r} is no amount of memory; write 500MB or 2GB", param, ctx)
+            self.fail(f"{value!r} is not a memory size; write it like 500MB or 2GB", param, ctx)
 
 
 class Seconds(click.ParamType):
-    """A time as people write it: ``90``, ``90s``, ``10m`` or ``1h``."""
+    """A duration: ``90``, ``90s``, ``10m`` or ``1h``."""
 
     name = "time"
     _units: ClassVar = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -45,67 +43,46 @@ class Seconds(click.ParamType):
         except ValueError:
             seconds = -1.0
         if not 0 <= seconds < float("inf"):
-            self.fail(f"{value!r} is no time; write 90s, 10m or 1h", param, ctx)
+            self.fail(f"{value!r} is not a duration; write it like 90s, 10m or 1h", param, ctx)
         return seconds
 
 
-jobs = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Threads; all cores by default. Results do not depend on it.",
-)
-seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random."
-)
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-strict = click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
-quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
-report = click.option(
-    "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write a report to look at."
+cache = click.option(
+    "--cache",
+    "cache_dir",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Feature cache [default: in the user's cache folder].",
 )
 
 
-def reading(verb: Verb) -> Verb:
-    """Add the options of everything that reads many images."""
+def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of verbs that read many images."""
     for option in (
-        scheduler,
+        shared.scheduler,
         click.option(
             "--max-pixels",
             type=click.IntRange(min=1),
             default=100_000_000,
             show_default=True,
-            help="Skip larger images.",
+            help="Skip images with more pixels.",
         ),
-        click.option("--no-cache", is_flag=True, help="Keep no features on disk."),
-        click.option(
-            "--cache",
-            "cache_dir",
-            type=click.Path(file_okay=False),
-            metavar="DIR",
-            help="Where features are kept; the user's cache folder by default.",
-        ),
-        jobs,
-        quiet,
-        strict,
-        as_json,
+        click.option("--no-cache", is_flag=True, help="Do not cache features on disk."),
+        cache,
+        shared.jobs,
+        shared.quiet,
+        shared.strict,
+        shared.as_json,
     ):
         verb = option(verb)
     return verb
 
 
 def cache_folder(cache_dir: str | None, no_cache: bool) -> str | None:
-    """Return where features are to be kept, or None."""
+    """Return the folder of the feature cache; None for no cache."""
     from visualwords.cache import default_folder
 
     if no_cache:
         return None
     folder = cache_dir or default_folder()
     return None if folder is None else str(folder)
-
-
-def n_threads(jobs: int | None) -> int:
-    """Return the number of threads to use."""
-    from joblib import cpu_count
-
-    return jobs or cpu_count()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="How many labels of an image are shown, best first.",
+    help="Number of classes to print for each image, best first.",
 )
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
     default=0.0,
     metavar="P",
-    help='Say "unknown" where the label is less probable than this.',
+    help='Print "unknown" where the probability of the label is below P [default: 0].',
 )
 @click.option(
     "--sort-into",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Copy the images into DIR/label; nothing is moved or overwritten.",
+    help="Copy the images into DIR/label; never move or overwrite a file.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
+@shared.as_csv
 @options.reading
 def predict(
     model: str,
@@ -51,11 +52,10 @@ def predict(
     as_json: bool,
     **reading: Any,
 ) -> int:
-    """Label IMAGES (files, or folders of files) with MODEL.
+    """Predict the labels of IMAGES (files, or folders of files) with MODEL.
 
-    A score is the distance from the boundary between a class and all others: positive speaks for
-    the class, and the class with the highest score is the label. Probabilities are calibrated on
-    training images.
+    A score is the signed distance from the boundary between a class and all others. The class
+    with the highest score is the label. Probabilities are calibrated on training images.
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.pipeline.predictions import label_images
@@ -68,8 +68,8 @@ def predict(
     classifier = run.prepare(load_image_classifier(model))
     if min_confidence and classifier.sigmoids_ is None:
         raise FolderError(
-            f"{model}: it has no probabilities, for want of training images; "
-            "leave out --min-confidence"
+            f"{model}: the model has no probabilities, because its training images were "
+            "too few; omit --min-confidence or train on more images"
         )
     paths = _listed(run, images, sort_into)
     with run.progress() as progress:
@@ -101,7 +101,7 @@ def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:
 
 
 def _listed(run: "Run", names: tuple[str, ...], sort_into: str | None) -> list[str]:
-    """Return the files that are meant; copies that an earlier run sorted are not among them."""
+    """Return the image files, without copies that an earlier run sorted into the folder."""
     from visualwords.folders import list_files
 
     paths: list[str] = []

@@ -6,17 +6,17 @@ from typing import Any
 
 import click
 
-from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
-@options.as_json
+@shared.as_json
 def recipes(as_json: bool) -> int:
-    """List the recipes, and how accurate and fast each was on which data.
+    """List the recipes with their measured accuracy and speed.
 
-    Accuracies are means over the classes, of test images that had no say in anything. Times are
-    milliseconds of CPU for one image, from its file to its label.
+    Accuracies are means over the classes of held-out test images. Times are milliseconds of CPU
+    for one image, from its file to its label.
     """
     from visualwords.apps.pipeline.recipe_results import load_results
     from visualwords.apps.pipeline.recipes import RECIPES
@@ -41,10 +41,10 @@ def _print(known: list[Any], results: dict[str, dict[str, dict[str, float]]]) ->
     from visualwords.apps.command_line.terminal import stdout
 
     data = sorted({name for found in results.values() for name in found}, reverse=True)
-    table = Table("recipe", "what it looks at")
+    table = Table("recipe", "features and classifier")
     for name in data:
         table.add_column(Text(name), justify="right")
-    table.add_column("ms an image", justify="right")
+    table.add_column("ms per image", justify="right")
     table.add_column("model", justify="right")
     for recipe in known:
         found = results.get(recipe.name, {})
@@ -59,5 +59,7 @@ def _print(known: list[Any], results: dict[str, dict[str, dict[str, float]]]) ->
     stdout().print(table)
     if data:
         stdout().print(
-            Text(f"Times and sizes on {data[0]}. How: python -m benchmarks.accuracy.all_recipes")
+            Text(
+                f"Times and sizes on {data[0]}. Measured by python -m benchmarks.accuracy.all_recipes"
+            )
         )

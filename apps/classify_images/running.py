@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
+from visualwords.apps.command_line.options import n_threads
 from visualwords.apps.command_line.terminal import print_results, progress_bars, say, say_skipped
 from visualwords.apps.command_line.verb import equal_command
 from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
@@ -34,7 +36,7 @@ class Run:
         strict: bool,
         as_json: bool,
     ):
-        self.n_jobs = options.n_threads(jobs)
+        self.n_jobs = n_threads(jobs)
         self.cache_dir = options.cache_folder(cache_dir, no_cache)
         self.max_pixels = max_pixels
         self.quiet = quiet
@@ -79,7 +81,7 @@ class Run:
 
     def cross_validate(self, model: ImageClassifier, images: ImageFolder, n_folds: int) -> Trial:
         """Try a model fold by fold; what can't be read is noted when all images are learned."""
-        say(f"{n_folds} folds, each tested by a model of the others:")
+        say(f"{n_folds}-fold cross-validation:")
         with self.progress() as progress:
             return cross_validate(self.prepare(model), images, n_folds, progress=progress)
 
@@ -129,9 +131,9 @@ class Run:
             raise FolderError("files had to be skipped, which --strict forbids")
 
     def exit_code(self) -> int:
-        """List what was skipped and return 3 if anything was, else 0."""
+        """List the skipped files and return the exit code."""
         say_skipped(self.skipped)
-        return 3 if self.skipped else 0
+        return SKIPPED if self.skipped else DONE
 
 
 def _say_what_was_tried(model: ImageClassifier) -> None:
@@ -158,8 +160,11 @@ def _warn(trial: Trial, title: str) -> None:
     if trial.n_known:
         say(
             f"warning: {title}: {trial.n_known} of {len(trial.paths)} test images were in the "
-            "training set too; the figures flatter the model"
+            "training set too; the results are optimistic"
         )
     unknown = sorted(set(trial.truth) - set(trial.classes))
     if unknown:
-        say(f"warning: the model does not know {', '.join(unknown)}; all their images are wrong")
+        say(
+            f"warning: the model has no class {', '.join(unknown)}; images with these labels "
+            "count as errors"
+        )

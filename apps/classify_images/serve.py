@@ -4,7 +4,7 @@ import os
 
 import click
 
-from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 
 MOST_REPORT = 1 << 28  # bytes
 
@@ -17,30 +17,30 @@ MOST_REPORT = 1 << 28  # bytes
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="Port to listen on; 0 takes any free one.",
+    help="Port to listen on; 0 chooses a free one.",
 )
 @click.option(
     "--report",
     type=click.Path(dir_okay=False),
     metavar="HTML",
-    help="Report of the model to offer; the .html beside MODEL by default.",
+    help="Report to link on the page [default: the .html file beside MODEL].",
 )
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A further name that this server is called by.",
+    help="Accept requests for this host name too; may be repeated.",
 )
 @click.option(
     "--rate",
     type=click.FloatRange(min=1),
     default=100,
     show_default=True,
-    help="Requests a second that one address may send.",
+    help="Requests per second accepted from one address.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@options.quiet
+@shared.quiet
 def serve(
     model: str,
     host: str,
@@ -51,9 +51,9 @@ def serve(
     open_browser: bool,
     quiet: bool,
 ) -> int:
-    """Show on a local web page what MODEL says of an image, and why.
+    """Serve a local web page that shows and explains the predictions of MODEL.
 
-    MODEL is a model file, or "pedestrian" for the detector that comes along. Nothing leaves this
+    MODEL is a model file, or "pedestrian" for the bundled detector. Images do not leave this
     machine. Stop the server with Ctrl-C.
     """
     from visualwords.apps.command_line.terminal import say
@@ -70,8 +70,8 @@ def serve(
         address = address_of(listener)
         if not is_loopback(listener):
             say(
-                f"warning: {host} can be reached from other machines, and there is no password; "
-                "stop this unless you trust everyone on the network"
+                f"warning: {host} can be reached from other machines, without a password; "
+                "stop the server unless you trust everyone on the network"
             )
         app = create_app(
             answers,
@@ -82,7 +82,7 @@ def serve(
         )
         click.echo(address)
         if not quiet:
-            say("Drop an image on that page; Ctrl-C stops the server.")
+            say("Drop an image on the page; Ctrl-C stops the server.")
         if open_browser:
             click.launch(address)
         run_server(app, listener, limits)
@@ -90,7 +90,7 @@ def serve(
 
 
 def _read_report(report: str | None, model: str) -> bytes | None:
-    """Return the report that was named, or the one beside the model if there is one."""
+    """Return the given report, or the one beside the model if there is one."""
     from visualwords.errors import FolderError
     from visualwords.files import open_regular
 
@@ -100,5 +100,5 @@ def _read_report(report: str | None, model: str) -> bytes | None:
     with open_regular(path) as file:
         content = file.read(MOST_REPORT + 1)
     if len(content) > MOST_REPORT:
-        raise FolderError(f"{path}: larger than {MOST_REPORT >> 20} MB, which is no report")
+        raise FolderError(f"{path}: larger than {MOST_REPORT >> 20} MB, too large for a report")
     return content

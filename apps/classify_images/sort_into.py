@@ -1,4 +1,4 @@
-"""Copies of images, sorted into one folder a label; nothing is moved, nothing overwritten."""
+"""Copy images into one folder for each label; never move or overwrite a file."""
 
 import errno
 import filecmp

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
@@ -18,50 +19,62 @@ if TYPE_CHECKING:
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="M.vw")
-@click.option("--recipe", default="auto", show_default=True, help="A name, or auto to try several.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False),
+    metavar="M.vw",
+    help="Model file to write.",
+)
+@click.option(
+    "--recipe",
+    default="auto",
+    show_default=True,
+    help="Name of a recipe, or auto to choose one by cross-validation.",
+)
 @click.option(
     "--budget",
     type=options.Seconds(),
     default=60.0,
     show_default="60s",
     metavar="TIME",
-    help="How long auto may try recipes: 90s, 10m, 1h.",
+    help="Time that auto may spend on trying recipes: 90s, 10m, 1h.",
 )
 @click.option(
     "--feature",
     "features",
     multiple=True,
     metavar="NAME",
-    help="An extractor, ours or of an installed package, in place of a recipe; several are added.",
+    help="Extractor to use instead of a recipe, built in or of a plugin; may be repeated.",
 )
-@click.option("--test", type=click.Path(), metavar="DIR", help="Labelled images to test on.")
+@click.option("--test", type=click.Path(), metavar="DIR", help="Test on these labelled images.")
 @click.option(
     "--test-size",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Hold this share of every class back and test on it.",
+    help="Hold out this share of every class for testing.",
 )
 @click.option(
     "--folds",
     type=click.IntRange(min=2),
     metavar="N",
-    help="Test every image on a model of the other folds; the model file learns from all.",
+    help="Test by cross-validation in N folds; the saved model is trained on all images.",
 )
 @click.option(
     "--thumbnails",
     is_flag=True,
-    help="Keep small copies of the images in the model, for its page to show similar ones.",
+    help="Store thumbnails in the model, so that its page can show similar images.",
 )
 @click.option(
     "--memory",
     type=options.Bytes(),
     metavar="SIZE",
-    help="What rows of images may take, say 2GB; with more of them, train from disk (recipes of "
-    "words and histograms only).",
+    help="Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of words "
+    "and histograms only).",
 )
-@options.report
-@options.seed
+@shared.report
+@shared.seed
 @options.reading
 def train(
     folder: str,
@@ -78,11 +91,11 @@ def train(
     seed: int,
     **reading: Any,
 ) -> int:
-    """Learn from FOLDER and write a model file.
+    """Train on the labelled images of FOLDER and write a model file.
 
-    FOLDER has one sub-folder a class, or train, val and test folders of such, or is a CSV or
-    JSONL table with the columns path and label (and split, group). Features of images are kept:
-    a second run, or one that was interrupted, starts from them.
+    FOLDER has one sub-folder for each class, or train, val and test folders of such, or is a CSV
+    or JSONL table with the columns path and label (and split, group). Features are cached: a
+    second run, or one after an interruption, reuses them.
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.output import check_output
@@ -156,12 +169,12 @@ def _tell(
         run.tell(model, trial, title, report, summary)
         return
     if report is not None:
-        say("warning: no report without a test; add --test, --test-size or --folds")
+        say("warning: no report is written without a test; add --test, --test-size or --folds")
     run.print_summary(summary)
 
 
 def chosen_recipe(recipe: str, features: tuple[str, ...] = ()) -> "str | Recipe":
-    """Return the name of a recipe, or a recipe of the extractors that were asked for."""
+    """Return the name of a recipe, or a recipe of the given extractors."""
     from visualwords.apps.pipeline.recipes import RECIPES, recipe_of_extractors
 
     if recipe != "auto" and recipe not in RECIPES:
@@ -179,7 +192,7 @@ def chosen_recipe(recipe: str, features: tuple[str, ...] = ()) -> "str | Recipe"
 def _divide(
     images: "ImageFolder", test: str | None, test_size: float | None, seed: int
 ) -> tuple["ImageFolder", "ImageFolder | None"]:
-    """Return what to train and what to test on: as asked, else as the folder itself is divided."""
+    """Return training and test images: as the flags say, else by the splits of the folder."""
     from visualwords.folders import ImageFolder
 
     if test is not None:

@@ -1,28 +1,33 @@
-"""How every command runs: where, its exit codes, and errors and warnings as one line each."""
+"""How every command runs: its exit code, and errors and warnings as one line each."""
 
-import functools
 import gc
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, TextIO
+from typing import NoReturn, TextIO
 
 import click
 
+from visualwords.apps.command_line.exit_codes import (
+    BAD_MODEL,
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    UNEXPECTED,
+)
 from visualwords.errors import ModelFileError, VisualWordsError
-
-FAILED, USAGE, SKIPPED, BAD_MODEL, INTERRUPTED = 1, 2, 3, 4, 130
 
 
 def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; no error of the input shows a traceback."""
+    """Run a command and return its exit code; errors are one sentence, never a traceback."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             code = command.main(argv, prog_name=name, standalone_mode=False)
-        return int(code or 0)
+        return int(code or DONE)
     except click.ClickException as problem:
         problem.show()
         return problem.exit_code
@@ -33,7 +38,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         return _fail(str(problem), BAD_MODEL)
     except VisualWordsError as problem:
         return _fail(str(problem), FAILED)
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         sys.stderr.close()
         return FAILED
     except OSError as problem:
@@ -41,37 +46,16 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
     except MemoryError:
         return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
-
-
-def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that moves all parallel work of a verb to a cluster."""
-
-    @click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Work on a Dask cluster: tcp://host:port, or local:4 for processes of this machine.",
-    )
-    @functools.wraps(verb)
-    def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
-        if scheduler is None:
-            return verb(*args, **kwargs)
-        from visualwords.apps.cluster.connection import on_cluster
-        from visualwords.apps.command_line.terminal import say
-
-        with on_cluster(scheduler) as client:
-            if client is not None:
-                say(f"cluster: watch it at {client.dashboard_link}")
-            return verb(*args, **kwargs)
-
-    return anywhere
+    except Exception as problem:
+        return _fail(_unexpected(problem), UNEXPECTED)
 
 
 def run_installed(main: Callable[[], int]) -> NoReturn:
-    """Run a command that owns its process: Ctrl-C ends it in time, whatever is running."""
+    """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
     from visualwords.apps.command_line.interruption import answer_ctrl_c_in_time
 
     code = INTERRUPTED
-    with suppress(KeyboardInterrupt):  # main answers it, but for the moments before it begins
+    with suppress(KeyboardInterrupt):  # main handles it once it has started
         answer_ctrl_c_in_time()
         code = main()
     _end(code)
@@ -81,10 +65,10 @@ def _end(code: int) -> NoReturn:
     """End the process."""
     sys.stdout.flush()
     if code == INTERRUPTED:
-        # Threads may still be decoding; a regular exit would pull the interpreter from under
-        # them and abort. Nothing half-written has a final name.
+        # Threads may still be decoding; a regular exit would finalize the interpreter under them
+        # and abort. Incomplete files have only temporary names.
         os._exit(code)
-    gc.freeze()  # else all objects are searched for cycles once more, for a fifth of a second
+    gc.freeze()  # skips a last search for reference cycles, which takes 0.2 s
     sys.exit(code)
 
 
@@ -100,6 +84,16 @@ def _say_warning(
     from visualwords.apps.command_line.terminal import say
 
     say(f"warning: {message}")
+
+
+def _unexpected(problem: Exception) -> str:
+    """Describe an error that no rule foresees, with the line of code a bug report needs."""
+    place = traceback.extract_tb(problem.__traceback__)[-1]
+    what = " ".join(f"{type(problem).__name__}: {problem}".split())
+    return (
+        f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); "
+        "this is a bug: please report it with the command that shows it"
+    )
 
 
 def _fail(message: str, code: int) -> int:

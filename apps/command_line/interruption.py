@@ -1,8 +1,8 @@
-"""Ctrl-C that is answered in time, whatever compiled code is running.
+"""Handle Ctrl-C within a second, whatever compiled code is running.
 
-Python raises ``KeyboardInterrupt`` between two of its own steps. A compiled loop can make that
-wait for seconds; this gives the program a moment to stop by itself and then ends it. Nothing is
-lost by that: files get their names only when they are complete.
+Python raises ``KeyboardInterrupt`` between two bytecode instructions. A compiled loop can delay
+that by seconds; this gives the program a moment to stop by itself and then ends the process.
+Nothing is lost by that: files get their names only when they are complete.
 """
 
 import os
@@ -13,13 +13,13 @@ import threading
 import time
 from types import FrameType
 
-from visualwords.apps.command_line.commands import INTERRUPTED
+from visualwords.apps.command_line.exit_codes import INTERRUPTED
 
 PATIENCE = 1.0  # seconds between Ctrl-C and the end
 
 
 def answer_ctrl_c_in_time() -> None:
-    """Watch for Ctrl-C from now on; only for a program that owns the process."""
+    """Start to watch for Ctrl-C; only for a program that owns the process."""
     signal.signal(signal.SIGINT, _interrupt_once)
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
@@ -29,14 +29,14 @@ def answer_ctrl_c_in_time() -> None:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    # A second Ctrl-C would interrupt the answer to the first.
+    # A second Ctrl-C would interrupt the handling of the first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _watch(receiving: socket.socket, sending: socket.socket) -> None:
     # The handler in C writes the number of every signal, even while the interpreter is busy.
-    # ``sending`` is held here, so that it stays open as long as the watch.
+    # The argument ``sending`` keeps the socket open as long as the thread runs.
     while signal.SIGINT not in receiving.recv(1):
         pass
     time.sleep(PATIENCE)

@@ -1,4 +1,4 @@
-"""What people see in the terminal: progress, tables and one-line messages.
+"""Terminal output: progress, tables and one-line messages.
 
 Results go to stdout, everything else to stderr.
 """
@@ -21,7 +21,7 @@ MOST_LISTED = 10
 
 
 def stdout() -> Console:
-    """Return the console for results; lines are never cut where nobody looks at a screen."""
+    """Return the console for results; lines are wide where the output is not a terminal."""
     console = Console(file=sys.stdout, highlight=False)
     return console if console.is_terminal else Console(file=sys.stdout, highlight=False, width=160)
 
@@ -39,12 +39,12 @@ def _printable(character: str) -> str:
 
 
 def say(message: str) -> None:
-    """Write one line for people to stderr."""
+    """Write one line to stderr."""
     print(printable(message), file=sys.stderr)
 
 
 def say_skipped(skipped: Sequence[tuple[str, str]]) -> None:
-    """List the files that were left out, with the reason of each."""
+    """List the skipped files, each with the reason."""
     if skipped:
         say(f"{len(skipped)} file{'s' * (len(skipped) != 1)} skipped:")
     for name, reason in skipped[:MOST_LISTED]:
@@ -68,7 +68,7 @@ class _Bars:
 
 @contextmanager
 def progress_bars(quiet: bool = False) -> Iterator[Progress]:
-    """Show progress on stderr while the block runs; nothing where stderr is no terminal."""
+    """Show progress on stderr while the block runs; nothing where stderr is not a terminal."""
     console = Console(file=sys.stderr)
     if quiet or not console.is_terminal:
         yield Silent()
@@ -84,14 +84,14 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
 
 
 def print_results(evaluation: Evaluation) -> None:
-    """Print the figures of every class, and the main ones in a sentence."""
+    """Print precision and recall of every class, and the accuracy in a sentence."""
     console = stdout()
     console.print(_results_table(evaluation))
     console.print(headline(evaluation))
 
 
 def _results_table(evaluation: Evaluation) -> Table:
-    """Return the figures of every class."""
+    """Return the table of precision and recall."""
     table = Table()
     table.add_column("class", overflow="fold")
     for column in ("images", "right", "precision", "recall"):
@@ -114,7 +114,7 @@ def _results_table(evaluation: Evaluation) -> Table:
 
 
 def headline(evaluation: Evaluation) -> str:
-    """Return the main figures in one sentence."""
+    """Return the accuracy in one sentence."""
     low, high = evaluation.interval
     return (
         f"{evaluation.n_right} of {evaluation.n_images} right: {evaluation.accuracy:.1%} "

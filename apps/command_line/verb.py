@@ -1,4 +1,4 @@
-"""What every verb has: settings from a TOML file, and the command that equals them."""
+"""The class of all verbs: settings from a TOML file, and the equivalent command line."""
 
 import os
 import shlex
@@ -14,7 +14,8 @@ class Verb(click.Command):
     """A verb that takes its settings from the command line, else from ``--config F.toml``.
 
     The keys of the file are the names of the flags without the dashes, and those of the
-    arguments. Flags that are given win. Paths mean the same as on the command line.
+    arguments. Flags on the command line override the file. Relative paths are relative to the
+    current folder, as on the command line.
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -27,19 +28,19 @@ class Verb(click.Command):
                 is_eager=True,
                 expose_value=False,
                 callback=_read_config,
-                help="Take flags from this file; those given here win.",
+                help="Read flags from a TOML file; flags on the command line override it.",
             )
         )
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; say what command it equals if a file had a part in it."""
+        """Run the verb; print the equivalent command if settings came from a file."""
         if ctx.default_map:
             click.echo(f"equal command: {equal_command(ctx)}", err=True)
         return super().invoke(ctx)
 
 
 def equal_command(ctx: click.Context | None = None) -> str:
-    """Return the command line, without a file, that does what is being done.
+    """Return the equivalent command line without a settings file.
 
     Flags at their defaults are left out.
     """
@@ -59,7 +60,7 @@ def equal_command(ctx: click.Context | None = None) -> str:
 
 
 def _flag(option: click.Parameter, value: Any) -> list[str]:
-    """Return what is written for one option; nothing where it has its default."""
+    """Return the words of one option; none where it has its default."""
     if value is None or value is False or value == () or value == option.default:
         return []
     name = option.opts[0]
@@ -91,7 +92,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
                 f"{', '.join(sorted(known))}"
             )
         _check_kind(path, key, value, known[key])
-    # As text, numbers go the way of a flag's: 1.5 is no integer there either.
+    # As text, numbers are converted like those of flags: 1.5 is refused where an integer is due.
     ctx.default_map = {known[key].name or "": _as_written(v) for key, v in found.items()}
 
 
@@ -108,7 +109,7 @@ def _as_written(value: Any) -> Any:
 
 
 def _check_kind(path: str, key: str, value: Any, parameter: click.Parameter) -> None:
-    """Refuse what the flag's own type would quietly turn into text."""
+    """Refuse values that the flag's own type would silently turn into text."""
     many = parameter.multiple or parameter.nargs == -1
     if getattr(parameter, "is_flag", False):
         wanted, right = "true or false", isinstance(value, bool)

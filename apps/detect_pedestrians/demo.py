@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     default="pedestrian-demo",
     show_default=True,
     metavar="DIR",
-    help="Where the pictures go.",
+    help="Output folder for the pictures.",
 )
 @options.model
 def demo(output: str, model: str) -> int:
-    """See it work on a picture that came with the installation; nothing is downloaded.
+    """Run the detector on a picture that ships with the dependencies; nothing is downloaded.
 
-    Writes the picture with what was found, the scores of all windows at several scales, the
-    windows that each stage of the cascade let pass, and the evidence inside the best window.
+    Writes the picture with its detections, the scores of all windows at several scales, the
+    windows that passed each stage of the cascade, and the evidence inside the best window.
     """
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.detection.demo_picture import demo_picture
@@ -50,7 +50,7 @@ def demo(output: str, model: str) -> int:
         print(f"found at {box}, confidence {confidence:.0%}")
     if len(boxes):
         _write(output, "evidence.png", draw_evidence(detector.explain(image, boxes[0])))
-    say(f"{output}: {len(os.listdir(output))} pictures to look at")
+    say(f"{output}: {len(os.listdir(output))} pictures written")
     return 0
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visualwords.apps.command_line.commands import scheduler
+from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.apps.detection.detector_figures import DetectionFigures
 
-LOWEST = 1e-3  # confidence down to which detections are collected for the curves
+LOWEST = 1e-3  # lowest confidence of the detections that the curves are drawn from
 
 
 @click.command()
@@ -26,17 +27,22 @@ LOWEST = 1e-3  # confidence down to which detections are collected for the curve
     type=click.Path(dir_okay=False),
     required=True,
     metavar="CSV",
-    help="Table of marked boxes: file, xmin, ymin, xmax, ymax.",
+    help="Table of true boxes: file, xmin, ymin, xmax, ymax.",
 )
-@click.option("--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write a report.")
-@click.option("--curves", type=click.Path(dir_okay=False), metavar="PNG", help="Draw the curves.")
+@shared.report
+@click.option(
+    "--curves",
+    type=click.Path(dir_okay=False),
+    metavar="PNG",
+    help="Write the precision and miss rate curves.",
+)
 @options.min_height
 @options.classifier
 @options.model
-@options.jobs
-@scheduler
-@options.as_json
-@options.quiet
+@shared.jobs
+@shared.scheduler
+@shared.as_json
+@shared.quiet
 def evaluate(
     scenes: str,
     annotations: str,
@@ -49,10 +55,10 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Compare what is found in SCENES, a folder, with the boxes that people marked there.
+    """Evaluate a detector on SCENES, a folder of images with annotated boxes.
 
     Prints average precision and the log-average miss rate (intersection over union of at least
-    one half). Images that the table does not name show no object.
+    one half). Images that the table does not name are taken to show no object.
     """
     from visualwords.apps.command_line.output import check_output
     from visualwords.apps.command_line.terminal import say_skipped
@@ -71,7 +77,10 @@ def evaluate(
     paths, skipped = list_files(scenes)
     known = {os.path.basename(path) for path in paths}
     if not known & truth.keys():
-        raise FolderError(f"{annotations}: names none of the images in {scenes}")
+        raise FolderError(
+            f"{annotations}: names none of the images in {scenes}; its column file must hold their "
+            "names"
+        )
     found, failed = _detect(detector.set_params(threshold=LOWEST), paths, jobs, quiet)
     paths = [path for path in paths if path in found]
     marked = [truth.get(os.path.basename(path), _nothing()) for path in paths]
@@ -92,22 +101,20 @@ def evaluate(
     skipped = [*skipped, *failed, *_absent(truth, known, annotations)]
     _print(figures, usual, as_json, skipped)
     say_skipped(skipped)
-    return 3 if skipped else 0
+    return SKIPPED if skipped else DONE
 
 
 def _detect(
     detector: "PedestrianDetector", paths: list[str], jobs: int | None, quiet: bool
 ) -> tuple[dict[str, tuple["np.ndarray", "np.ndarray"]], list[tuple[str, str]]]:
-    """Detections of each image that can be read, and the others with the reason."""
-    from joblib import cpu_count
-
+    """Return the detections of readable images, and the others with the reason."""
     from visualwords.apps.command_line.terminal import progress_bars
     from visualwords.apps.detect_pedestrians.one_image import search_files
 
     found, failed = {}, []
     with progress_bars(quiet) as progress:
         progress.start("searching", len(paths))
-        answers = search_files(detector, paths, False, jobs or cpu_count())
+        answers = search_files(detector, paths, False, shared.n_threads(jobs))
         for path, result in zip(paths, answers):
             if isinstance(result, str):
                 failed.append((path, result))
@@ -126,7 +133,7 @@ def _nothing() -> "np.ndarray":
 def _absent(
     truth: dict[str, "np.ndarray"], known: set[str], annotations: str
 ) -> list[tuple[str, str]]:
-    return [(name, f"named in {annotations}, not there") for name in sorted(truth.keys() - known)]
+    return [(name, f"named in {annotations}, but missing") for name in sorted(truth.keys() - known)]
 
 
 def _print(

@@ -6,6 +6,7 @@ from typing import NoReturn
 import click
 
 import visualwords
+from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
@@ -22,19 +23,20 @@ class _RunByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_RunByDefault, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_RunByDefault,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=exit_codes.HELP,
+)
 @click.version_option(visualwords.__version__, prog_name="detect-pedestrians")
 def command() -> None:
-    """Find pedestrians in images and videos, or objects of any class you have crops of.
+    """Detect pedestrians in images and videos, or objects of a class you train on.
 
     \b
-    detect-pedestrians demo                       see it work
-    detect-pedestrians street.jpg -o found/       with the model that came with the package
+    detect-pedestrians demo                       a first look, offline
+    detect-pedestrians street.jpg -o found/       with the bundled model
     detect-pedestrians run walk.mp4 -o found.mp4
     detect-pedestrians train crops/ photos/ -o mugs.vw
-
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some files were skipped or a video
-    ended early, 4 not a usable model file, 130 interrupted.
     """
 
 

@@ -1,4 +1,4 @@
-"""What is done with each image; images don't depend on each other, so any worker may take one."""
+"""Detection in single image files, in threads or on the workers of a cluster."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from visualwords.workers import map_on_workers, workers_share_memory
 
 __all__ = ["Found", "search_files", "search_image"]
 
-CHUNK = 8  # paths that travel together to another machine
+CHUNK = 8  # paths sent together to another machine
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Found:
     boxes : (n, 4) float64
     confidences : (n,) float64
     picture : (h, w, 3) uint8 or None
-        The image with the boxes drawn, if asked for.
+        The image with the boxes drawn, if requested.
     """
 
     boxes: np.ndarray
@@ -39,10 +39,10 @@ class Found:
 def search_files(
     detector: PedestrianDetector, paths: Sequence[str], draw: bool, n_jobs: int | None
 ) -> Iterator[Found | str]:
-    """Yield what is found in every image file, in order; the reason where it can't be read.
+    """Yield the detections of every image file, in order; the reason where it is unreadable.
 
-    Threads search one file each. To the workers of a cluster paths travel in chunks, and boxes
-    back; pictures are then drawn here.
+    Threads search one file each. Workers of a cluster get paths in chunks and return boxes;
+    pictures are then drawn here.
     """
     here = workers_share_memory()
     size = 1 if here else CHUNK
@@ -68,7 +68,7 @@ def _search_chunk(
 
 
 def _drawn(found: Found, path: str) -> Found | str:
-    """Add the picture to what was found elsewhere."""
+    """Add the picture to detections of another machine."""
     try:
         picture = draw_detections(read_image(path), found.boxes, found.confidences)
     except ImageError as problem:
@@ -77,7 +77,7 @@ def _drawn(found: Found, path: str) -> Found | str:
 
 
 def search_image(detector: PedestrianDetector, image: np.ndarray, draw: bool) -> Found:
-    """Search an image and draw what was found."""
+    """Search an image and draw the detections."""
     boxes, confidences = detector.detect(image)
     picture = draw_detections(image, boxes, confidences) if draw else None
     return Found(boxes, confidences, picture)

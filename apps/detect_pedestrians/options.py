@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several verbs of detect-pedestrians share."""
 
 from typing import TYPE_CHECKING
 
@@ -15,19 +15,19 @@ model = click.option(
     default=SHIPPED,
     show_default=True,
     metavar="FILE",
-    help="A detector's model file; by default the one that came with the package.",
+    help="Model file of a detector; pedestrian is the bundled one.",
 )
 min_height = click.option(
     "--min-height",
     type=click.FloatRange(min=8),
     metavar="PIXELS",
-    help="Smallest objects to look for; the smaller, the slower.",
+    help="Height of the smallest objects to search for; smaller is slower [default: the model's].",
 )
 threshold = click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="CONFIDENCE",
-    help="Least confidence of a detection.",
+    help="Lowest confidence of a detection [default: the model's].",
 )
 classifier = click.option(
     "--classifier",
@@ -36,11 +36,6 @@ classifier = click.option(
     show_default=True,
     help="How windows are scored; exact: the cascade without any loss.",
 )
-jobs = click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; all by default."
-)
-quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 
 
 def load_detector(
@@ -57,7 +52,9 @@ def load_detector(
 
     detector = load(path)
     if not isinstance(detector, PedestrianDetector):
-        raise ModelFileError(f"{path}: labels whole images; use it with classify-images predict")
+        raise ModelFileError(
+            f"{path}: an image classifier, not a detector; use it with classify-images predict"
+        )
     given = {"min_height": min_height, "threshold": threshold}
     exact = classifier == "exact"
     return detector.set_params(

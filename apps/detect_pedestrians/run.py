@@ -5,7 +5,7 @@ from itertools import groupby
 
 import click
 
-from visualwords.apps.command_line.commands import scheduler
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.detect_pedestrians import options
 
 VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
@@ -18,24 +18,31 @@ VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wm
     "--output",
     type=click.Path(),
     metavar="OUT",
-    help="A folder for annotated pictures; for a video also a file ending in .mp4 or .avi.",
+    help="Folder for annotated pictures, or for a video a file ending in .mp4 or .avi.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
-@options.as_json
+@shared.as_csv
+@shared.as_json
 @click.option(
-    "--every", type=click.IntRange(min=1), default=1, metavar="N", help="Every n-th frame only."
+    "--every",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Search every N-th frame of a video [default: 1].",
 )
 @click.option(
-    "--frames", type=click.IntRange(min=1), metavar="N", help="Stop a video or camera after N."
+    "--frames",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Stop a video or camera after N frames.",
 )
 @options.min_height
 @options.threshold
 @options.classifier
 @options.model
-@click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
-@options.jobs
-@scheduler
-@options.quiet
+@shared.strict
+@shared.jobs
+@shared.scheduler
+@shared.quiet
 def run(
     sources: tuple[str, ...],
     output: str | None,
@@ -51,13 +58,11 @@ def run(
     jobs: int | None,
     quiet: bool,
 ) -> int:
-    """Find pedestrians in SOURCE: images, folders of images, a video, or a camera's number.
+    """Detect pedestrians in SOURCE: images, folders of images, a video, or a camera's number.
 
-    Boxes are x0, y0, x1, y1 in pixels. The confidence estimates how probable it is that a box is
-    right in photographs with one pedestrian on average.
+    Boxes are x0, y0, x1, y1 in pixels. The confidence is the estimated probability that a box is
+    right, in photographs with one pedestrian on average.
     """
-    from joblib import cpu_count
-
     from visualwords.apps.detect_pedestrians.searching import Searching
 
     if as_csv and as_json:
@@ -65,7 +70,7 @@ def run(
     detector = options.load_detector(
         model, min_height=min_height, threshold=threshold, classifier=classifier
     )
-    searching = Searching(detector, output, n_jobs=jobs or cpu_count(), quiet=quiet)
+    searching = Searching(detector, output, n_jobs=shared.n_threads(jobs), quiet=quiet)
     for kind, group in groupby(sources, _kind):
         if kind == "image":
             searching.images(list(group))

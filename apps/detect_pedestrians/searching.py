@@ -1,4 +1,4 @@
-"""One run over images, videos and cameras: search, draw, print."""
+"""One run over images, videos and cameras: detect, draw, print."""
 
 import csv
 import json
@@ -11,6 +11,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.terminal import (
     printable,
     progress_bars,
@@ -32,7 +33,7 @@ HEADER = ("source", "frame", "x0", "y0", "x1", "y1", "confidence")
 
 
 class Searching:
-    """Searches sources one after the other and keeps what it found.
+    """Searches sources one after the other and collects the detections.
 
     Parameters
     ----------
@@ -71,9 +72,11 @@ class Searching:
         self.images(files)
 
     def images(self, paths: list[str]) -> None:
-        """Search images; those that can't be read are skipped with the reason."""
+        """Search images; unreadable ones are skipped with the reason."""
         if self.output is not None and self._is_video(self.output):
-            raise FolderError(f"{self.output}: pictures of images go into a folder, not a video")
+            raise FolderError(
+                f"{self.output}: images can't be written to a video; give a folder with -o"
+            )
         draw = self.output is not None
         with progress_bars(self.quiet) as progress:
             progress.start("searching", len(paths))
@@ -87,7 +90,7 @@ class Searching:
                 progress.advance()
 
     def video(self, source: str | int, every: int, most: int | None) -> None:
-        """Search the frames of a video or camera until it ends, or Ctrl-C; always here."""
+        """Search the frames of a video or camera, on this machine, until it ends or Ctrl-C."""
         if not workers_share_memory():
             say(f"{source}: frames are searched on this machine; a cluster searches image files")
         frames = Frames(source, every, most)
@@ -106,7 +109,7 @@ class Searching:
                     else:
                         self._write(found.picture, f"frame{number:06}")
                     progress.advance()
-        finally:  # what was recorded so far is kept when Ctrl-C ends a camera
+        finally:  # keep what was recorded when Ctrl-C ends a camera
             if video is not None:
                 video.close()
         fault = frames.fault()
@@ -127,16 +130,16 @@ class Searching:
             self._print_table()
 
     def end(self, strict: bool) -> int:
-        """List what was skipped and return the exit code."""
+        """List the skipped sources and return the exit code."""
         say_skipped(self.skipped)
         if not self.n_searched:
             raise FolderError("none of the sources could be read")
         if strict and self.skipped:
             raise FolderError("files had to be skipped, which --strict forbids")
-        return 3 if self.skipped else 0
+        return SKIPPED if self.skipped else DONE
 
     def _note(self, found: Found, source: str, frame: int | None) -> None:
-        """Keep what was found in an image or frame."""
+        """Add the detections of an image or frame to the results."""
         self.n_searched += 1
         boxes, confidences = found.boxes.round(1).tolist(), found.confidences.round(4).tolist()
         for box, confidence in zip(boxes, confidences):
@@ -146,7 +149,7 @@ class Searching:
             )
 
     def _write(self, picture: np.ndarray | None, stem: str) -> None:
-        """Write an annotated picture under a name that no other one of this run has."""
+        """Write an annotated picture under a name that is unique in this run."""
         if self.output is None or picture is None:
             return
         name, number = f"{stem}.png", 1

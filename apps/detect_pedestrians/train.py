@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visualwords.apps.command_line.commands import scheduler
-from visualwords.apps.detect_pedestrians import options
+from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
@@ -32,28 +32,46 @@ class _Size(click.ParamType):
 @click.command()
 @click.argument("positives", type=click.Path())
 @click.argument("negatives", type=click.Path())
-@click.option("-o", "--output", type=click.Path(dir_okay=False), required=True, metavar="MODEL")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    required=True,
+    metavar="MODEL",
+    help="Model file to write.",
+)
 @click.option(
     "--features",
     type=click.Choice(["both", "hog", "census"]),
     default="both",
     show_default=True,
+    help="Descriptors of a window.",
 )
 @click.option(
-    "--window", type=_Size(int), default=(64, 128), help="In pixels, multiples of 8; 64x128."
+    "--window",
+    type=_Size(int),
+    default=(64, 128),
+    show_default="64x128",
+    help="Size of the window in pixels, multiples of 8.",
 )
 @click.option(
     "--object-share",
     type=_Size(float),
     default=(0.6, 0.75),
-    help="Shares of the window that the object takes; 0.6x0.75.",
+    show_default="0.6x0.75",
+    help="Share of the window's width and height that the object takes.",
 )
-@click.option("--label", default="person", show_default=True, help="What the crops show.")
-@click.option("--rounds", type=click.IntRange(min=0), metavar="N", help="Of collecting mistakes.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@options.jobs
-@scheduler
-@options.quiet
+@click.option("--label", default="person", show_default=True, help="Class name of the objects.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Rounds of hard negative mining [default: 3].",
+)
+@shared.seed
+@shared.jobs
+@shared.scheduler
+@shared.quiet
 def train(
     positives: str,
     negatives: str,
@@ -67,13 +85,11 @@ def train(
     jobs: int | None,
     quiet: bool,
 ) -> int:
-    """Learn from POSITIVES, a folder of crops, and NEGATIVES, one of photographs without them.
+    """Train a detector on POSITIVES, a folder of crops, and NEGATIVES, photographs without objects.
 
     Crops show the object in the middle; the window is cut from there. Their mirror images are
-    added. Photographs are searched for mistakes in several rounds.
+    added. Hard negatives are mined from the photographs in several rounds.
     """
-    from joblib import cpu_count
-
     from visualwords.apps.command_line.output import check_output
     from visualwords.apps.command_line.terminal import progress_bars, say, say_skipped
     from visualwords.apps.detection.detector import PedestrianDetector
@@ -87,25 +103,25 @@ def train(
             object_share=object_share,
             label=label,
             random_state=seed,
-            n_jobs=jobs or cpu_count(),
+            n_jobs=shared.n_threads(jobs),
         )
         if rounds is not None:
             detector.set_params(n_rounds=rounds)
-        detector._search()
+        detector.check_parameters()
     except ValueError as problem:
         raise click.UsageError(str(problem)) from None
     (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
     with progress_bars(quiet) as progress:
         detector.fit(crops, photographs, progress=progress)
     detector.save(output)
-    _tell(detector, len(crops), len(photographs), output)
+    _print_summary(detector, len(crops), len(photographs))
     skipped = [*skipped, *others, *detector.skipped_]
     say_skipped(skipped)
     say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
-    return 3 if skipped else 0
+    return SKIPPED if skipped else DONE
 
 
-def _tell(detector: "PedestrianDetector", n_crops: int, n_photographs: int, output: str) -> None:
+def _print_summary(detector: "PedestrianDetector", n_crops: int, n_photographs: int) -> None:
     from visualwords.apps.command_line.terminal import say
 
     say(f"{n_crops} crops and their mirror images, {n_photographs} photographs without the object")

@@ -14,7 +14,7 @@ __all__ = ["Frames", "VideoFile"]
 
 CODECS = {".mp4": "mp4v", ".m4v": "mp4v", ".mov": "mp4v", ".avi": "MJPG", ".mkv": "MJPG"}
 
-SILENT = 0  # of OpenCV's levels of logging
+SILENT = 0  # OpenCV's log level
 
 
 class VideoError(VisualWordsError):
@@ -36,9 +36,9 @@ class Frames:
     Attributes
     ----------
     rate : float
-        Frames per second, as the source says; 25 where it says nothing usable.
+        Frames per second by the source's header; 25 where that is unusable.
     n_promised : int or None
-        Frames that the file says it has.
+        Number of frames by the file's header.
     n_read : int
         Frames read so far.
     """
@@ -48,7 +48,7 @@ class Frames:
         self.every = every
         self.most = most
         self.n_read = 0
-        # what is wrong is said here, in one sentence
+        # this class reports faults itself, in one sentence
         logging = cv2 if hasattr(cv2, "setLogLevel") else cv2.utils.logging  # OpenCV 4, and 5
         logging.setLogLevel(SILENT)
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
@@ -80,7 +80,7 @@ class Frames:
             self.capture.release()
 
     def fault(self) -> str | None:
-        """Tell what was wrong after the last frame, if anything."""
+        """Return what went wrong after the last frame, if anything."""
         if not self.n_read:
             return "no frame could be read"
         cut = self.most is not None and -(-self.n_read // self.every) >= self.most
@@ -91,14 +91,14 @@ class Frames:
     def _cannot_open(self) -> str:
         if isinstance(self.source, int):
             return (
-                f"camera {self.source}: not there, or in use by another program; "
+                f"camera {self.source}: not found, or in use by another program; "
                 "give the number of another camera, or a video file"
             )
-        return f"{self.source}: not a video that can be read; convert it to MP4 first"
+        return f"{self.source}: not a readable video; convert it to MP4"
 
 
 class VideoFile:
-    """A video that has its name only once it is complete.
+    """A video file that gets its name only when it is complete.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class VideoFile:
         self.writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
 
     def close(self, keep: bool = True) -> None:
-        """Give the file its name, or leave nothing behind."""
+        """Rename the complete file to its final name, or remove it."""
         if self.writer is not None:
             self.writer.release()
             if keep:

@@ -195,7 +195,7 @@ class PedestrianDetector(BaseEstimator):
         PedestrianDetector
             This object.
         """
-        self._check_parameters()
+        self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
         crops, photographs = self._readable(positives, "crop"), self._readable(negatives, "photo")
         height = self.object_share[1] * self.window[1] / self.training_enlargement
@@ -237,7 +237,7 @@ class PedestrianDetector(BaseEstimator):
         confidences : (n,) float64
         """
         check_is_fitted(self)
-        self._check_parameters()
+        self.check_parameters()
         search, scanner = self.search, self._scanner()
         least = self.score_of(self.threshold)
         boxes, scores = [np.empty((0, 4))], [np.empty(0, np.float32)]
@@ -348,8 +348,8 @@ class PedestrianDetector(BaseEstimator):
             )
         return readers
 
-    def _check_parameters(self) -> None:
-        """Raise ``ValueError`` where a parameter can't be used."""
+    def check_parameters(self) -> None:
+        """Raise ``ValueError`` where a parameter is out of its range."""
         if self.classifier not in CLASSIFIERS:
             raise ValueError(f"classifier={self.classifier!r}; there are {', '.join(CLASSIFIERS)}")
         if self.overlap_measure not in OVERLAPS:
@@ -361,6 +361,7 @@ class PedestrianDetector(BaseEstimator):
         if not (isinstance(self.label, str) and self.label.strip()):
             raise ValueError(f"label={self.label!r}; what is found needs a name")
         check_numbers(self.get_params())
+        WindowShape(*self.window)
 
 
 def _as_image(image: ImageOrPath) -> np.ndarray:

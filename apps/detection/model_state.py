@@ -53,7 +53,7 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
         for name, value in manifest["parameters"].items()
     }
     detector = PedestrianDetector(**parameters)
-    detector._check_parameters()
+    detector.check_parameters()
     shape = WindowShape(*detector.window)
     columns = {"hog": shape.hog_columns, "census": shape.census_columns}
     channels = {

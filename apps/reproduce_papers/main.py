@@ -6,22 +6,21 @@ from typing import NoReturn
 import click
 
 import visualwords
+from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
 from visualwords.apps.reproduce_papers.listing import list_experiments
 from visualwords.apps.reproduce_papers.run import run
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=exit_codes.HELP)
 @click.version_option(visualwords.__version__, prog_name="reproduce-papers")
 def command() -> None:
     """Repeat the experiments of the papers and put our figures beside theirs.
 
     \b
-    reproduce-papers list                    what there is, and which data it needs
+    reproduce-papers list                    the experiments and the data they need
     reproduce-papers run pmk-fig3            needs no data
     reproduce-papers run gcs-table2 --data DIR
-
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     """
 
 

@@ -164,7 +164,7 @@ def test_an_output_that_can_not_be_written_is_said_before_the_work(training, sma
     training[training.index("-o") + 1] = str(disk / "m.vw")
     done = run(*training, log=log)
     assert done.code == 1
-    assert f"the folder {disk} can't be written" in done.output
+    assert f"the folder {disk} is not writable" in done.output
     assert os.listdir(disk) == []
 
 

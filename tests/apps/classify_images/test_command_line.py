@@ -221,7 +221,7 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
     ("arguments", "code", "sentence"),
     [
         (["train", "nowhere", "-o", "m.vw"], 1, "nowhere: no such folder"),
-        (["train", "photos", "-o", "no/such/m.vw"], 1, "there is no folder no/such"),
+        (["train", "photos", "-o", "no/such/m.vw"], 1, "the folder no/such does not exist"),
         (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from auto, color"),
         (["train", "photos", "-o", "m.vw", "--test-size", "2"], 2, "--test-size"),
         (["train", "photos"], 2, "--output"),

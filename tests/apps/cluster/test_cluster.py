@@ -202,7 +202,7 @@ def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
     common = ("--recipe", "texture", "--no-cache", images)
     assert classify_images("train", *common, "-o", "a.vw").returncode == 0
     done = classify_images("train", *common, "-o", "b.vw", "--scheduler", "local:2")
-    assert (done.returncode, "watch it at http://127.0.0.1:" in done.stderr) == (0, True)
+    assert (done.returncode, "cluster dashboard: http://127.0.0.1:" in done.stderr) == (0, True)
     assert (tmp_path / "a.vw").read_bytes() == (tmp_path / "b.vw").read_bytes()
     lost = classify_images("predict", "b.vw", images, "--scheduler", "tcp://127.0.0.1:9")
     assert lost.returncode == 1

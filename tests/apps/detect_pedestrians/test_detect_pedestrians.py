@@ -121,7 +121,7 @@ def test_frames_end_a_video_on_purpose(model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("source", "message"), [("97", "camera 97: not there"), ("text.mp4", "not a video")]
+    ("source", "message"), [("97", "camera 97: not found"), ("text.mp4", "not a readable video")]
 )
 def test_absent_cameras_and_false_videos_are_one_sentence(
     model, tmp_path, monkeypatch, capsys, source, message

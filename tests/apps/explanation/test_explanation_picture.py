@@ -85,7 +85,7 @@ def test_explain_prints_sums_that_add_up_and_draws(words_model, photos, tmp_path
     [
         (["IMAGE", "--label", "mud"], 2, "has no class 'mud'; it knows sand, sea, wood"),
         (["nowhere.png"], 1, "nowhere.png: no such file"),
-        (["IMAGE", "-o", "no/such/x.png"], 1, "there is no folder no/such"),
+        (["IMAGE", "-o", "no/such/x.png"], 1, "the folder no/such does not exist"),
     ],
 )
 def test_explain_says_what_is_wrong(

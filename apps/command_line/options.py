@@ -1,0 +1,54 @@
+"""Options that the commands share."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+jobs = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of threads [default: all cores]. Results do not depend on it.",
+)
+seed = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
+strict = click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
+quiet = click.option("--quiet", is_flag=True, help="Hide progress.")
+report = click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write an HTML report."
+)
+
+
+def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that moves all parallel work of a verb to a cluster."""
+
+    @click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Run on a Dask cluster: tcp://host:port, or local:4 for four local processes.",
+    )
+    @functools.wraps(verb)
+    def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
+        if scheduler is None:
+            return verb(*args, **kwargs)
+        from visualwords.apps.cluster.connection import on_cluster
+        from visualwords.apps.command_line.terminal import say
+
+        with on_cluster(scheduler) as client:
+            if client is not None:
+                say(f"cluster dashboard: {client.dashboard_link}")
+            return verb(*args, **kwargs)
+
+    return anywhere
+
+
+def n_threads(jobs: int | None) -> int:
+    """Return the number of threads that ``--jobs`` asks for."""
+    from joblib import cpu_count
+
+    return jobs or cpu_count()
