@@ -58,8 +58,4 @@ def _print(known: list[Any], results: dict[str, dict[str, dict[str, float]]]) ->
         table.add_row(Text(recipe.name, "bold"), Text(recipe.summary), *accuracies, speed, size)
     stdout().print(table)
     if data:
-        stdout().print(
-            Text(
-                f"Times and sizes on {data[0]}. Measured by python -m benchmarks.accuracy.all_recipes"
-            )
-        )
+        stdout().print(Text(f"Times and sizes on {data[0]}. By benchmarks.accuracy.all_recipes"))
