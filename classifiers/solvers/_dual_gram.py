@@ -12,14 +12,13 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from visualwords.classifiers.solvers import _vectors
-from visualwords.classifiers.solvers._vectors import everywhere
+from visualwords import simd
 from visualwords.compiled import njit
 
 LANES = 8
 BLOCK = 16  # samples
 _TOGETHER = 8  # rows that are added in one pass over the scores
-_INDEX = ir.IntType(64)
+_DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 
 
 @intrinsic
@@ -32,32 +31,24 @@ def add_block(typing, gram, rows, steps, scores):
 
 
 def _emit_add_block(context, builder, signature, arguments):
-    gram, rows, steps, scores = (
-        context.make_array(kind)(context, builder, value)
-        for kind, value in zip(signature.args, arguments)
-    )
+    gram, rows, steps, scores = simd.arrays(context, builder, signature, arguments, range(4))
     number = context.get_data_type(signature.args[3].dtype)
     vector = ir.VectorType(number, LANES)
-    kind = ir.FunctionType(vector, [vector] * 3)
-    name = f"llvm.fma.v{LANES}f{32 if number == ir.FloatType() else 64}"
-    fused = cgutils.get_or_insert_function(builder.module, kind, name)
-    n = cgutils.unpack_tuple(builder, gram.shape)[1]
+    n = simd.row_length(builder, gram)
     pointers, factors = [], []
     for k in range(BLOCK):
-        row = builder.load(builder.gep(rows.data, [ir.Constant(_INDEX, k)]))
+        row = builder.load(builder.gep(rows.data, [simd.INDEX(k)]))
         pointers.append(builder.gep(gram.data, [builder.mul(row, n)]))
-        lanes = _lanes_at(builder, steps, ir.Constant(_INDEX, k), vector)
-        factors.append(builder.load(lanes, align=4))
+        factors.append(_load_lanes(builder, steps, simd.INDEX(k), vector))
     with cgutils.for_range(builder, n) as loop:
-        where = _lanes_at(builder, scores, loop.index, vector)
-        sums = [builder.load(where, align=4), ir.Constant(vector, [0.0] * LANES)]
+        sums = [_load_lanes(builder, scores, loop.index, vector), simd.constant(vector, 0.0)]
         for k, (pointer, factor) in enumerate(zip(pointers, factors)):
             value = builder.load(builder.gep(pointer, [loop.index]))
             if value.type != number:
                 value = builder.fpext(value, number)
-            value = everywhere(builder, value, vector)
-            sums[k % 2] = builder.call(fused, [value, factor, sums[k % 2]])
-        builder.store(builder.fadd(*sums), where, align=4)
+            value = simd.broadcast(builder, value, LANES)
+            sums[k % 2] = simd.multiply_add(builder, value, factor, sums[k % 2])
+        _store_lanes(builder, builder.fadd(*sums), scores, loop.index)
     return context.get_dummy_value()
 
 
@@ -73,24 +64,19 @@ def step_lanes(typing, i, k, y, diagonal, curvature, upper, live, alpha, here, e
 
 
 def _emit_step_lanes(context, builder, signature, arguments):
-    vector = ir.VectorType(ir.DoubleType(), LANES)
     i, k = arguments[:2]
-    diagonal, curvature, upper = (everywhere(builder, v, vector) for v in arguments[3:6])
-    y, live, alpha, here, extremes, changes = (
-        context.make_array(signature.args[a])(context, builder, arguments[a])
-        for a in (2, 6, 7, 8, 9, 10)
+    diagonal, curvature, upper = (simd.broadcast(builder, v, LANES) for v in arguments[3:6])
+    y, live, alpha, here, extremes, changes = simd.arrays(
+        context, builder, signature, arguments, (2, 6, 7, 8, 9, 10)
     )
-    zero, one = (ir.Constant(vector, [value] * LANES) for value in (0.0, 1.0))
-
-    def load(array, row):
-        return builder.load(_lanes_at(builder, array, row, vector), align=8)
+    zero, one = (simd.constant(_DOUBLES, value) for value in (0.0, 1.0))
 
     def better(relation, a, b):
         return builder.select(builder.fcmp_ordered(relation, a, b), a, b)
 
-    first, second = (ir.Constant(_INDEX, row) for row in (0, 1))
-    sign, old = load(y, i), load(alpha, i)
-    margin = builder.fsub(builder.fmul(sign, load(here, k)), one)
+    first, second = simd.INDEX(0), simd.INDEX(1)
+    sign, old = _load_lanes(builder, y, i), _load_lanes(builder, alpha, i)
+    margin = builder.fsub(builder.fmul(sign, _load_lanes(builder, here, k)), one)
     gradient = builder.fadd(margin, builder.fmul(diagonal, old))
     projected = builder.select(
         builder.fcmp_ordered(">=", old, upper), better(">", gradient, zero), gradient
@@ -99,14 +85,14 @@ def _emit_step_lanes(context, builder, signature, arguments):
         builder.fcmp_ordered("<=", old, zero), better("<", gradient, zero), projected
     )
     for row, relation in ((first, ">"), (second, "<")):
-        where = _lanes_at(builder, extremes, row, vector)
-        builder.store(better(relation, projected, load(extremes, row)), where, align=8)
+        kept = better(relation, projected, _load_lanes(builder, extremes, row))
+        _store_lanes(builder, kept, extremes, row)
     new = better(">", builder.fsub(old, builder.fdiv(gradient, curvature)), zero)
     new = better("<", new, upper)
-    new = builder.select(builder.fcmp_ordered(">", load(live, first), zero), new, old)
-    builder.store(new, _lanes_at(builder, alpha, i, vector), align=8)
-    change = builder.fmul(builder.fsub(new, old), sign)
-    builder.store(change, _lanes_at(builder, changes, k, vector), align=8)
+    is_live = builder.fcmp_ordered(">", _load_lanes(builder, live, first), zero)
+    new = builder.select(is_live, new, old)
+    _store_lanes(builder, new, alpha, i)
+    _store_lanes(builder, builder.fmul(builder.fsub(new, old), sign), changes, k)
     return context.get_dummy_value()
 
 
@@ -117,21 +103,22 @@ def add_lanes(typing, here, other, changes, k, factor):
 
 
 def _emit_add_lanes(context, builder, signature, arguments):
-    vector = ir.VectorType(ir.DoubleType(), LANES)
-    here, changes = (
-        context.make_array(signature.args[a])(context, builder, arguments[a]) for a in (0, 2)
-    )
-    where = _lanes_at(builder, here, arguments[1], vector)
-    step = builder.load(_lanes_at(builder, changes, arguments[3], vector), align=8)
-    added = builder.fmul(step, everywhere(builder, arguments[4], vector))
-    builder.store(builder.fadd(builder.load(where, align=8), added), where, align=8)
+    here, changes = simd.arrays(context, builder, signature, arguments, (0, 2))
+    step = _load_lanes(builder, changes, arguments[3])
+    added = builder.fmul(step, simd.broadcast(builder, arguments[4], LANES))
+    before = _load_lanes(builder, here, arguments[1])
+    _store_lanes(builder, builder.fadd(before, added), here, arguments[1])
     return context.get_dummy_value()
 
 
-def _lanes_at(builder, array, row, vector):
-    """Address of array[row, 0] of a C-ordered array (n, LANES), as that of a vector."""
-    pointer = builder.gep(array.data, [builder.mul(row, ir.Constant(_INDEX, LANES))])
-    return builder.bitcast(pointer, vector.as_pointer())
+def _load_lanes(builder, array, row, vector=_DOUBLES):
+    """array[row] of a C-ordered array (n, LANES)."""
+    return simd.load(builder, array.data, builder.mul(row, simd.INDEX(LANES)), vector)
+
+
+def _store_lanes(builder, value, array, row):
+    """array[row] = value."""
+    simd.store(builder, value, array.data, builder.mul(row, simd.INDEX(LANES)))
 
 
 def _plain_add_block(gram, rows, steps, scores):
@@ -159,7 +146,7 @@ if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has
     add_block, step_lanes, add_lanes = _plain_add_block, _plain_step_lanes, _plain_add_lanes
 
 
-@njit(inlined=(_vectors,))
+@njit(inlined=(simd,))
 def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, live, extremes):
     """Visit the samples of ``order`` once in the problems that are live.
 
@@ -187,7 +174,7 @@ def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, li
                 add_block(gram, rows, steps, scores[g])
 
 
-@njit(inlined=(_vectors,))
+@njit(inlined=(simd,))
 def visit_block(
     near, rows, y, diagonal, curvature, upper, live, alpha, scores, here, extremes, changes
 ):  # fmt: skip

@@ -1,0 +1,137 @@
+"""Pieces of LLVM code that the hand-written vector loops share.
+
+The functions that take a ``builder`` run while an intrinsic is compiled and emit its instructions.
+A loop whose intrinsics use them is compiled by ``njit(inlined=(simd,))``: then its cached machine
+code is rebuilt when this file changes.
+"""
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+INDEX = ir.IntType(64)
+_LANE = ir.IntType(32)
+_MARKS = 64  # values whose marks fill one word
+
+
+def arrays(context, builder, signature, arguments, which):
+    """Return the array structures (``data``, ``shape``, …) of the arguments with these numbers."""
+    return [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in which]
+
+
+def broadcast(builder, value, lanes):
+    """Return a vector whose lanes all hold one value."""
+    vector = ir.VectorType(value.type, lanes)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, _LANE(0))
+    zeros = ir.Constant(ir.VectorType(_LANE, lanes), [0] * lanes)
+    return builder.shuffle_vector(first, first, zeros)
+
+
+def constant(vector, value):
+    """Return a vector whose lanes all hold one number that is known when compiling."""
+    return ir.Constant(vector, [value] * vector.count)
+
+
+def vector_at(builder, data, position, vector):
+    """Return the address of ``data[position]`` as that of a vector."""
+    return builder.bitcast(builder.gep(data, [position]), vector.as_pointer())
+
+
+def load(builder, data, position, vector):
+    """Return ``data[position], data[position + 1], …`` as a vector."""
+    return builder.load(vector_at(builder, data, position, vector), align=_alignment(vector))
+
+
+def store(builder, value, data, position):
+    """Write a vector to ``data[position], data[position + 1], …``."""
+    where = vector_at(builder, data, position, value.type)
+    builder.store(value, where, align=_alignment(value.type))
+
+
+def _alignment(vector):
+    """Bytes of one lane: arrays are aligned to their elements, not to vectors."""
+    widths = {ir.FloatType(): 4, ir.DoubleType(): 8}
+    return widths.get(vector.element) or vector.element.width // 8
+
+
+def row_length(builder, array):
+    """Return the number of columns of a two-dimensional array."""
+    return cgutils.unpack_tuple(builder, array.shape)[1]
+
+
+def rows(builder, array, first, count):
+    """Return the addresses of ``count`` rows, from ``first`` on, of a C-ordered array."""
+    length = row_length(builder, array)
+    offset = builder.mul(first, length)
+    addresses = []
+    for _ in range(count):
+        addresses.append(builder.gep(array.data, [offset]))
+        offset = builder.add(offset, length)
+    return addresses
+
+
+def multiply_add(builder, a, b, c):
+    """Return a b + c of vectors of floating-point numbers, rounded once."""
+    name = f"llvm.fma.v{c.type.count}f{8 * _alignment(c.type)}"
+    return call(builder, name, c.type, [a, b, c])
+
+
+def smaller(builder, a, b):
+    """Return the minima of two vectors of unsigned whole numbers."""
+    return builder.select(builder.icmp_unsigned("<", a, b), a, b)
+
+
+def call(builder, name, result, arguments):
+    """Call an LLVM intrinsic by its name."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+
+def lanes(builder, vector):
+    """Return the elements of a vector."""
+    return [builder.extract_element(vector, _LANE(k)) for k in range(vector.type.count)]
+
+
+def pairwise_sum(add, parts):
+    """Return the sum of a power of two of values, by pairs, pairs of pairs, …; ``add`` adds two."""
+    while len(parts) > 1:
+        parts = [add(a, b) for a, b in zip(parts[::2], parts[1::2])]
+    return parts[0]
+
+
+@intrinsic
+def nonzero(typing, values, first):
+    """Bit k of the result: values[first + k] != 0, of 64 values."""
+    return types.uint64(values, types.int64), _emit_nonzero
+
+
+def _emit_nonzero(context, builder, signature, arguments):
+    (values,) = arrays(context, builder, signature, arguments, (0,))
+    vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), _MARKS)
+    loaded = load(builder, values.data, arguments[1], vector)
+    different = builder.icmp_unsigned("!=", loaded, constant(vector, 0))
+    return builder.bitcast(different, ir.IntType(_MARKS))
+
+
+@intrinsic
+def lowest_bit(typing, word):
+    """Position of the lowest bit of a word that is not 0."""
+    return types.int64(types.uint64), _emit_lowest_bit
+
+
+def _emit_lowest_bit(context, builder, signature, arguments):
+    return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+
+if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has no intrinsics
+
+    def nonzero(values, first):
+        """Bit k of the result: values.flat[first + k] != 0, of 64 values."""
+        chosen = np.ravel(values)[first : first + _MARKS] != 0
+        return np.packbits(chosen, bitorder="little").view(np.uint64)[0]
+
+    def lowest_bit(word):
+        """Position of the lowest bit of a word that is not 0."""
+        return (int(word) & -int(word)).bit_length() - 1
