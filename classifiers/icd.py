@@ -33,6 +33,7 @@ from visualwords.classifiers.tables.warm_start import (
     first_tables,
     join_samples,
 )
+from visualwords.named_arrays import part_of, prefixed
 
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
@@ -255,7 +256,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
             "table_values": self.table_values_[:, : self._n_outputs()],
             "n_features": np.array(self.n_features_in_),
             "n_iter": np.array(self.n_iter_),
-            **{f"quantizer_{name}": value for name, value in self.quantizer_.get_state().items()},
+            **prefixed("quantizer_", self.quantizer_.get_state()),
         }
         if hasattr(self, "sigmoids_"):
             state["sigmoids"] = self.sigmoids_
@@ -263,12 +264,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
 
     def set_state(self, state: dict[str, np.ndarray]) -> "ICDClassifier":
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
-        prefix = "quantizer_"
-        learned = {
-            name.removeprefix(prefix): value
-            for name, value in state.items()
-            if name.startswith(prefix)
-        }
+        learned = part_of("quantizer_", state)
         self.quantizer_ = Quantizer(self.n_bins, strategy=str(learned["strategy"]))
         self.quantizer_.set_state(learned)
         self.classes_ = np.asarray(state["classes"])

@@ -10,14 +10,9 @@ from visualwords.codebook.match_picture import draw_matches
 from visualwords.codebook.point_sets import FeatureSets
 from visualwords.codebook.pyramid_embedding import PyramidMatchEmbedding
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
-from visualwords.codebook.union import EncoderUnion
-from visualwords.codebook.vlad import VLAD
-from visualwords.codebook.vocabulary_bins import VocabularyBins
 
 __all__ = [
-    "VLAD",
     "BagOfWords",
-    "EncoderUnion",
     "FeatureSetEncoder",
     "FeatureSets",
     "FisherVectors",
@@ -26,7 +21,6 @@ __all__ = [
     "Matches",
     "PyramidMatchEmbedding",
     "SpatialPyramid",
-    "VocabularyBins",
     "draw_matches",
     "match_points",
 ]

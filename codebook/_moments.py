@@ -1,24 +1,10 @@
-"""Sums over the descriptors of an image that Fisher vectors and VLAD are made of."""
+"""Loops of Fisher vectors: gradients of a window from sums over its cells, signed roots."""
 
 import math
 
 import numpy as np
 
 from visualwords.compiled import njit
-
-
-@njit()
-def add_hard_moments(x, label, cells, zeroth, first):
-    """Add 1 and x to the sums of each descriptor's cell and word.
-
-    x : (n, d) float32      label, cells : (n,) int32
-    zeroth : (n_cells, k), first : (n_cells, k, d) float32
-    """
-    for i in range(x.shape[0]):
-        zeroth[cells[i], label[i]] += np.float32(1)
-        sums = first[cells[i], label[i]]
-        for j in range(x.shape[1]):
-            sums[j] += x[i, j]
 
 
 @njit(fastmath=True)

@@ -12,6 +12,7 @@ from visualwords.codebook.codebook import as_sets, has_learned
 from visualwords.codebook.spatial_pyramid import SpatialPyramid, as_pyramid
 from visualwords.codebook.weighting import NORMS, SCOPES, inverse_document_frequency, normalize
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.named_arrays import part_of, prefixed
 from visualwords.progress import Progress
 
 __all__ = ["BagOfWords"]
@@ -188,7 +189,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        state = {f"codebook_{k}": v for k, v in self._words_in_use.get_state().items()}
+        state = prefixed("codebook_", self._words_in_use.get_state())
         if self.tf_idf:
             check_is_fitted(self, "idf_")
             state["idf"] = self.idf_
@@ -196,10 +197,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":
         """Become the encoder, of the same parameters, whose :meth:`get_state` this is."""
-        prefix = "codebook_"
-        self.codebook_ = clone(self.codebook).set_state(
-            {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-        )
+        self.codebook_ = clone(self.codebook).set_state(part_of("codebook_", state))
         if self.tf_idf:
             self.idf_ = np.asarray(state["idf"], np.float32)
         return self

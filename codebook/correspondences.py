@@ -24,7 +24,7 @@ class Matches:
     levels : (n_pairs,) int64
         The finest level on which both are in one bin, of those not taken there by others.
     weights : (n_pairs,) float64
-        What the pair adds to the kernel; 1/2^level in grids.
+        What the pair adds to the kernel: 1/2^level.
     top_level : int
         L; pairs of this level have no smaller bin in common.
     """
@@ -51,8 +51,6 @@ def match_points(
     side: int | None = None,
     finest_level: int = 0,
     random_state: Any = 0,
-    bins: Any = None,
-    layer: int = 0,
 ) -> Matches:
     """Return the correspondences that the pyramid match implies between two sets.
 
@@ -63,10 +61,8 @@ def match_points(
     Parameters
     ----------
     first, second : (n, d) and (m, d) arrays of numbers ≥ 0
-    side, finest_level, random_state, bins :
+    side, finest_level, random_state :
         As in :func:`visualwords.classifiers.kernels.pyramid_match`, with one shift.
-    layer : int, default 0
-        Which of the trees, where ``bins`` has several.
 
     Returns
     -------
@@ -91,12 +87,9 @@ def match_points(
     ([1, 2], [1, 0], 0)
     """
     sets = as_feature_sets([first, second], side)
-    if bins is None:
-        bins = GridBins(sets.side, 1, finest_level, random_state).fit(sets.points)
-    steps = bins.steps(layer)
-    found = refine(
-        bins.digits(sets.points), bins.origin(layer), sets.owners, steps, least=2, boundary=1
-    )
+    bins = GridBins(sets.side, 1, finest_level, random_state).fit(sets.points)
+    steps = bins.steps(0)
+    found = refine(sets.points, bins.origin(0), sets.owners, steps, least=2, boundary=1)
     cells = [(step.level, step.weight, _split(b.tags, b.starts)) for step, b in found]
     top_level = max([step.level for step in steps], default=finest_level - 1) + 1
     everything = np.arange(len(sets.points))

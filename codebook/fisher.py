@@ -3,17 +3,25 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._moments import fisher_gradients
+from visualwords.codebook.codebook import as_images, as_sets
+from visualwords.codebook.fair_shares import balanced_rows
 from visualwords.codebook.gaussian_mixture import DiagonalMixture
-from visualwords.codebook.local_encoder import LocalEncoder
-from visualwords.codebook.projection import AffineMap, Projection
+from visualwords.codebook.projection import AffineMap, Projection, check_finite
 from visualwords.codebook.soft_moments import SoftMoments
+from visualwords.codebook.spatial_pyramid import SpatialPyramid, as_pyramid
+from visualwords.codebook.weighting import SCOPES, normalize
+from visualwords.features.local_features import LocalFeatures
+from visualwords.progress import Progress
 
 __all__ = ["FisherVectors"]
 
 
-class FisherVectors(LocalEncoder):
+class FisherVectors(TransformerMixin, BaseEstimator):
     """Encode local features by the gradients of a Gaussian mixture's log-likelihood [1]_.
 
     Descriptors are projected to principal components and described by K Gaussians with diagonal
@@ -92,11 +100,80 @@ class FisherVectors(LocalEncoder):
         self.max_iter = max_iter
         self.max_descriptors = max_descriptors
 
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "FisherVectors":
+        """Learn the principal components and the mixture.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, iterable of LocalFeatures, or (n, d) array of descriptors
+        y : sequence of one label an image, optional
+            Classes, and the images of a class, have equal shares in the training descriptors. Not
+            used with an array, which is taken as a sample.
+        progress : Progress, optional
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        descriptors = _training_sample(X, y, self.max_descriptors, random)
+        check_finite(descriptors)
+        self.projection_ = self._learn_projection(descriptors)
+        mixture = DiagonalMixture.learn(
+            self.projection_.apply(descriptors),
+            self.n_gaussians,
+            max_iter=self.max_iter,
+            random_state=random,
+            progress=progress,
+        )
+        self._set_mixture(mixture)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return one vector an image.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, or iterable of LocalFeatures
+
+        Returns
+        -------
+        (n_images, n_windows × 2 × n_gaussians × d) float32
+        """
+        check_is_fitted(self, "projection_")
+        self._check_parameters()
+        images = as_images(X)
+        n_columns = 2 * self._constants[0].size
+        rows = np.empty((len(images), self._pyramid.n_windows * n_columns), np.float32)
+        for row, one in zip(rows, images):
+            row[:] = self.encode(one)
+        return rows
+
+    def encode(self, features: LocalFeatures) -> np.ndarray:
+        """Return the vector of one image."""
+        pyramid = self._pyramid
+        check_finite(features.descriptors)
+        windows = self._gradients(features.descriptors, pyramid.cells(features.positions))
+        return normalize(windows[None], pyramid, "l2", self.scope, self.power).ravel()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns like ``level1_window2_gaussian13_mean5``."""
+        check_is_fitted(self, "projection_")
+        k, d = self._constants.shape[1:]
+        names = [
+            f"gaussian{i}_{kind}{j}"
+            for kind in ("mean", "spread")
+            for i in range(k)
+            for j in range(d)
+        ]
+        return np.array(
+            [f"{window}_{name}" for window in self._pyramid.window_names() for name in names],
+            dtype=object,
+        )
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         mixture = self.mixture_
         return {
-            **self._projection_state(),
+            "mean": self.projection_.mean,
+            "directions": self.projection_.directions,
             "weights": mixture.weights,
             "means": mixture.means,
             "variances": mixture.variances,
@@ -108,16 +185,16 @@ class FisherVectors(LocalEncoder):
         self._set_mixture(DiagonalMixture(state["weights"], state["means"], state["variances"]))
         return self
 
-    def _learn(self, projected, random, progress) -> None:
-        self._set_mixture(
-            DiagonalMixture.learn(
-                projected,
-                self.n_gaussians,
-                max_iter=self.max_iter,
-                random_state=random,
-                progress=progress,
-            )
-        )
+    @property
+    def _pyramid(self) -> SpatialPyramid:
+        return as_pyramid(self.pyramid)
+
+    def _learn_projection(self, descriptors: np.ndarray) -> Projection:
+        d = descriptors.shape[1]
+        if self.n_components is None:
+            return Projection(np.zeros(d), np.eye(d))
+        learned = Projection.learn(descriptors, self.n_components)
+        return learned.rounded() if descriptors.dtype == np.uint8 else learned
 
     def _set_mixture(self, mixture: DiagonalMixture) -> None:
         """Keep the mixture, and what images are encoded with, in standardised coordinates."""
@@ -136,7 +213,7 @@ class FisherVectors(LocalEncoder):
         self._constants[:2] = standard.means, standard.variances
         self._constants[2], self._constants[3] = factors[0], factors[1] / standard.variances
 
-    def _encode(self, descriptors: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    def _gradients(self, descriptors: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """G_μ and G_σ of every window, (n_windows, 2 K d)."""
         pyramid, width = self._pyramid, self._moments.width
         n_cells = pyramid.membership.shape[1]
@@ -150,15 +227,29 @@ class FisherVectors(LocalEncoder):
         fisher_gradients(zeroth, sums, shares, *pyramid.members, self._constants, out)
         return out.reshape(len(n), -1)
 
-    @property
-    def _n_columns(self) -> int:
-        return 2 * self._constants[0].size
+    def _check_parameters(self) -> None:
+        if self.scope not in SCOPES:
+            raise ValueError(f"scope={self.scope!r}; there are {', '.join(SCOPES)}")
+        if not self.power > 0:
+            raise ValueError(f"power={self.power}; needed is a positive number")
 
-    def _names(self) -> list[str]:
-        k, d = self._constants.shape[1:]
-        return [
-            f"gaussian{i}_{kind}{j}"
-            for kind in ("mean", "spread")
-            for i in range(k)
-            for j in range(d)
-        ]
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+def _training_sample(
+    X: Any, labels: Any, most: int | None, random: np.random.RandomState
+) -> np.ndarray:
+    """At most ``most`` descriptors to learn from, balanced if they belong to images."""
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2:
+            raise ValueError(f"descriptors of shape {X.shape}; needed is an (n, d) array")
+        few = most is None or len(X) <= most
+        return X if few else X[np.sort(random.permutation(len(X))[:most])]
+    sets = as_sets(X)
+    if most is None or len(sets.descriptors) <= most:
+        return sets.descriptors
+    return sets.descriptors[balanced_rows(sets, labels, most, random)]

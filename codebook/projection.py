@@ -13,7 +13,7 @@ _BLOCK = 8192
 class Projection:
     """Descriptors as their coordinates along the directions of largest variance.
 
-    y = P (x − mean); with ``whiten`` each coordinate is divided by its standard deviation.
+    y = P (x − mean).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Projection:
         self._map = AffineMap(self.directions, self.offset)
 
     @classmethod
-    def learn(cls, X: np.ndarray, n_components: int, *, whiten: bool = False) -> "Projection":
+    def learn(cls, X: np.ndarray, n_components: int) -> "Projection":
         """Learn the directions from descriptors (n, d).
 
         The largest number of each direction is positive, so that the signs are reproducible.
@@ -49,13 +49,9 @@ class Projection:
         for start in range(0, len(X), _BLOCK):
             part = X[start : start + _BLOCK] - mean
             covariance += part.T @ part
-        variances, vectors = np.linalg.eigh(covariance / max(len(X), 1))
-        directions = vectors.T[::-1][:n_components]
+        directions = np.linalg.eigh(covariance / max(len(X), 1))[1].T[::-1][:n_components]
         largest = np.abs(directions).argmax(axis=1)
         directions = directions * np.sign(directions[np.arange(n_components), largest])[:, None]
-        if whiten:
-            spread = np.sqrt(np.maximum(variances[::-1][:n_components], 1e-12))
-            directions = directions / spread[:, None]
         return cls(mean, directions)
 
     def rounded(self) -> "Projection":

@@ -118,10 +118,6 @@ class GridBins:
         moved = points - self.origin(layer)
         return ((moved >= 0) & (moved < int(self.n_cells_[layer]) * self._period)).all(axis=1)
 
-    def digits(self, points: np.ndarray) -> np.ndarray:
-        """Return what the steps take bits of: here the coordinates themselves."""
-        return points
-
     def steps(self, layer: int) -> list[Step]:
         """Return the refinements from level L − 1 to the finest, for one of the T grids."""
         steps: list[Step] = []

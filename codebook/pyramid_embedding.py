@@ -13,6 +13,7 @@ from visualwords.codebook._bin_search import find_children
 from visualwords.codebook.partition import Step, pack, refine, tag_points
 from visualwords.codebook.point_sets import FeatureSets, as_feature_sets
 from visualwords.codebook.pyramid_bins import GridBins
+from visualwords.named_arrays import part_of, prefixed
 
 __all__ = ["PyramidMatchEmbedding"]
 
@@ -64,8 +65,6 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         Smallest bins have side 2^finest_level.
     side : int, optional
         D; by default the training sets' own.
-    bins : VocabularyBins, optional
-        Fitted cells to take instead of grids.
     min_sets : int, default 1
         Bins that fewer training sets share get no column. 1 loses nothing; 2 is much smaller and
         drops what tells a single training set from all others, the dominant diagonal.
@@ -75,7 +74,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_columns_ : int
-    bins_ : GridBins or VocabularyBins
+    bins_ : GridBins
 
     Notes
     -----
@@ -106,7 +105,6 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         form: str = "unary",
         finest_level: int = 0,
         side: int | None = None,
-        bins: Any = None,
         min_sets: int = 1,
         random_state: Any = 0,
     ) -> None:
@@ -115,7 +113,6 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         self.form = form
         self.finest_level = finest_level
         self.side = side
-        self.bins = bins
         self.min_sets = min_sets
         self.random_state = random_state
 
@@ -130,16 +127,14 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         self._check_parameters()
         sets = as_feature_sets(sets, self.side)
         self.side_ = sets.side
-        self.bins_ = self.bins
-        if self.bins is None:
-            self.bins_ = GridBins(sets.side, self.n_shifts, self.finest_level, self.random_state)
-            self.bins_.fit(sets.points)
+        grids = GridBins(sets.side, self.n_shifts, self.finest_level, self.random_state)
+        self.bins_ = grids.fit(sets.points)
         self.n_dimensions_ = sets.points.shape[1]
         self.largest_ = int(sets.sizes.max(initial=0))
         self.n_columns_ = self.largest_ if self.form == "unary" else 1
-        digits, owners = self.bins_.digits(sets.points), sets.owners
         self.branches_ = [
-            self._learn_branches(digits, owners, layer) for layer in range(self.bins_.n_layers)
+            self._learn_branches(sets.points, sets.owners, layer)
+            for layer in range(self.bins_.n_layers)
         ]
         return self
 
@@ -176,8 +171,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         Returns
         -------
         dict of str to ndarray
-            For :meth:`set_state` of an embedding with the same parameters (and the same fitted
-            ``bins``, if any were given).
+            For :meth:`set_state` of an embedding with the same parameters.
         """
         check_is_fitted(self, "branches_")
         every = [branches for layer in self.branches_ for branches in layer]
@@ -189,19 +183,14 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         state = {name: np.concatenate(parts or [[]]) for name, parts in columns.items()}
         state["sizes"] = np.array([[len(b.child_starts), len(b.codes)] for b in every])
         state["numbers"] = np.array(numbers)
-        if self.bins is None:
-            state |= {f"grid_{name}": value for name, value in self.bins_.get_state().items()}
-        return state
+        return state | prefixed("grid_", self.bins_.get_state())
 
     def set_state(self, state: dict[str, np.ndarray]) -> "PyramidMatchEmbedding":
         """Become the embedding, of the same parameters, whose :meth:`get_state` this is."""
         numbers = (int(v) for v in state["numbers"])
         self.side_, self.n_dimensions_, self.largest_, self.n_columns_ = numbers
-        self.bins_ = self.bins
-        if self.bins is None:
-            self.bins_ = GridBins(self.side_, self.n_shifts, self.finest_level).set_state(
-                {name.removeprefix("grid_"): value for name, value in state.items()}
-            )
+        grids = GridBins(self.side_, self.n_shifts, self.finest_level)
+        self.bins_ = grids.set_state(part_of("grid_", state))
         sizes = np.asarray(state["sizes"], np.int64).reshape(-1, 2)
         starts, codes = (np.concatenate([[0], np.cumsum(sizes[:, i])]) for i in (0, 1))
         every = [
@@ -223,7 +212,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         """Raise ``ValueError`` where what came from a file does not belong together."""
-        sound = self.bins is not None or self.bins_.origins_.shape[1] == self.n_dimensions_
+        sound = self.bins_.origins_.shape[1] == self.n_dimensions_
         for layer, every in enumerate(self.branches_):
             sound = sound and len(every) == len(self.bins_.steps(layer))
             n_parents = 1
@@ -234,12 +223,12 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
             raise ValueError("the bins do not belong together; the file they came from is damaged")
 
     def _learn_branches(
-        self, digits: np.ndarray, owners: np.ndarray, layer: int
+        self, points: np.ndarray, owners: np.ndarray, layer: int
     ) -> list[_Branches]:
         """The bins of one pyramid, step by step, and their columns."""
         origin, steps = self.bins_.origin(layer), self.bins_.steps(layer)
         n_parents, branches = 1, []
-        for step, found in refine(digits, origin, owners, steps, least=self.min_sets):
+        for step, found in refine(points, origin, owners, steps, least=self.min_sets):
             most = np.zeros(len(found.codes), np.int64)
             if step.weight > 0 and len(most):
                 most[:] = np.maximum.reduceat(found.counts, found.member_starts[:-1])
@@ -256,9 +245,8 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         weight = self.bins_.n_layers * self.bins_.top_weight
         top = np.zeros(len(sets), np.int64)
         entries = [(np.arange(len(sets)), top, np.minimum(sets.sizes, self.largest_), weight)]
-        digits = self.bins_.digits(sets.points)
         for layer in range(self.bins_.n_layers):
-            for step, branches, owners, bins in self._descend(sets, digits, layer):
+            for step, branches, owners, bins in self._descend(sets, layer):
                 pairs, counts = np.unique(
                     owners * np.int64(len(branches.codes)) + bins, return_counts=True
                 )
@@ -277,14 +265,14 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         return embedded
 
     def _descend(
-        self, sets: FeatureSets, digits: np.ndarray, layer: int
+        self, sets: FeatureSets, layer: int
     ) -> Iterator[tuple[Step, _Branches, np.ndarray, np.ndarray]]:
         """For every level, the set and the bin of the points that are in a known bin."""
         origin = self.bins_.origin(layer)
         tags = tag_points(sets.owners)[self.bins_.inside(sets.points, layer)]
         bins = np.zeros(len(tags), np.int64)
         for step, branches in zip(self.bins_.steps(layer), self.branches_[layer], strict=True):
-            codes = pack(digits, origin, tags, step, step)
+            codes = pack(sets.points, origin, tags, step, step)
             find_children(codes, bins, branches.child_starts, branches.codes)
             tags, bins = tags[bins >= 0], bins[bins >= 0]
             if step.weight > 0:

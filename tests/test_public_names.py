@@ -10,9 +10,7 @@ PUBLIC = {
     "visualwords": ["ImageClassifier", "PedestrianDetector", "__version__", "load"],
     "visualwords.features": ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT"],
     "visualwords.codebook": [
-        "VLAD",
         "BagOfWords",
-        "EncoderUnion",
         "FeatureSetEncoder",
         "FeatureSets",
         "FisherVectors",
@@ -21,7 +19,6 @@ PUBLIC = {
         "Matches",
         "PyramidMatchEmbedding",
         "SpatialPyramid",
-        "VocabularyBins",
         "draw_matches",
         "match_points",
     ],

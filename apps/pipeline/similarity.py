@@ -9,6 +9,7 @@ from scipy import sparse
 
 from visualwords.apps.pipeline.inputs import Source
 from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.named_arrays import part_of, prefixed
 from visualwords.progress import Progress
 
 __all__ = ["Gallery", "Signer", "make_thumbnails"]
@@ -138,7 +139,7 @@ class Gallery:
         state = {
             "signatures": self.signatures,
             "names": np.frombuffer(names, np.uint8),
-            **{f"signer_{key}": value for key, value in self.signer.get_state().items()},
+            **prefixed("signer_", self.signer.get_state()),
         }
         if self.thumbnails is not None:
             sizes = [len(thumbnail) for thumbnail in self.thumbnails]
@@ -150,9 +151,7 @@ class Gallery:
     def from_state(cls, state: dict[str, np.ndarray], labels: np.ndarray) -> "Gallery":
         """Restore a gallery from `get_state`; the labels are kept elsewhere in a model file."""
         names = state["names"].tobytes().decode("utf-8", "surrogateescape").split("\0")
-        signer = Signer().set_state(
-            {k.removeprefix("signer_"): v for k, v in state.items() if k.startswith("signer_")}
-        )
+        signer = Signer().set_state(part_of("signer_", state))
         thumbnails = list(_cut(state)) if "thumbnails" in state else None
         n = len(state["signatures"])
         if n != len(labels) or n != len(names) or (thumbnails and n != len(thumbnails)):

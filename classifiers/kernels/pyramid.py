@@ -27,7 +27,6 @@ def pyramid_match(
     *,
     side: int | None = None,
     finest_level: int = 0,
-    bins: Any = None,
 ) -> np.ndarray:
     """Return the pyramid match of all pairs of sets: Σ_i 1/2^i · (new matches in bins of side 2^i).
 
@@ -57,14 +56,11 @@ def pyramid_match(
     finest_level : int, default 0
         Smallest bins have side 2^finest_level. With 0, the paper's, real features hardly ever
         meet in the finest bins, and the diagonal dominates.
-    bins : VocabularyBins, optional
-        Fitted cells to take instead of grids, for points of many dimensions; ``n_shifts``,
-        ``side``, ``finest_level`` and ``random_state`` then have no effect.
 
     Returns
     -------
     (n, m) float64
-        Sums of integers times powers of two: exact before normalisation, with grids.
+        Sums of integers times powers of two: exact before normalisation.
 
     Notes
     -----
@@ -86,17 +82,15 @@ def pyramid_match(
     rows = as_feature_sets(sets, side)
     columns = rows if other is None else as_feature_sets(other, side)
     points = rows.points if other is None else _join(rows.points, columns.points)
-    if bins is None:
-        reach = max(rows.side, columns.side)
-        bins = GridBins(reach, n_shifts, finest_level, random_state).fit(points)
+    reach = max(rows.side, columns.side)
+    bins = GridBins(reach, n_shifts, finest_level, random_state).fit(points)
     symmetric = other is None
     owners = rows.owners
     if not symmetric:
         owners = np.concatenate([owners, columns.owners + np.int32(len(rows))])
     gram = np.zeros((len(rows), len(columns)))
-    digits = bins.digits(points)
     for layer in range(bins.n_layers):
-        _add_layer(bins, layer, digits, owners, symmetric, gram)
+        _add_layer(bins, layer, points, owners, symmetric, gram)
     if symmetric:
         gram += gram.T
         np.fill_diagonal(gram, bins.n_layers * (bins.own_weight - bins.top_weight) * rows.sizes)
@@ -111,12 +105,17 @@ def pyramid_match(
 
 
 def _add_layer(
-    bins: Any, layer: int, digits: np.ndarray, owners: np.ndarray, symmetric: bool, gram: np.ndarray
+    bins: GridBins,
+    layer: int,
+    points: np.ndarray,
+    owners: np.ndarray,
+    symmetric: bool,
+    gram: np.ndarray,
 ) -> None:
     """Add one pyramid's matches below the top bin; if symmetric, above the diagonal."""
     boundary = 0 if symmetric else gram.shape[0]
     origin, steps = bins.origin(layer), bins.steps(layer)
-    for step, found in refine(digits, origin, owners, steps, least=2, boundary=boundary):
+    for step, found in refine(points, origin, owners, steps, least=2, boundary=boundary):
         if step.weight == 0 or not len(found.sets):
             continue
         add_shared_counts(found, boundary, step.weight, gram)

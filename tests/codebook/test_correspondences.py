@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from visualwords.classifiers.kernels import pyramid_match
-from visualwords.codebook import VocabularyBins, draw_matches, match_points
+from visualwords.codebook import draw_matches, match_points
 from visualwords.codebook.match_picture import level_colors
 from visualwords.features.local_features import LocalFeatures
 
@@ -58,13 +58,6 @@ def test_points_in_one_bin_are_paired_with_the_least_distance(rng):
 def test_an_empty_set_has_no_matches():
     found = match_points(np.empty((0, 2)), np.ones((3, 2)), side=8)
     assert (len(found), found.similarity) == (0, 0)
-
-
-def test_pairs_in_a_vocabulary_add_up_to_the_kernel_too(two_sets):
-    bins = VocabularyBins(branching=4, depth=3).fit(two_sets)
-    found = match_points(*two_sets, bins=bins)
-    wanted = pyramid_match(two_sets[:1], two_sets[1:], normalization=None, bins=bins)
-    assert found.similarity == pytest.approx(wanted.item())
 
 
 def some_features(points):

@@ -1,4 +1,4 @@
-"""Slow definitions: nearest words, histograms in windows, kernel k-means, Fisher vectors, VLAD."""
+"""Slow definitions: nearest words, histograms in windows, kernel k-means, Fisher vectors."""
 
 import numpy as np
 
@@ -50,15 +50,3 @@ def fisher_by_definition(x, weights, means, variances):
     by_spread = (q * (differences**2 / variances - 1)).mean(axis=0)
     by_spread /= np.sqrt(2 * weights)[:, None]
     return np.concatenate([by_mean.ravel(), by_spread.ravel()])
-
-
-def vlad_by_definition(x, words, intra):
-    """Sums of differences to the nearest word."""
-    x = np.asarray(x, np.float64)
-    result = np.zeros(words.shape)
-    for one, word in zip(x, nearest_words(x, words)):
-        result[word] += one - words[word]
-    if intra:
-        lengths = np.linalg.norm(result, axis=1, keepdims=True)
-        result /= np.where(lengths > 0, lengths, 1)
-    return result.ravel()
