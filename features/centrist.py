@@ -9,6 +9,7 @@ from visualwords.features._centrist import (
     count_codes,
     count_codes_of_patches,
 )
+from visualwords.features.column_places import ColumnPlaces, places_of_pixels
 from visualwords.features.extractor import Extractor, as_grey
 from visualwords.features.grid import (
     patch_bounds,
@@ -24,6 +25,7 @@ __all__ = ["Centrist"]
 
 _WINDOW = (108, 36)  # rows, columns of a pedestrian window  [Wu10, Sec. 4.2]
 _BLOCKS = (9, 4)  # blocks of the window, of 12 × 9 pixels  [Wu10, Sec. 4.2]
+_CODES = [f"census{c}" for c in range(256)]
 _LAYOUTS = ("whole", "pyramid", "pedestrian", "dense")
 
 
@@ -129,6 +131,19 @@ class Centrist(Extractor):
             return self._describe_pyramid(grey)
         return self._count(grey, np.array([[0, 0, grey.shape[1], grey.shape[0]]]))
 
+    def column_places(self, image: np.ndarray) -> ColumnPlaces | None:
+        """Return the pixels that each column counts; None where images are resized first."""
+        if self.layout == "pedestrian" or (self.layout == "pyramid" and self.resize_levels):
+            return None
+        height, width = image.shape[:2]
+        windows = np.array([[0.0, 0.0, 1.0, 1.0]])
+        if self.layout == "pyramid":
+            windows = np.vstack(pyramid_windows(31))
+        inner = _inner(window_bounds(windows, height, width)) + 1  # as pixels of the image
+        codes = np.zeros((height, width), np.uint8)
+        codes[1:-1, 1:-1] = self.census(image)
+        return places_of_pixels(codes, inner, _CODES)
+
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the histogram of every patch of the grid: uint8 if counts fit, else uint16."""
         self.check_parameters()
@@ -165,7 +180,7 @@ class Centrist(Extractor):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``census214``, with the window or super-block in front."""
         self.check_parameters()
-        codes = [f"census{c}" for c in range(256)]
+        codes = _CODES
         if self.layout == "pyramid":
             codes = [f"window{k}_{code}" for k in range(31) for code in codes]
         elif self.layout == "pedestrian":

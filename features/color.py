@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 
 from visualwords.features._color import count_colors
+from visualwords.features.column_places import ColumnPlaces, places_of_pixels
 from visualwords.features.extractor import Extractor, as_rgb
 from visualwords.features.grid import as_windows, patch_bounds, unit_centers, window_bounds
 from visualwords.features.local_features import LocalFeatures
@@ -129,6 +130,12 @@ class ColorHistogram(Extractor):
         first, second, third = np.moveaxis((self._convert(image) * bins) >> 8, 2, 0)
         return (first * bins[1] + second) * bins[2] + third
 
+    def column_places(self, image: np.ndarray) -> ColumnPlaces:
+        """Return the pixels that each column counts; see `Extractor`."""
+        codes = self.codes(image)
+        bounds = window_bounds(as_windows(self.windows), *codes.shape)
+        return places_of_pixels(codes, bounds, self._color_names())
+
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the counts of every patch of the grid: uint8 if they fit, else uint16 or more."""
         self.check_parameters()
@@ -154,15 +161,18 @@ class ColorHistogram(Extractor):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``red0_green3_blue1``, with ``window2_`` in front if several."""
         self.check_parameters()
-        first, second, third = (
-            [f"{channel}{level}" for level in range(b)]
-            for channel, b in zip(_CHANNELS[self.space], self._bins())
-        )
-        colors = [f"{a}_{b}_{c}" for a in first for b in second for c in third]
+        colors = self._color_names()
         n_windows = 1 if self.is_local else len(as_windows(self.windows))
         if n_windows > 1:
             colors = [f"window{k}_{color}" for k in range(n_windows) for color in colors]
         return np.array(colors, dtype=object)
+
+    def _color_names(self) -> list[str]:
+        first, second, third = (
+            [f"{channel}{level}" for level in range(b)]
+            for channel, b in zip(_CHANNELS[self.space], self._bins())
+        )
+        return [f"{a}_{b}_{c}" for a in first for b in second for c in third]
 
     def _bins(self) -> tuple[int, ...]:
         given: Any = self.bins

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from visualwords.errors import ImageError
+from visualwords.features.column_places import ColumnPlaces
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 __all__ = ["Extractor", "as_grey", "as_rgb"]
@@ -59,6 +60,13 @@ class Extractor(TransformerMixin, BaseEstimator):
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of an image's patches."""
         raise NotImplementedError(f"{type(self).__name__} gives no local descriptors")
+
+    def column_places(self, image: np.ndarray) -> ColumnPlaces | None:
+        """Return where the columns of ``describe(image)`` come from; None if from no place.
+
+        Explanations need it: the evidence of columns without places is part of the offset.
+        """
+        return None
 
     def visualize(self, image: np.ndarray) -> np.ndarray:
         """Return an RGB picture (uint8) of what the extractor sees in an image."""

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from visualwords.errors import ImageError
 from visualwords.features._hog import (
@@ -12,6 +13,7 @@ from visualwords.features._hog import (
     normalize_blocks,
     split_channels,
 )
+from visualwords.features.column_places import ColumnPlaces
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.glyphs import draw_glyphs
 from visualwords.features.local_features import LocalFeatures
@@ -201,6 +203,22 @@ class HOG(Extractor):
         columns = self.block_size**2 * self.n_orientations
         return LocalFeatures(
             blocks.reshape(nx * ny, columns), positions, np.full(nx * ny, side, np.float32)
+        )
+
+    def column_places(self, image: np.ndarray) -> ColumnPlaces:
+        """Return the block that each column belongs to; see `Extractor`."""
+        blocks, n = self.extract(image), self.n_orientations
+        size_wh = np.array(self.resize_wh or np.shape(image)[1::-1], np.float32)
+        n_blocks, each = blocks.descriptors.shape
+        columns = np.arange(n_blocks * each)
+        ones = np.ones(len(columns)), (columns // each, columns)
+        return ColumnPlaces(
+            positions=blocks.positions,
+            sizes=blocks.sizes[:, None] / size_wh,
+            shares=csr_matrix(ones, shape=(n_blocks, len(columns))),
+            names=[f"angle {180 / n * k:.4g}" for k in range(n)],
+            name_of=columns % n,
+            method="each column of HOG belongs to its block",
         )
 
     def visualize(self, image: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sharing a score among the places of an image: one function for each kind of channel."""
+"""Sharing a score among the places of an image, for each kind of encoder."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,21 +9,16 @@ from visualwords.apps.explanation import fisher_evidence
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.pipeline.encoding import ChannelEncoder
 from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors
-from visualwords.features import HOG, Centrist, ColorHistogram
-from visualwords.features.grid import as_windows, pyramid_windows, window_bounds
+from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
 
-BLOCK = 8  # pixels; the evidence of single pixels is summed in blocks of this side
-
 WORDS = "each word's table value is shared equally among the patches counted in its window"
-PIXELS = "each bin's table value is shared equally among the pixels counted in it"
-BLOCKS = "each number of HOG belongs to the block it was computed from"
 FISHER = (
-    "each column of a Fisher vector is shared among patches in proportion to what they gave to it, "
-    "as if square roots were sums: a gradient, scaled to add up to the score"
+    "each column of a Fisher vector is shared among patches in proportion to their contributions "
+    "before the square root: a gradient, scaled to add up to the score"
 )
 SETS = "each bin's weights are shared equally among the patches in it"
-NOWHERE = "the recipe has columns that belong to no place; they are in the offsets"
+NOWHERE = "the recipe has columns without a place in the image; they are part of the offset"
 
 
 def explain(
@@ -35,14 +30,14 @@ def explain(
     classes: np.ndarray,
     probabilities: np.ndarray | None,
 ) -> Explanation:
-    """Take the scores of one image apart.
+    """Decompose the scores of one image.
 
     Parameters
     ----------
     encoders : one a channel
-    images : for each channel the image as its extractor saw it
-    features : for each channel the local features of the image, or its vector
-    columns : for each channel what its columns add to the scores, (d, n_classes)
+    images : for each channel, the image as passed to its extractor
+    features : for each channel, the local features of the image, or its vector
+    columns : for each channel, the contributions of its columns to the scores, (d, n_classes)
     scores : (n_classes,)
     classes, probabilities : as in `Explanation`
     """
@@ -70,7 +65,7 @@ def explain(
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """Return names with numbers behind those that occur more than once."""
+    """Return names, with a number appended to those that occur more than once."""
     return [
         name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
         for i, name in enumerate(names)
@@ -135,91 +130,29 @@ def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray
 
 
 def _of_vector(
-    name: str, extractor: Any, image: np.ndarray, values: np.ndarray
+    name: str, extractor: Extractor, image: np.ndarray, values: np.ndarray
 ) -> tuple[ChannelEvidence, str]:
-    if isinstance(extractor, HOG):
-        return _of_hog(name, extractor, image, values)
-    if isinstance(extractor, ColorHistogram):
-        codes = extractor.codes(image)
-        bounds = window_bounds(as_windows(extractor.windows), *codes.shape)
-        return _of_pixels(name, extractor, codes, bounds, values)
-    if isinstance(extractor, Centrist) and _counts_whole_pixels(extractor):
-        height, width = image.shape[:2]
-        windows = np.array([[0.0, 0.0, 1.0, 1.0]])
-        if extractor.layout == "pyramid":
-            windows = np.vstack(pyramid_windows(31))
-        bounds = window_bounds(windows, height, width)
-        inner = np.hstack([bounds[:, :2] + 1, np.maximum(bounds[:, :2] + 1, bounds[:, 2:] - 1)])
-        codes = np.zeros((height, width), np.uint8)
-        codes[1:-1, 1:-1] = extractor.census(image)
-        return _of_pixels(name, extractor, codes, inner, values)
-    return _nowhere(name, values)
-
-
-def _counts_whole_pixels(extractor: Centrist) -> bool:
-    whole = extractor.layout == "whole"
-    return whole or (extractor.layout == "pyramid" and not extractor.resize_levels)
-
-
-def _of_pixels(
-    name: str, extractor: Any, codes: np.ndarray, bounds: np.ndarray, values: np.ndarray
-) -> tuple[ChannelEvidence, str]:
-    """Share the values of bins among their pixels, and sum those of blocks of pixels."""
-    n_classes = values.shape[1]
-    n_bins = len(values) // len(bounds)
-    by_window = values.reshape(len(bounds), n_bins, n_classes)
-    height, width = codes.shape
-    rows, columns = -(-height // BLOCK), -(-width // BLOCK)
-    block = (np.arange(height) // BLOCK)[:, None] * columns + np.arange(width) // BLOCK
-    evidence = np.zeros((rows * columns, n_classes))
-    for (x0, y0, x1, y1), of_bins in zip(bounds, by_window):
-        inside = codes[y0:y1, x0:x1].ravel()
-        pairs = block[y0:y1, x0:x1].ravel() * n_bins + inside
-        counts = np.bincount(inside, minlength=n_bins)
-        each = of_bins / np.maximum(counts, 1)[:, None]
-        found, times = np.unique(pairs, return_counts=True)
-        np.add.at(evidence, found // n_bins, times[:, None] * each[found % n_bins])
-    left, top = np.meshgrid(np.arange(columns) * BLOCK, np.arange(rows) * BLOCK)
-    low = np.stack([left.ravel(), top.ravel()], axis=1)
-    high = np.minimum(low + BLOCK, (width, height))
-    names = [n.rpartition("window0_")[2] for n in extractor.get_feature_names_out()[:n_bins]]
+    """Share the values of columns among the places that the extractor names."""
+    places = extractor.column_places(image)
+    if places is None:
+        return _nowhere(name, values)
+    by_name = np.zeros((len(places.names), values.shape[1]))
+    np.add.at(by_name, places.name_of, values)
     channel = ChannelEvidence(
         name=name,
-        positions=((low + high) / (2.0 * width, 2.0 * height)).astype(np.float32),
-        sizes=((high - low) / (width, height)).astype(np.float32),
+        positions=places.positions,
+        sizes=places.sizes,
         words=None,
-        evidence=evidence.astype(np.float32),
-        names=names,
-        values=by_window.sum(axis=0, dtype=np.float64).astype(np.float32),
+        evidence=(places.shares @ values.astype(np.float64)).astype(np.float32),
+        names=places.names,
+        values=by_name.astype(np.float32),
         exact=True,
     )
-    return channel, PIXELS
-
-
-def _of_hog(
-    name: str, extractor: HOG, image: np.ndarray, values: np.ndarray
-) -> tuple[ChannelEvidence, str]:
-    blocks = extractor.extract(image)
-    n_columns, n_classes = blocks.descriptors.shape[1], values.shape[1]
-    of_blocks = values.reshape(len(blocks), n_columns, n_classes)
-    of_angles = of_blocks.reshape(-1, extractor.n_orientations, n_classes)
-    size_wh = np.array(extractor.resize_wh or image.shape[1::-1], np.float32)
-    step = 180 / extractor.n_orientations
-    channel = ChannelEvidence(
-        name=name,
-        positions=blocks.positions,
-        sizes=blocks.sizes[:, None] / size_wh,
-        words=None,
-        evidence=of_blocks.sum(axis=1, dtype=np.float64).astype(np.float32),
-        names=[f"angle {step * k:.4g}" for k in range(extractor.n_orientations)],
-        values=of_angles.sum(axis=0, dtype=np.float64).astype(np.float32),
-        exact=True,
-    )
-    return channel, BLOCKS
+    return channel, places.method
 
 
 def _nowhere(name: str, values: np.ndarray) -> tuple[ChannelEvidence, str]:
-    """Return a channel without places: all it says is in the offsets."""
+    """Return a channel without places: all its contributions are part of the offset."""
     nothing = np.zeros((0, values.shape[1]), np.float32)
     empty = np.zeros((0, 2), np.float32)
     return ChannelEvidence(name, empty, empty, None, nothing, [], nothing, False), NOWHERE

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy
-from visualwords import ImageClassifier
+from visualwords import ImageClassifier, features
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe, Words
+from visualwords.features.column_places import places_of_pixels
+from visualwords.features.extractor import Extractor, as_grey
 from visualwords.folders import ImageFolder
 
 PYRAMID = Recipe(
@@ -109,3 +111,30 @@ def test_evidence_of_matched_sets_is_that_of_their_bins(photos):
     np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
     assert not found.exact
     assert np.abs(found.channels[0].evidence).max() > 0
+
+
+class Halves(Extractor):
+    """Dark and light pixels: a descriptor of a plugin."""
+
+    def describe(self, image):
+        return np.bincount(self._codes(image).ravel(), minlength=2)
+
+    def column_places(self, image):
+        bounds = np.array([[0, 0, image.shape[1], image.shape[0]]])
+        return places_of_pixels(self._codes(image), bounds, ["dark", "light"])
+
+    def _codes(self, image):
+        return as_grey(image) >> 7
+
+
+def test_a_new_descriptor_is_explained_without_a_change_elsewhere(photos, rng, monkeypatch):
+    monkeypatch.setattr(features, "Halves", Halves, raising=False)
+    monkeypatch.setattr(features, "__all__", [*features.__all__, "Halves"])
+    model = ImageClassifier(Recipe("halves", "", (Channel("Halves", {}),))).fit(photos)
+    image = rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    found = model.explain(image)
+    assert found.exact
+    assert found.channels[0].names == ["dark", "light"]
+    np.testing.assert_allclose(
+        found.channels[0].evidence.sum(axis=0), found.scores - found.offsets, atol=1e-6
+    )
