@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
 DATA = Path(os.environ.get("VISUALWORDS_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -32,3 +34,11 @@ def data_folder():
         return DATA / name
 
     return find
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a POSIX system where there is none, or where it is taken away."""
+    if not hasattr(os, "mkfifo"):
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="needs a POSIX system"))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import IS_ROOT
 from visualwords.cache import MAGIC, FeatureCache, default_folder
 
 SETTINGS = {"extractor": "ColorHistogram", "version": 1, "bins": 4}
@@ -147,7 +148,7 @@ def test_where_nothing_can_be_written_putting_does_nothing(tmp_path):
     assert cache.get(key) is None
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(IS_ROOT, reason="root may write everywhere")
 def test_a_read_only_cache_is_still_read(kept):
     cache, key, path = kept
     path.parent.chmod(0o555)
@@ -178,6 +179,7 @@ def test_processes_may_share_a_cache(tmp_path):
     assert list(tmp_path.rglob(".writing-*")) == []
 
 
+@pytest.mark.posix
 def test_what_killed_writers_left_is_removed_by_the_next_run(tmp_path):
     left = tmp_path / ".writing-0123456789abcdef.npy"
     left.write_bytes(MAGIC + b"half an entry")

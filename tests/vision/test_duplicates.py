@@ -27,6 +27,7 @@ def test_only_files_of_equal_size_are_read(tree, monkeypatch):
     assert positions(root, "abc") == []
 
 
+@pytest.mark.posix
 def test_files_that_can_not_be_read_are_left_to_the_reader(tree):
     root = tree({"a": b"one", "b": b"one"})
     os.mkfifo(root / "pipe")

@@ -1,7 +1,6 @@
 """Files are written whole or not at all, and read without ever waiting."""
 
 import errno
-import fcntl
 import os
 import stat
 import threading
@@ -103,10 +102,11 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path):
     assert target.read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+@pytest.mark.posix
+@pytest.mark.parametrize("make", ["mkfifo", "mkdir"], ids=["pipe", "folder"])
 def test_what_is_no_regular_file_is_not_replaced(make, tmp_path):
     path = tmp_path / "special"
-    make(path)
+    getattr(os, make)(path)
     before = path.stat().st_ino
     with pytest.raises(OSError, match="not a regular file"):
         write_atomically(path, b"new")
@@ -114,6 +114,7 @@ def test_what_is_no_regular_file_is_not_replaced(make, tmp_path):
     assert os.listdir(tmp_path) == ["special"]
 
 
+@pytest.mark.posix
 def test_a_pipe_without_a_writer_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
@@ -129,6 +130,7 @@ def test_a_regular_file_is_opened_for_reading(tmp_path):
 LEFT = ".writing-0123456789abcdef.vw"
 
 
+@pytest.mark.posix
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
     (tmp_path / LEFT).write_bytes(b"half a mod")
     write_atomically(tmp_path / "b.vw", b"whole")
@@ -144,6 +146,7 @@ def test_a_file_that_is_being_written_is_not_taken_for_abandoned(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["inner", "outer"]
 
 
+@pytest.mark.posix
 def test_only_our_own_temporary_files_are_removed(tmp_path):
     names = [".writing-letters.txt", "writing-0123456789abcdef", ".hidden", f"my{LEFT}"]
     for name in names:
@@ -153,18 +156,20 @@ def test_only_our_own_temporary_files_are_removed(tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted([*names, LEFT])
 
 
+@pytest.mark.posix
 def test_where_files_can_not_be_locked_writing_works_and_nothing_is_removed(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
     (tmp_path / LEFT).write_bytes(b"perhaps of a living process")
     write_atomically(tmp_path / "a", b"content")
     assert sorted(os.listdir(tmp_path)) == [LEFT, "a"]
 
 
+@pytest.mark.posix
 def test_a_writer_whose_file_was_removed_before_it_was_locked_begins_anew(tmp_path, monkeypatch):
-    flock, removed = fcntl.flock, []
+    flock, removed = files.fcntl.flock, []
 
     def come_late(file, kind):
         if not removed:
@@ -172,7 +177,7 @@ def test_a_writer_whose_file_was_removed_before_it_was_locked_begins_anew(tmp_pa
             os.unlink(file.name)
         flock(file, kind)
 
-    monkeypatch.setattr(fcntl, "flock", come_late)
+    monkeypatch.setattr(files.fcntl, "flock", come_late)
     write_atomically(tmp_path / "a", b"content")
     assert os.listdir(tmp_path) == ["a"]
     assert len(removed) == 1

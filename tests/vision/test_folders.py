@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from tests.conftest import IS_ROOT
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder, list_files
 
@@ -174,6 +175,7 @@ def test_an_empty_class_is_left_out_with_a_warning(tree):
     assert f"class {NFC!r} is empty" in warning
 
 
+@pytest.mark.posix
 def test_what_can_not_be_an_image_is_listed_with_the_reason(tree):
     root = tree(["cat/1.jpg"])
     os.mkfifo(root / "cat" / "pipe.jpg")
@@ -251,7 +253,7 @@ def test_files_of_a_folder_without_labels_are_listed_in_order(tree):
     assert list_files(missing) == ([], [(missing, "no such file or directory")])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+@pytest.mark.skipif(IS_ROOT, reason="root may list everything")
 def test_folders_without_permission_are_skipped_or_refused(tree):
     root = tree(["cat/1.jpg", "dog/2.jpg"])
     (root / "dog").chmod(0)

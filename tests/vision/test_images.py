@@ -74,7 +74,7 @@ def dangling_link(path):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (fifo, "not a regular file"),
+        pytest.param(fifo, "not a regular file", marks=pytest.mark.posix),
         (unix_socket, "not a regular file"),
         (os.mkdir, "a folder, not a file"),
         (loop, "too many levels of symbolic links"),
@@ -103,6 +103,7 @@ def test_a_name_with_a_zero_byte_is_refused():
         read_image("a\0b.jpg")
 
 
+@pytest.mark.posix
 @contextmanager
 def not_as_root():
     """Root may read everything: be nobody for a while."""

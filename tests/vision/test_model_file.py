@@ -177,6 +177,7 @@ def test_bytes_that_are_no_zip_are_refused(path):
         refuse(path, "not a usable model file")
 
 
+@pytest.mark.posix
 def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.vw")
     for name, reason in (

@@ -120,6 +120,7 @@ def test_a_bad_table_says_which_line_and_why(name, text, reason, table):
     assert name in str(caught.value)
 
 
+@pytest.mark.posix
 def test_a_pipe_is_no_table(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(FolderError, match="not a regular file"):

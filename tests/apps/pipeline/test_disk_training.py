@@ -79,5 +79,5 @@ def test_amounts_of_memory_are_read(text, n_bytes):
 
 @pytest.mark.parametrize("text", ["much", "GB", "2 boxes", "1.2.3GB"])
 def test_what_is_no_amount_of_memory_is_refused(text):
-    with pytest.raises(click.BadParameter, match="write 500MB or 2GB"):
+    with pytest.raises(click.BadParameter, match="write it like 500MB or 2GB"):
         options.Bytes().convert(text, None, None)
