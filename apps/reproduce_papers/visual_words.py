@@ -12,7 +12,10 @@ from visualwords.features import DenseSIFT
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 PATCHES = 100  # of each training image, to learn words from
-WORDS = "SIFT of 16 × 16 pixels every 4 pixels, k-means, 31 windows, each level of sum 1, seed 0"
+WORDS = (
+    "SIFT of 16 × 16 pixels every 4 pixels, k-means of square roots, 31 windows, "
+    "each level of sum 1, seed 0"
+)
 
 
 def word_histograms(lab: Lab, name: str, n_words: int = 200, output: str = "dense") -> Split:
