@@ -126,3 +126,19 @@ def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if scores.ndim == 1:
         return classes[(scores > 0).astype(np.intp)]
     return classes[np.argmax(scores, axis=1)]
+
+
+def both_classes(scores: np.ndarray) -> np.ndarray:
+    """Return one column for each class; of two classes, the first has minus the second's scores.
+
+    Parameters
+    ----------
+    scores : (n,) or (n, 1) of two classes, or (n, n_classes)
+
+    Examples
+    --------
+    >>> both_classes(np.array([0.5, -2.0])).tolist()
+    [[-0.5, 0.5], [2.0, -2.0]]
+    """
+    scores = scores.reshape(len(scores), -1)
+    return np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores

@@ -62,3 +62,26 @@ def test_every_package_is_listed_for_the_wheel():
         for path in folders
     }
     assert names == set(PACKAGES)
+
+
+COMMANDS = {"classify_images", "detect_pedestrians", "reproduce_papers"}  # one module for each verb
+
+
+def test_apps_has_no_loose_modules():
+    assert [path.name for path in (ROOT / "apps").glob("*.py")] == ["__init__.py"]
+
+
+def test_no_two_modules_have_the_same_name():
+    """Only __init__, __main__, main and options may repeat, and the verbs of the commands."""
+    found: dict[str, Path] = {}
+    for folder in ORDER:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if path.stem in ("__init__", "__main__", "main", "options"):
+                continue
+            if path.parent.name not in COMMANDS:
+                assert path.stem not in found, f"{path} and {found[path.stem]}"
+                found[path.stem] = path
+    for path in found.values():
+        rooms = {p.parent.name: p.parent for f in ORDER for p in (ROOT / f).rglob("__init__.py")}
+        room = rooms.get(path.stem, path.parent)
+        assert room == path.parent, f"{path} has the name of the room {room}"

@@ -92,7 +92,9 @@ def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[
                 "offset": float(explanation.offsets[i]),
                 "evidence": float(explanation.scores[i] - explanation.offsets[i]),
                 "probability": None if chances is None else float(chances[i]),
-                "telling": dict(explanation.telling_words(label, N_WORDS)),
+                "telling": {
+                    one.name: one.value for one in explanation.discriminative_words(label, N_WORDS)
+                },
             }
             for label, i in columns.items()
         },
@@ -105,7 +107,7 @@ def _print(explanation: "Explanation", labels: list[str]) -> None:
 
     from visualwords.apps.command_line.terminal import printable, stdout
 
-    sums = Table("class", title="scores and what they are made of", title_justify="left")
+    sums = Table("class", title="scores and their parts", title_justify="left")
     for name in (
         "probability",
         "score",
@@ -123,11 +125,13 @@ def _print(explanation: "Explanation", labels: list[str]) -> None:
             *parts,
         ]
         sums.add_row(Text(printable(label)), chance, *numbers)
-    words = Table(title=Text(f"what tells most about {printable(labels[0])}"), title_justify="left")
-    for name in ("what", "adds"):
+    title = Text(f"most discriminative for {printable(labels[0])}")
+    words = Table(title=title, title_justify="left")
+    for name in ("word", "adds"):
         words.add_column(name, justify="right" if name == "adds" else "left")
-    for name, value in explanation.telling_words(labels[0], N_WORDS):
-        words.add_row(Text(name), Text(f"{value:+.4f}", "green" if value > 0 else "red"))
+    for one in explanation.discriminative_words(labels[0], N_WORDS):
+        color = "green" if one.value > 0 else "red"
+        words.add_row(Text(one.name), Text(f"{one.value:+.4f}", color))
     stdout().print(sums)
     stdout().print(words)
     stdout().print(Text(("Exact. " if explanation.exact else "Attributed: ") + explanation.method))

@@ -91,7 +91,7 @@ def evaluate(
 
         write_atomically(curves, draw_curves(figures))
     if report is not None:
-        from visualwords.apps.detection.report import write_detection_report
+        from visualwords.apps.detection.detection_report import write_detection_report
 
         words = click.get_current_context().command_path
         command = f"{words} {scenes} --annotations {annotations} --model {model}"

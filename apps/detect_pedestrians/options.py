@@ -31,10 +31,10 @@ threshold = click.option(
 )
 classifier = click.option(
     "--classifier",
-    type=click.Choice(["cascade", "exact", "hik", "linear"]),
+    type=click.Choice(["cascade", "hik", "linear"]),
     default="cascade",
     show_default=True,
-    help="How windows are scored; exact: the cascade without any loss.",
+    help="How to score windows; cascade computes hik only where linear is high enough.",
 )
 
 
@@ -56,9 +56,7 @@ def load_detector(
             f"{path}: an image classifier, not a detector; use it with classify-images predict"
         )
     given = {"min_height": min_height, "threshold": threshold}
-    exact = classifier == "exact"
     return detector.set_params(
-        classifier="cascade" if exact else classifier,
-        exact=exact,
+        classifier=classifier,
         **{name: value for name, value in given.items() if value is not None},
     )

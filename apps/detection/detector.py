@@ -1,4 +1,4 @@
-"""The detector: trained on crops and photographs, it finds objects of all sizes in images."""
+"""The detector: trained on crops and photographs, it detects objects of all sizes in images."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from visualwords.apps.detection.bootstrapping import Bootstrap, Round
 from visualwords.apps.detection.channels import make_channels
 from visualwords.apps.detection.detector_training import Learning, train_windows, with_stages
 from visualwords.apps.detection.held_out import fit_confidence, hold_out
-from visualwords.apps.detection.levels import Level, Search
+from visualwords.apps.detection.levels import Level, Search, clip_boxes
 from visualwords.apps.detection.parameters import check_numbers
 from visualwords.apps.detection.scanning import CLASSIFIERS, Stage, WindowScanner
 from visualwords.apps.detection.window import WindowShape
@@ -31,7 +31,7 @@ ImageOrPath = np.ndarray | str | os.PathLike[str]
 
 
 class PedestrianDetector(BaseEstimator):
-    """Finds pedestrians, or objects of any class whose examples it is shown.
+    """Detects pedestrians, or objects of any class it is trained on.
 
     A window slides over the image at many scales. Histograms of oriented gradients and of census
     codes [1]_ describe it, and additive SVMs (the histogram intersection kernel) score it by
@@ -45,11 +45,8 @@ class PedestrianDetector(BaseEstimator):
         HOG of the colour channel with the strongest gradient, CENTRIST super-blocks, or the
         weighted sum of both scores.
     classifier : {"cascade", "hik", "linear"}, default "cascade"
-        How windows are scored: HIK where a linear classifier sees a chance, HIK everywhere, or
+        How windows are scored: HIK where a linear score is high enough, HIK everywhere, or
         linear only. All are trained; the parameter may be changed afterwards.
-    exact : bool, default False
-        Let the cascade reject only what HIK would reject, by a linear function that is never below
-        the HIK score: same detections as "hik".
     window : (int, int), default (64, 128)
         Width and height in pixels, multiples of 8.
     object_share : (float, float), default (0.6, 0.75)
@@ -78,14 +75,14 @@ class PedestrianDetector(BaseEstimator):
     n_random : int, default 20
         Windows of every photograph to begin with.
     max_negatives : int, default 25000
-        No more windows are collected; bounds the memory (20 kB each).
+        Most windows to collect; bounds the memory (20 kB each).
     training_enlargement : float, default 2
         Photographs are searched for hard windows up to this scale.
     stage_recall : float
-        Share of held-out windows of the object that each stage of the cascade has to let pass, of
-        those that HIK would accept at any useful threshold.
+        Share of held-out windows of the object that must pass each stage of the cascade, of those
+        that HIK would accept at any useful threshold.
     label : str, default "person"
-        What is found, for those who read the answers.
+        Class name of the objects.
     random_state : int, default 0
     n_jobs : int or None
         Threads for training. The model does not depend on it.
@@ -125,7 +122,6 @@ class PedestrianDetector(BaseEstimator):
         features: str = "both",
         classifier: str = "cascade",
         *,
-        exact: bool = False,
         window: tuple[int, int] = (64, 128),
         object_share: tuple[float, float] = (0.6, 0.75),
         stride: int = 8,
@@ -149,7 +145,6 @@ class PedestrianDetector(BaseEstimator):
     ) -> None:
         self.features = features
         self.classifier = classifier
-        self.exact = exact
         self.window = window
         self.object_share = object_share
         self.stride = stride
@@ -228,29 +223,29 @@ class PedestrianDetector(BaseEstimator):
         ----------
         image : (h, w, 3) RGB or (h, w) grey uint8 array, or the path of an image file
         trace : list, optional
-            Every level and what the stages did on it are appended to it.
+            Every level and the trace of its stages are appended to it.
 
         Returns
         -------
         boxes_xyxy : (n, 4) float64
-            In pixels of the image, best first; boxes may reach beyond its border.
+            In pixels of the image, best first, clipped to the image.
         confidences : (n,) float64
         """
         check_is_fitted(self)
         self.check_parameters()
-        search, scanner = self.search, self._scanner()
+        search, scanner, pixels = self.search, self._scanner(), _as_image(image)
         least = self.score_of(self.threshold)
         boxes, scores = [np.empty((0, 4))], [np.empty(0, np.float32)]
-        for level in search.levels(_as_image(image)):
+        for level in search.levels(pixels):
             corners, found = self._scan(search, scanner, level, least, trace)
             boxes.append(search.boxes(level, corners))
             scores.append(found)
         every, score = np.vstack(boxes), np.concatenate(scores)
         kept = suppress(every, score, self.overlap, self.overlap_measure)
-        return every[kept], self.confidence_of(score[kept])
+        return clip_boxes(every[kept], pixels), self.confidence_of(score[kept])
 
     def explain(self, image: ImageOrPath, box_xyxy: Any) -> WindowEvidence:
-        """Tell which parts of a window speak for the object and which against.
+        """Return which parts of a window raise or lower its score.
 
         Parameters
         ----------
@@ -270,7 +265,7 @@ class PedestrianDetector(BaseEstimator):
 
     @property
     def search(self) -> Search:
-        """Which windows `detect` looks at, by the parameters as they are now."""
+        """The windows that `detect` scores, by the present parameters."""
         return self._search()
 
     def confidence_of(self, scores: np.ndarray) -> np.ndarray:
@@ -291,7 +286,7 @@ class PedestrianDetector(BaseEstimator):
         save_detector(self, path)
 
     def _search(self, **changes: Any) -> Search:
-        """The windows to look at, by the parameters or by others given here."""
+        """Return the search of the parameters, some of them changed."""
         own = {name: getattr(self, name) for name in ("stride", "min_height", "padding")}
         return Search(
             WindowShape(*self.window),
@@ -302,11 +297,11 @@ class PedestrianDetector(BaseEstimator):
         )
 
     def _scanner(self) -> WindowScanner:
-        """The scanner for the parameters as they are now; made once for each choice of them."""
-        choice = self.features, self.window, self.stride, self.classifier, self.exact
+        """Return the scanner of the present parameters; kept until they change."""
+        choice = self.features, self.window, self.stride, self.classifier
         if getattr(self, "_made_for", None) != (choice, id(self.model_)):
             channels = make_channels(self.features, WindowShape(*self.window), self.stride)
-            self._made = WindowScanner(channels, self.model_, self.classifier, self.exact)
+            self._made = WindowScanner(channels, self.model_, self.classifier)
             self._made_for = choice, id(self.model_)
         return self._made
 
@@ -318,7 +313,7 @@ class PedestrianDetector(BaseEstimator):
         least: float,
         trace: list[tuple[Level, list[Stage]]] | None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Windows of one level, strip by strip if it is large."""
+        """Scan one level, strip by strip if it is large."""
         stages: list[Stage] = []
         if trace is not None:
             trace.append((level, stages))
@@ -331,7 +326,7 @@ class PedestrianDetector(BaseEstimator):
         return np.vstack(corners), np.concatenate(scores)
 
     def _readable(self, images: Sequence[ImageOrPath], what: str) -> list[Callable[[], np.ndarray]]:
-        """Functions that read the images; those that can't be read are noted in ``skipped_``."""
+        """Return functions that read the images; unreadable ones are added to ``skipped_``."""
         readers: list[Callable[[], np.ndarray]] = []
         for number, image in enumerate(images):
             try:
@@ -343,8 +338,8 @@ class PedestrianDetector(BaseEstimator):
                 readers.append(partial(_as_image, image))
         if len(readers) < 3:
             raise FolderError(
-                f"{len(readers)} {what}s that can be read; at least 3 of the object and 3 without "
-                "it are needed"
+                f"only {len(readers)} readable {what}s; training needs at least 3 crops of the "
+                "object and 3 photographs without it"
             )
         return readers
 
@@ -359,7 +354,7 @@ class PedestrianDetector(BaseEstimator):
         if not 0 < self.threshold < 1:
             raise ValueError(f"threshold={self.threshold}; a confidence lies between 0 and 1")
         if not (isinstance(self.label, str) and self.label.strip()):
-            raise ValueError(f"label={self.label!r}; what is found needs a name")
+            raise ValueError(f"label={self.label!r}; the objects need a name")
         check_numbers(self.get_params())
         WindowShape(*self.window)
 

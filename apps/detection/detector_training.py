@@ -12,7 +12,7 @@ from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import CELL, WindowShape
-from visualwords.apps.detection.window_model import HIGHEST, ChannelModel, WindowModel, make_bound
+from visualwords.apps.detection.window_model import ChannelModel, WindowModel
 from visualwords.apps.detection.window_tables import tables_of, with_constants
 from visualwords.boxes import suppress
 from visualwords.classifiers import ICDClassifier
@@ -192,10 +192,8 @@ def train_windows(samples: Samples, channels: Sequence[Channel], learning: Learn
         ).fit(with_constants(vectors), samples.positive)
         tables = tables_of(classifier, factor)
         weights, intercept = _train_linear(vectors, samples.positive, learning)
-        means = vectors[~samples.positive].mean(axis=0)
-        bound = make_bound(tables, means, HIGHEST[channel.name])
         learned[channel.name] = ChannelModel(
-            tables, weights * np.float32(factor), intercept * factor, *bound
+            tables, weights * np.float32(factor), intercept * factor
         )
     return WindowModel(learned, -np.inf, -np.inf)
 

@@ -1,4 +1,4 @@
-"""The sizes at which an image is searched, and where a window of one of them lies in the image."""
+"""The scales at which an image is searched, and the boxes of their windows in the image."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.features.extractor import as_grey
 from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
 
-__all__ = ["Level", "Search"]
+__all__ = ["Level", "Search", "clip_boxes"]
 
 STRIP_PIXELS = 1 << 22  # a larger level is searched in strips: memory stays bounded
 
@@ -35,7 +35,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Search:
-    """Which windows of an image are looked at.
+    """The windows of an image that are scored.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Search:
     padding : int
         Pixels around each level, so that windows of objects at the border fit.
     grey : bool
-        Whether levels are made of the image's grey levels, where features need no colour.
+        Whether the image is converted to grey first; for descriptors without colour.
     """
 
     shape: WindowShape
@@ -107,3 +107,15 @@ class Search:
         half = window_wh * self.object_wh / 2
         scale = np.tile(level.scale_xy, 2)
         return np.hstack([centers - half, centers + half]) / scale
+
+
+def clip_boxes(boxes_xyxy: np.ndarray, image: np.ndarray) -> np.ndarray:
+    """Return the parts of boxes inside an image; windows at its border reach into the padding.
+
+    Examples
+    --------
+    >>> clip_boxes(np.array([[-2.0, 3, 5, 12]]), np.zeros((10, 4), np.uint8)).tolist()
+    [[0.0, 3.0, 4.0, 10.0]]
+    """
+    height, width = image.shape[:2]
+    return np.clip(boxes_xyxy, 0, [width, height, width, height])

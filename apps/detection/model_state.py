@@ -17,7 +17,8 @@ from visualwords.model_file import write_model
 
 __all__ = ["restore_detector", "save_detector"]
 
-OF_THE_RUN = ("n_jobs",)  # parameters that say how to compute, not what
+OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
+RETIRED = ("exact",)  # parameters of older files that are no longer needed
 
 
 def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) -> None:
@@ -51,6 +52,7 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     parameters: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in manifest["parameters"].items()
+        if name not in RETIRED
     }
     detector = PedestrianDetector(**parameters)
     detector.check_parameters()
@@ -68,7 +70,7 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     detector.confidence_ = slope, intercept
     detector.rounds_ = [Round(*numbers) for numbers in manifest["training"]["rounds"]]
     detector.skipped_ = []
-    detector._scanner()  # what does not fit together is missed now, not later
+    detector._scanner()  # raises now, not at the first image, if parts do not fit together
     return detector
 
 
@@ -77,24 +79,20 @@ def _channel_arrays(name: str, learned: ChannelModel) -> dict[str, np.ndarray]:
         f"{name}/tops": learned.tables.tops.astype(np.uint16),
         f"{name}/cells": learned.tables.cells.astype(np.float16),
         f"{name}/weights": learned.weights,
-        f"{name}/slopes": learned.slopes,
-        f"{name}/constants": np.array([learned.intercept, learned.height]),
+        f"{name}/constants": np.array([learned.intercept]),
     }
 
 
 def _channel_model(name: str, arrays: dict[str, np.ndarray], n_columns: int) -> ChannelModel:
-    tops, cells, weights, slopes, constants = (
-        arrays[f"{name}/{part}"] for part in ("tops", "cells", "weights", "slopes", "constants")
+    tops, cells, weights, constants = (
+        arrays[f"{name}/{part}"] for part in ("tops", "cells", "weights", "constants")
     )
     starts = np.concatenate([[0], np.cumsum(tops.astype(np.int64) + 1)])
-    lengths = {len(tops), len(weights), len(slopes)}
-    if lengths != {n_columns} or starts[-1] != len(cells) or len(constants) != 2:
+    fits = len(tops) == len(weights) == n_columns and starts[-1] == len(cells)
+    if not fits or constants.ndim != 1 or not len(constants):
         raise ModelFileError(f"the tables of {name} do not fit the window")
     tables = RaggedTables(starts, cells.astype(np.float32))
-    finite = all(np.isfinite(part).all() for part in (tables.cells, weights, slopes, constants))
+    finite = all(np.isfinite(part).all() for part in (tables.cells, weights, constants))
     if not finite:
-        raise ModelFileError(f"the tables of {name} hold values that are no numbers")
-    intercept, height = constants.tolist()
-    return ChannelModel(
-        tables, weights.astype(np.float32), intercept, slopes.astype(np.float32), height
-    )
+        raise ModelFileError(f"the tables of {name} hold values that are not numbers")
+    return ChannelModel(tables, weights.astype(np.float32), float(constants[0]))

@@ -12,22 +12,21 @@ from visualwords.apps.detection.window_model import WindowModel
 __all__ = ["CLASSIFIERS", "Stage", "WindowScanner"]
 
 CLASSIFIERS = ("cascade", "hik", "linear")
-ROUNDING = 1e-3  # by which sums of float32 may differ from the bound's exact value
 
 
 @dataclass
 class Stage:
-    """What one stage of a scan did, for those who want to look.
+    """Trace of one stage of a scan.
 
     Attributes
     ----------
     name : str
     n_windows : int
-        Windows that it looked at.
+        Windows that it scored.
     survivors_yx : (n, 2) int64
-        Corners of those that it let pass.
+        Corners of those that passed.
     scores : (rows, columns) float32 or None
-        Of all windows, where it looked at all.
+        Of all windows, where it scored all.
     """
 
     name: str
@@ -47,9 +46,6 @@ class WindowScanner:
         - linear: the linear score of all windows.
         - hik: the HIK score of all windows.
         - cascade: HIK scores of windows whose linear score is high enough.
-    exact : bool
-        In the cascade: reject only windows whose HIK score can't reach the threshold, by a linear
-        function that is never below it. Finds what "hik" finds.
     """
 
     def __init__(
@@ -57,14 +53,12 @@ class WindowScanner:
         channels: Sequence[Channel],
         model: WindowModel,
         classifier: str = "cascade",
-        exact: bool = False,
     ):
         if classifier not in CLASSIFIERS:
             raise ValueError(f"classifier={classifier!r}; there are {', '.join(CLASSIFIERS)}")
         self.channels = channels
         self.model = model
         self.classifier = classifier
-        self.exact = exact
         self.stride: int = channels[0].stride
         self.tables = [channel.arrange(self._of(channel).tables) for channel in channels]
 
@@ -78,7 +72,7 @@ class WindowScanner:
         image : (h, w, 3) or (h, w) uint8
         threshold : float
         stages : list, optional
-            What each stage did is appended to it.
+            The trace of each stage is appended to it.
 
         Returns
         -------
@@ -103,50 +97,32 @@ class WindowScanner:
     def _cascade(
         self, image: np.ndarray, threshold: float, trace: list[Stage]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Linear scores everywhere, then each channel's HIK scores where it still matters."""
-        prepared: list[Any] = [self.channels[0].prepare(image)]
-        if self.exact:
-            prepared += [channel.prepare(image) for channel in self.channels[1:]]
-            corners = self._bounded(prepared, threshold, trace)
-        else:
-            corners = self._first(prepared[0], trace)
+        """Linear scores everywhere, then each channel's HIK scores of the windows that pass."""
+        prepared = self.channels[0].prepare(image)
+        corners = self._first(prepared, trace)
         scores = np.zeros(len(corners), np.float32)
         for k, (channel, tables) in enumerate(zip(self.channels, self.tables)):
-            if k == len(prepared) and len(corners):
-                prepared.append(channel.prepare(image))
             n_windows = len(corners)
             if n_windows:
-                scores = scores + channel.scores_at(prepared[k], corners, tables)
+                if k:
+                    prepared = channel.prepare(image)
+                scores = scores + channel.scores_at(prepared, corners, tables)
             kept = scores >= self._least(k, threshold)
             corners, scores = corners[kept], scores[kept]
             trace.append(Stage(f"HIK of {channel.name}", n_windows, corners))
         return corners, scores
 
     def _first(self, prepared: Any, trace: list[Stage]) -> np.ndarray:
-        """Corners that the first channel's linear classifier lets pass."""
+        """Return the corners of the windows that pass the first channel's linear classifier."""
         channel = self.channels[0]
         grid = self._linear(channel, prepared)
         corners, _ = self._reaching(grid, self.model.linear_threshold)
         trace.append(Stage(f"linear {channel.name}", grid.size, corners, grid))
         return corners
 
-    def _bounded(self, prepared: list[Any], threshold: float, trace: list[Stage]) -> np.ndarray:
-        """Corners whose HIK score may reach the threshold."""
-        parts = []
-        for channel, shared in zip(self.channels, prepared):
-            learned = self._of(channel)
-            bound = channel.linear_scores(shared, learned.slopes)
-            parts.append(bound + np.float32(learned.height))
-        grid = np.sum(parts, axis=0)
-        corners, _ = self._reaching(grid, threshold - ROUNDING)
-        trace.append(Stage("linear bound", grid.size, corners, grid))
-        return corners
-
     def _least(self, k: int, threshold: float) -> float:
-        """Least sum of the first k + 1 channels' HIK scores that goes on."""
-        if k == len(self.channels) - 1:
-            return threshold
-        return -np.inf if self.exact else self.model.first_threshold
+        """Return the threshold of the sum of the first k + 1 channels' HIK scores."""
+        return threshold if k == len(self.channels) - 1 else self.model.first_threshold
 
     def _reaching(self, grid: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = np.nonzero(grid >= threshold)

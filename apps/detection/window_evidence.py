@@ -1,4 +1,4 @@
-"""Why a window scored as it did: its HIK score shared out over the window's pixels."""
+"""Explain the score of a window: its HIK score shared among the window's pixels."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from visualwords.apps.detection._census_windows import COLUMNS, ROWS, STEP_X, STEP_Y
 from visualwords.apps.detection.channels import Channel
-from visualwords.apps.detection.levels import Level, Search
+from visualwords.apps.detection.levels import Level, Search, clip_boxes
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
@@ -17,14 +17,14 @@ __all__ = ["WindowEvidence", "find_window", "window_evidence"]
 
 @dataclass(frozen=True)
 class WindowEvidence:
-    """What the parts of a window add to its score.
+    """Contributions of the parts of a window to its score.
 
     Attributes
     ----------
     box_xyxy : (4,)
         The object's box of the window, in pixels of the image.
     window : (h, w, 3) or (h, w) uint8
-        What the window shows.
+        Pixels of the window.
     maps : dict of channel → (h, w) float32
         Each sums to the channel's score. A HOG value counts evenly for the pixels of its cell, a
         census count evenly for the pixels that have the code, all of the block where none has.
@@ -46,17 +46,15 @@ def find_window(
     search: Search, image: np.ndarray, box_xyxy: np.ndarray
 ) -> tuple[Level, np.ndarray]:
     """Return the level and corner of the searched window whose object box is nearest to a box."""
+    wanted = clip_boxes(box_xyxy, image)
     best: tuple[float, Level, np.ndarray] | None = None
     for level in search.levels(image):
-        scale = np.tile(level.scale_xy, 2)
-        center = ((box_xyxy[:2] + box_xyxy[2:]) * scale[:2] / 2)[::-1] + level.padding
-        corner = center - np.array([search.shape.height, search.shape.width]) / 2
-        height, width = level.image.shape[:2]
-        most = np.array(search.shape.positions(height, width, search.stride)) - 1
-        snapped = np.clip(np.rint(corner / search.stride), 0, most).astype(np.int64) * search.stride
-        far = float(np.abs(search.boxes(level, snapped[None])[0] - box_xyxy).sum())
-        if best is None or far < best[0]:
-            best = far, level, snapped
+        rows, columns = search.shape.positions(*level.image.shape[:2], search.stride)
+        corners = np.indices((rows, columns)).reshape(2, -1).T * search.stride
+        distances = np.abs(clip_boxes(search.boxes(level, corners), image) - wanted).sum(axis=1)
+        nearest = int(distances.argmin())
+        if best is None or distances[nearest] < best[0]:
+            best = float(distances[nearest]), level, corners[nearest]
     if best is None:
         raise ImageError(
             f"image is {image.shape[1]}x{image.shape[0]}; it has no window of "
@@ -68,7 +66,7 @@ def find_window(
 def window_evidence(
     scanner: WindowScanner, search: Search, level: Level, corner_yx: np.ndarray
 ) -> WindowEvidence:
-    """Share out the HIK score of one window of a level."""
+    """Share the HIK score of one window of a level among its pixels."""
     shape = search.shape
     y, x = corner_yx
     maps = {}

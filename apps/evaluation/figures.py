@@ -53,16 +53,6 @@ class Evaluation:
         centre, scale = share + Z_95**2 / (2 * n), 1 + Z_95**2 / n
         return float((centre - spread) / scale), float((centre + spread) / scale)
 
-    def worst_confusions(self, most: int = 5) -> list[tuple[str, str, int]]:
-        """Return (true class, given class, count) of the most frequent mistakes."""
-        counts = self.confusion.copy()
-        np.fill_diagonal(counts, 0)
-        order = np.argsort(-counts, axis=None, kind="stable")[:most]
-        pairs = zip(*np.unravel_index(order, counts.shape))
-        return [
-            (self.classes[i], self.classes[j], int(counts[i, j])) for i, j in pairs if counts[i, j]
-        ]
-
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what JSON can hold."""
         return {

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from visualwords.apps.evaluation.figures import Evaluation, compare
 from visualwords.apps.pipeline.cached_scores import judge_or_recall
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, Silent
@@ -94,7 +95,7 @@ def run_trial(
         paths=[images.paths[i] for i in judgement.kept],
         truth=[images.labels[i] for i in judgement.kept],
         guesses=model.labels_of(scores).tolist(),
-        scores=_of_every_class(scores),
+        scores=both_classes(scores),
         probabilities=None if model.sigmoids_ is None else model.probabilities(scores),
         skipped=[(images.paths[i], reason) for i, reason in judgement.skipped],
         n_known=int(np.isin(digests, model.training_digests_).sum()),
@@ -177,7 +178,3 @@ def _aligned(trial: Trial, classes: list[str]) -> Trial:
         probabilities = np.zeros_like(scores)
         probabilities[:, columns] = trial.probabilities
     return replace(trial, classes=classes, scores=scores, probabilities=probabilities)
-
-
-def _of_every_class(scores: np.ndarray) -> np.ndarray:
-    return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores

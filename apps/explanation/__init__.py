@@ -1,3 +1,3 @@
-"""Why an image got its scores: evidence by place, and its pictures."""
+"""Explanations of scores: evidence by place, and its pictures."""
 
 __all__: list[str] = []

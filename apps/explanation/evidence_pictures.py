@@ -1,14 +1,16 @@
-"""Evidence as pictures: an image under a map of what speaks for and against a class."""
+"""Evidence as pictures: an image under a map of what raises and lowers a score."""
 
 import cv2
 import numpy as np
 
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 
-FOR = np.array([232, 72, 28], np.float32)  # orange-red and blue: apart for colour-blind eyes too
+FOR = np.array(
+    [232, 72, 28], np.float32
+)  # orange-red and blue: distinct to colour-blind people
 AGAINST = np.array([38, 98, 226], np.float32)
 STRONGEST = 0.7  # opacity of the strongest evidence
-BLUR = 0.012  # of the longer side: edges of patches would hide what they show
+BLUR = 0.012  # of the longer side: sharp edges of patches would hide the image
 MOST_GAIN = 3.0  # of the contrast of patches
 
 
@@ -62,7 +64,7 @@ def _smooth(heat: np.ndarray) -> np.ndarray:
 def patches_of_word(
     image: np.ndarray, channel: ChannelEvidence, word: int, most: int
 ) -> list[np.ndarray]:
-    """Return up to ``most`` patches of an image that were counted as a word, evenly chosen."""
+    """Return up to ``most`` patches of an image that were assigned to a word, evenly chosen."""
     if channel.words is None:
         return []
     found = np.flatnonzero(channel.words == word)
@@ -81,7 +83,7 @@ def patches_of_word(
 def most_typical(patches: list[np.ndarray], k: int, side: int = 48) -> list[np.ndarray]:
     """Return the ``k`` patches that look most like the mean of all, brought to one size.
 
-    Brightness and contrast don't count, as they don't for the words; weak contrast is raised.
+    Brightness and contrast are ignored, as words ignore them; weak contrast is raised.
     """
     if not patches:
         return []

@@ -1,15 +1,25 @@
-"""Why an image got its scores: what every place of it said for and against every class."""
+"""The scores of an image as sums over its places: evidence for and against every class."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ChannelEvidence", "Explanation"]
+__all__ = ["ChannelEvidence", "Explanation", "Word"]
+
+
+class Word(NamedTuple):
+    """A visual word, colour or angle, and what it adds to the score of a class."""
+
+    channel: int  # position in `Explanation.channels`
+    word: int  # position in the channel's ``names``
+    name: str
+    value: float
 
 
 @dataclass(frozen=True)
 class ChannelEvidence:
-    """What one channel of a recipe contributed.
+    """Contributions of one channel of a recipe.
 
     Attributes
     ----------
@@ -22,13 +32,13 @@ class ChannelEvidence:
     words : (n,) int32 or None
         The visual word (or Gaussian) of each patch.
     evidence : (n, n_classes) float32
-        What each patch adds to the score of each class.
+        Contribution of each patch to the score of each class.
     names : list of str
-        Of the words, colours or other columns, of all windows together.
+        Of the words, colours or other columns, whatever their window.
     values : (len(names), n_classes) float32
-        What they add to the scores, wherever they are in the image.
+        Their contributions to the scores, summed over the image.
     exact : bool
-        Whether the evidence is a decomposition that the model itself makes.
+        Whether the evidence is the model's own decomposition of the score.
     """
 
     name: str
@@ -43,7 +53,7 @@ class ChannelEvidence:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The scores of an image, taken apart.
+    """The scores of an image, decomposed.
 
     ``scores = offsets + Σ evidence`` over all patches of all channels.
 
@@ -55,12 +65,12 @@ class Explanation:
     probabilities : (n_classes,) float64 or None
         Calibrated; None where the training images were too few.
     offsets : (n_classes,) float64
-        The part of the scores that no place of the image is responsible for.
+        The part of the scores that belongs to no place of the image.
     channels : list of ChannelEvidence
     shape : (height, width)
-        Of the image as the recipe saw it.
+        Of the image as the recipe reads it.
     exact : bool
-        True: every number comes from the model as it is. False: see ``method``.
+        True: the evidence is exact. False: attributed, see ``method``.
     method : str
         How the evidence was attributed, in a sentence.
     """
@@ -95,7 +105,7 @@ class Explanation:
         label : str, optional
             The class; default: the one with the highest score.
         shape : (height, width), optional
-            Of the map; default: that of the image as the recipe saw it.
+            Of the map; default: that of the image as the recipe reads it.
 
         Returns
         -------
@@ -112,8 +122,8 @@ class Explanation:
                 np.add.at(steps, (rows, columns), sign * each)
         return steps.cumsum(axis=0).cumsum(axis=1)[:-1, :-1].astype(np.float32)
 
-    def telling_words(self, label: str | None = None, k: int = 10) -> list[tuple[str, float]]:
-        """Return the words that speak loudest for a class, or against it, with what they add.
+    def discriminative_words(self, label: str | None = None, k: int = 10) -> list[Word]:
+        """Return the words that raise or lower the score of a class most.
 
         Parameters
         ----------
@@ -123,12 +133,12 @@ class Explanation:
             How many, largest absolute value first.
         """
         column = self.column_of(label)
-        pairs = [
-            (f"{channel.name} {name}", float(value))
-            for channel in self.channels
-            for name, value in zip(channel.names, channel.values[:, column])
+        found = [
+            Word(c, word, f"{channel.name} {channel.names[word]}", float(value))
+            for c, channel in enumerate(self.channels)
+            for word, value in enumerate(channel.values[:, column])
         ]
-        return sorted(pairs, key=lambda pair: -abs(pair[1]))[:k]
+        return sorted(found, key=lambda one: -abs(one.value))[:k]
 
     def column_of(self, label: str | None = None) -> int:
         """Return the position of a class; of the one with the highest score by default."""

@@ -1,6 +1,4 @@
-"""One picture of why an image got its label: evidence maps, and the words that told most."""
-
-from dataclasses import dataclass
+"""The picture of an explanation: evidence maps, and the most discriminative words."""
 
 import cv2
 import numpy as np
@@ -14,9 +12,9 @@ from visualwords.apps.explanation.evidence_pictures import (
     overlays,
     patches_of_word,
 )
-from visualwords.apps.explanation.explanation import Explanation
+from visualwords.apps.explanation.explanation import Explanation, Word
 
-__all__ = ["draw_explanation", "telling_columns"]
+__all__ = ["draw_explanation"]
 
 PANEL = 300  # pixels of the longer side of the image and of each map
 GAP = 20
@@ -26,31 +24,10 @@ N_WORDS = 6
 INK, SOFT, PAPER, TRACK = (28, 33, 38), (110, 118, 126), (255, 255, 255), (232, 230, 226)
 
 
-@dataclass(frozen=True)
-class TellingColumn:
-    """A word, colour or angle, and what it adds to the score of a class."""
-
-    channel: int
-    word: int
-    name: str
-    value: float
-
-
-def telling_columns(explanation: Explanation, label: str, k: int) -> list[TellingColumn]:
-    """Return what adds most to a score or takes most from it, the largest first."""
-    column = explanation.column_of(label)
-    found = [
-        TellingColumn(c, word, f"{channel.name} {name}", float(channel.values[word, column]))
-        for c, channel in enumerate(explanation.channels)
-        for word, name in enumerate(channel.names)
-    ]
-    return sorted(found, key=lambda one: (-abs(one.value), one.channel, one.word))[:k]
-
-
 def draw_explanation(
     image: np.ndarray, explanation: Explanation, labels: list[str] | None = None
 ) -> np.ndarray:
-    """Draw an image, the evidence for some classes, and the words that told most of the first.
+    """Draw an image, evidence maps of some classes, and discriminative words of the first.
 
     Parameters
     ----------
@@ -68,7 +45,7 @@ def draw_explanation(
         labels = [str(explanation.classes[i]) for i in np.argsort(-explanation.scores)[:3]]
     maps, limit = overlays(_panel_size(image), explanation, labels)
     height = maps[0].shape[0]
-    words = telling_columns(explanation, labels[0], N_WORDS)
+    words = explanation.discriminative_words(labels[0], N_WORDS)
     width = max(2 * GAP + (PANEL + GAP) * (1 + len(labels)), 760)
     page = Image.new(
         "RGB", (width, 2 * GAP + height + 3 * LINE + 60 + len(words) * (PATCH + 8)), PAPER
@@ -111,10 +88,10 @@ def _caption(explanation: Explanation, label: str) -> list[str]:
 def _draw_key(pen: ImageDraw.ImageDraw, place: tuple[int, int], limit: float) -> None:
     left, top = place
     colors = [tuple(int(v) for v in color) for color in (FOR, AGAINST)]
-    for color, words, x in ((colors[0], "speaks for the class", 0), (colors[1], "against it", 170)):
+    for color, words, x in ((colors[0], "raises the score", 0), (colors[1], "lowers it", 170)):
         pen.rounded_rectangle((left + x, top + 3, left + x + 14, top + 15), 3, fill=color)
         _write(pen, (left + x + 20, top), words, SOFT)
-    note = f"strongest colour: {limit:.2g} of the score a pixel; one scale for all"
+    note = f"strongest colour: {limit:.2g} of the score per pixel; one scale for all"
     _write(pen, (left + 280, top), note, SOFT)
 
 
@@ -124,13 +101,13 @@ def _draw_words(
     top: int,
     image: np.ndarray,
     explanation: Explanation,
-    words: list[TellingColumn],
+    words: list[Word],
     label: str,
 ) -> None:
     _write(
         pen,
         (GAP, top - 16),
-        f"what told most about {printable(label)}, and its patches, contrast raised",
+        f"most discriminative for {printable(label)}, with patches in raised contrast",
         INK,
     )
     largest = max((abs(one.value) for one in words), default=1.0) or 1.0

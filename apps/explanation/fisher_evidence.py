@@ -8,8 +8,8 @@ g, as the gradient of the root does, with the lengths held fixed:
     v_i = v g g_i / (g² + δ²)   and   v δ² / (g² + δ²) in proportion to the responsibilities q_ik.
 
 δ = 1/√n is the size that g has by chance in a window of n patches: a column that is no larger
-says nothing about which patches made it, and dividing by it would make noise. All parts add up to
-v, so the evidence adds up to the score.
+has no information about its patches, and dividing by it would amplify noise. All parts add up to v,
+so the evidence adds up to the score.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a classifier says of an image, as plain values for JSON."""
+"""Predictions and explanations of a classifier, as plain values for JSON."""
 
 import base64
 import math
@@ -15,6 +15,7 @@ from visualwords.apps.page.encoded_pictures import as_png, preview
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images
+from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
@@ -36,12 +37,12 @@ class ClassifierAnswers:
     def __init__(self, model: ImageClassifier, name: str, max_pixels: int):
         self.model = model.set_params(n_jobs=1, cache_dir=None, max_pixels=max_pixels)
         self.name = name
-        # Folders may have names that no text can hold; everyone sees what the terminal shows.
+        # Names of folders may not be valid text; the page shows them as the terminal does.
         self.labels = [printable(str(label)) for label in model.classes_]
-        self.explain(as_png(golden_images()[0]), 1, None)  # compiles and loads what there is
+        self.explain(as_png(golden_images()[0]), 1, None)  # warm up: compile and load
 
     def about(self) -> dict[str, Any]:
-        """Return what is known of the model."""
+        """Return a description of the model."""
         model = self.model
         recipe = f"{model.recipe_.name}: {model.recipe_.summary}"
         gallery = model.gallery_
@@ -54,14 +55,14 @@ class ClassifierAnswers:
             "probabilities": "not calibrated: too few images"
             if model.sigmoids_ is None
             else "calibrated on held-out training images",
-            "kept of the training images": kept,
+            "stored of the training images": kept,
             "seed": str(model.random_state),
             "visualwords": visualwords.__version__,
         }
         return {
             "kind": "classifier",
             "name": self.name,
-            "summary": f"Tells {len(model.classes_)} classes of images apart.",
+            "summary": f"Distinguishes {len(model.classes_)} classes of images.",
             "classes": [
                 {"label": label, "images": int(count)}
                 for label, count in zip(self.labels, model.class_counts_)
@@ -80,8 +81,7 @@ class ClassifierAnswers:
         shares = None
         if self.model.sigmoids_ is not None:
             shares = self.model.probabilities(scores)[0]
-        scores = np.array([-scores[0], scores[0]]) if scores.ndim == 1 else scores[0]
-        classes = _ranked(self.labels, scores, shares)[:top]
+        classes = _ranked(self.labels, both_classes(scores)[0], shares)[:top]
         return {
             "kind": "classifier",
             "label": classes[0]["label"],
@@ -156,34 +156,28 @@ def _evidence(found: Explanation, column: int) -> dict[str, Any]:
 
 
 def _shortened(evidence: np.ndarray) -> list[list[float]]:
-    """Return rows of numbers with six digits of the largest one."""
+    """Return rows of numbers, rounded to six digits of the largest one."""
     largest = float(np.abs(evidence).max())
     digits = 6 - math.ceil(math.log10(largest)) if largest > 0 else 0
     return np.round(evidence.astype(np.float64), digits).tolist()
 
 
 def _words(found: Explanation, column: int) -> list[dict[str, Any]]:
-    """Return the words that add most to a score or take most from it, with their patches."""
-    every = [
-        (abs(float(value)), channel, number)
-        for channel in found.channels
-        for number, value in enumerate(channel.values[:, column])
-        if value
-    ]
-    every.sort(key=lambda one: -one[0])
+    """Return the most discriminative words of a class, with their patches."""
     return [
         {
-            "name": f"{channel.name} {channel.names[number].replace('_', ' ')}",
-            "color": _color(channel.names, number),
-            "evidence": round(float(channel.values[number, column]), 6),
-            "patches": _patches(channel, number, column),
+            "name": one.name.replace("_", " "),
+            "color": _color(found.channels[one.channel].names, one.word),
+            "evidence": round(one.value, 6),
+            "patches": _patches(found.channels[one.channel], one.word, column),
         }
-        for _, channel, number in every[:N_WORDS]
+        for one in found.discriminative_words(str(found.classes[column]), N_WORDS)
+        if one.value
     ]
 
 
 def _color(names: list[str], number: int) -> str:
-    """Return the middle of a bin of colours as #rrggbb; empty if the word is none."""
+    """Return the centre of a colour bin as #rrggbb; empty for other words."""
     bins = re.fullmatch(r"red(\d+)_green(\d+)_blue(\d+)", names[number])
     if bins is None:
         return ""

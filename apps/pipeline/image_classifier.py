@@ -27,6 +27,7 @@ from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.trained import Trained, sigmoids_of
 from visualwords.apps.pipeline.training import TrainingImages
 from visualwords.classifiers import calibration
+from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
@@ -226,14 +227,14 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         parts = [e.assemble([e.encode(f)]) for e, f in zip(self.encoders_, found)]
         row = side_by_side(parts)
         scores = self.classifier_.decision_function(row)
-        columns = _both_classes(self.classifier_.contributions(row))
+        columns = both_classes(self.classifier_.contributions(row))
         known = self.sigmoids_ is not None
         return evidence.explain(
             self.encoders_,
             [opened.pixels(c.build().color_mode) for c in self.recipe_.channels],
             found,
             np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
-            _both_classes(scores.reshape(1, -1))[0],
+            both_classes(scores)[0],
             self.classes_,
             self.probabilities(scores)[0] if known else None,
         )
@@ -280,8 +281,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
     def rank(self, scores: np.ndarray, top: int) -> list[list[tuple[str, float]]]:
         """Return, for every image, the best labels with their scores, best first."""
-        if scores.ndim == 1:
-            scores = np.stack([-scores, scores], axis=1)
+        scores = both_classes(scores)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
         return [
             [(str(self.classes_[i]), float(row[i])) for i in best]
@@ -369,11 +369,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.no_validation = True
         return tags
-
-
-def _both_classes(values: np.ndarray) -> np.ndarray:
-    """Return (n, n_classes) of (n, n_outputs): the one output of two classes speaks for both."""
-    return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
 def _raise_first(skipped: list[tuple[int, str]], sources: Sequence[Source]) -> None:

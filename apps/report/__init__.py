@@ -1,5 +1,5 @@
-"""The report of a trial: one HTML file that shows how good a model is and where it errs."""
+"""The report of a trial: one HTML file with the accuracy of a model and its mistakes."""
 
-from visualwords.apps.report.page import write_report
+from visualwords.apps.report.trial_report import write_report
 
 __all__ = ["write_report"]

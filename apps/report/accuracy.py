@@ -1,4 +1,4 @@
-"""The headline, and the figures of every class."""
+"""The accuracy in the head of the report, and precision and recall of every class."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from visualwords.apps.report.markup import bar, percent, section, table, text
 
 
 def headline(model: ImageClassifier, trial: Trial, title: str) -> str:
-    """Return the top of the page: how good, how sure of that, and what to be wary of."""
+    """Return the head of the page: accuracy, its confidence interval, and warnings."""
     evaluation = trial.evaluation
     low, high = evaluation.interval
     facts = [
@@ -35,7 +35,7 @@ def headline(model: ImageClassifier, trial: Trial, title: str) -> str:
 def _folds(trial: Trial) -> str:
     if not trial.n_folds:
         return ""
-    return f"; every image was tried on one of {trial.n_folds} models that had not seen it"
+    return f"; {trial.n_folds}-fold cross-validation"
 
 
 def _warnings(trial: Trial) -> str:
@@ -43,25 +43,25 @@ def _warnings(trial: Trial) -> str:
     if trial.n_known:
         sentences.append(
             f"{trial.n_known:,} of these images were in the training set too: "
-            "the figures flatter the model."
+            "the results are optimistic."
         )
     unknown = sorted(set(trial.truth) - set(trial.classes))
     if unknown:
         names = ", ".join(map(text, unknown[:10])) + ("…" if len(unknown) > 10 else "")
-        sentences.append(f"The model does not know {names}; all images of them count as wrong.")
+        sentences.append(f"The model has no class {names}; their images count as errors.")
     if trial.skipped:
-        sentences.append(f"{len(trial.skipped):,} images could not be read and do not count.")
+        sentences.append(f"{len(trial.skipped):,} images were unreadable and are not counted.")
     return "".join(f"<p class=warning>{sentence}</p>" for sentence in sentences)
 
 
 def classes(evaluation: Evaluation) -> str:
-    """Return the table of every class: how many of it were found, and how pure what was found."""
+    """Return the table of recall and precision of every class."""
     rows = [_row(evaluation, i) for i in range(len(evaluation.classes))]
     lead = (
-        "Recall: how many of a class were recognised. Precision: how many of those that were given "
-        "the class's name deserve it."
+        "Recall: the share of a class's images that were recognised. Precision: the share of the "
+        "images predicted as a class that belong to it."
     )
-    head = ["class", ">images", ">recall", "", ">precision", "", "mostly taken for"]
+    head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
     return section("classes", "Classes", lead, table(head, rows, "classes"))
 
 
@@ -74,15 +74,15 @@ def _row(evaluation: Evaluation, i: int) -> str:
     purity = (
         f"<td class=n>{percent(precision)}<td>{bar(precision, 'second')}"
         if given
-        else "<td class='n soft'>never said<td>"
+        else "<td class='n soft'>never predicted<td>"
     )
     return (
         f"{name}<td class=n>{percent(recall)}<td>{bar(recall)}{purity}"
-        f"<td>{_mostly_taken_for(evaluation, i)}"
+        f"<td>{_most_confused(evaluation, i)}"
     )
 
 
-def _mostly_taken_for(evaluation: Evaluation, i: int) -> str:
+def _most_confused(evaluation: Evaluation, i: int) -> str:
     counts = evaluation.confusion[i].copy()
     counts[i] = 0
     if not counts.any():

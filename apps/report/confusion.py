@@ -1,4 +1,4 @@
-"""Who was taken for whom: a matrix whose cells open the images in them.
+"""The confusion matrix; its cells open the images in them.
 
 A cell is a link to a panel below the matrix, which style sheets show while it is the target: no
 script is needed, and where style sheets are not read the panels simply follow each other.
@@ -27,12 +27,12 @@ def confusion(trial: Trial, thumbnails: Thumbnails) -> str:
     members = images_of_cells(trial)
     urls = _pictures(trial, members, thumbnails)
     panels = "".join(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
-    lead = "A row is what images show, a column what the model said. Choose a cell to see them."
+    lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
     return section("confusion", "Confusion", lead, _matrix(trial, names) + panels)
 
 
 def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
-    """Return the images of each cell: of mistakes the surest first, else the least sure first."""
+    """Return the images of each cell: mistakes by falling confidence, others by rising one."""
     position = {name: i for i, name in enumerate(trial.evaluation.classes)}
     confidence = trial.confidence
     members: dict[Cell, list[int]] = defaultdict(list)
@@ -72,13 +72,13 @@ def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
 
 def _heading(trial: Trial, cell: Cell) -> str:
     shown, said = (text(trial.evaluation.classes[k]) for k in cell)
-    return f"{shown}, recognised" if cell[0] == cell[1] else f"{shown}, taken for {said}"
+    return f"{shown}, recognised" if cell[0] == cell[1] else f"{shown}, predicted as {said}"
 
 
 def _pictures(
     trial: Trial, members: dict[Cell, list[int]], thumbnails: Thumbnails
 ) -> dict[int, str]:
-    """Return pictures of images, dealt out in turn so that no cell takes those of another."""
+    """Return pictures of images, assigned in turn so that all cells get some."""
     wanted = [
         found[: MOST_RIGHT if i == j else MOST_WRONG]
         for (i, j), found in sorted(members.items(), key=lambda item: -len(item[1]))
@@ -111,7 +111,7 @@ def _panel(trial: Trial, cell: Cell, found: list[int], urls: dict[int, str]) -> 
 def _sure(trial: Trial, k: int) -> str:
     if trial.probabilities is None:
         return f"score {trial.confidence[k]:+.2f}"
-    return f"{percent(trial.confidence[k])} sure"
+    return f"{percent(trial.confidence[k])} confidence"
 
 
 def _others(paths: list[str], some_shown: bool) -> str:

@@ -1,4 +1,4 @@
-"""The worst mistakes, with what misled the model."""
+"""The most confident mistakes, with the evidence behind them."""
 
 import os
 
@@ -20,7 +20,7 @@ SIDE = 176  # pixels of the longer side
 def mistakes(
     model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress
 ) -> str:
-    """Return the mistakes that the model was surest of."""
+    """Return the mistakes with the highest confidence."""
     wrong = [k for k in range(len(trial.paths)) if trial.truth[k] != trial.guesses[k]]
     if not wrong:
         return section("mistakes", "Mistakes", "None.", "")
@@ -31,14 +31,13 @@ def mistakes(
     for k in worst:
         found.append(_mistake(model, trial, k, thumbnails))
         progress.advance()
-    shown = f", the {len(worst)} surest shown" if len(worst) < len(wrong) else ", the surest first"
+    shown = f", the {len(worst)} most confident shown" if len(worst) < len(wrong) else ""
     lead = (
-        f"{len(wrong):,} in all{shown}. Where the image is <b class=for>orange</b> it speaks for "
-        "the class, where it is <b class=against>blue</b> against it; both pictures of a mistake "
-        "have one scale."
+        f"{len(wrong):,} in all{shown}. <b class=for>Orange</b> regions raise the score of the "
+        "class, <b class=against>blue</b> ones lower it; both pictures share one scale."
     )
     if trial.n_folds:
-        lead += " They explain the model of all images, which has seen these too."
+        lead += " They explain the final model, which was trained on these images too."
     return section("mistakes", "Mistakes", lead, f"<div class=mistakes>{''.join(found)}</div>")
 
 
@@ -52,8 +51,8 @@ def _mistake(model: ImageClassifier, trial: Trial, k: int, thumbnails: Thumbnail
     try:
         image = read_image(path, max_side=SIDE)
         explained = overlays(image, model.explain(path), labels)[0]
-    except ImageError:  # gone or changed since the trial
-        pictures = ["<p class=soft>The file can't be read any more.</p>"]
+    except ImageError:  # deleted or changed since the test
+        pictures = ["<p class=soft>The file is no longer readable.</p>"]
     else:
         names = [path, *(f"evidence for {label}" for label in labels)]
         pictures = [
@@ -62,7 +61,7 @@ def _mistake(model: ImageClassifier, trial: Trial, k: int, thumbnails: Thumbnail
             if (url := thumbnails.of_pixels(pixels, quality=82))
         ]
     return (
-        f"<article><h3>{text(truth)} <small>taken for</small> "
+        f"<article><h3>{text(truth)} <small>predicted as</small> "
         f"<span class=bad>{text(guess)}</span></h3>"
         f"<div class=triple>{''.join(pictures)}</div></article>"
     )

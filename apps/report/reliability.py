@@ -1,4 +1,4 @@
-"""Whether the model is as sure as it should be: stated against observed probabilities."""
+"""Calibration: predicted probabilities against observed accuracy."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ WIDTH, HEIGHT, LEFT, TOP = 320, 320, 46, 12  # of the plot, and of the room for 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often guesses of about the same confidence were right.
+    """Accuracy of predictions of about the same confidence.
 
     Attributes
     ----------
-    counts : (N_BINS,) guesses in each tenth of confidence
+    counts : (N_BINS,) predictions in each tenth of confidence
     stated : (N_BINS,) their mean confidence
     observed : (N_BINS,) the share of them that was right
     error : mean distance of the two, weighted by the counts (expected calibration error)
@@ -30,7 +30,7 @@ class Calibration:
 
 
 def calibrate(confidence: np.ndarray, right: np.ndarray) -> Calibration:
-    """Compare confidence with how often it was justified.
+    """Compare confidence with accuracy.
 
     Examples
     --------
@@ -50,22 +50,22 @@ def calibrate(confidence: np.ndarray, right: np.ndarray) -> Calibration:
 def calibration(trial: Trial) -> str:
     """Return the calibration curve."""
     if trial.probabilities is None:
-        lead = "This model gives scores, not probabilities: its training images were too few."
+        lead = "The model has no probabilities: its training images were too few."
         return section("calibration", "Calibration", lead, "")
     right = np.array(trial.truth) == np.array(trial.guesses)
     curve = calibrate(trial.confidence, right)
     mean = float(trial.confidence.mean())
     lead = (
-        "Of the guesses that the model was about equally sure of, how many were right? On the line "
-        f"it is as sure as it should be. On average it was {percent(mean)} sure and "
-        f"{percent(float(right.mean()))} right; the mean distance from the line is "
-        f"{percent(curve.error)}. Circles are as large as the number of guesses."
+        "Accuracy of predictions against their confidence; on the line, both agree. The mean "
+        f"confidence is {percent(mean)}, the accuracy {percent(float(right.mean()))}, and the "
+        f"expected calibration error {percent(curve.error)}. The area of a circle shows the number "
+        "of predictions."
     )
     return section("calibration", "Calibration", lead, _plot(curve))
 
 
 def _plot(curve: Calibration) -> str:
-    """Return the curve as a drawing; every circle says its figures."""
+    """Return the curve as SVG; every circle has its numbers as title."""
     lines = "".join(
         f'<path class=grid d="M{_x(t):.0f} {_y(0):.0f}V{_y(1):.0f}M{_x(0):.0f} {_y(t):.0f}'
         f'H{_x(1):.0f}"/><text x="{_x(t):.0f}" y="{_y(0) + 18:.0f}" text-anchor=middle>'
@@ -79,7 +79,7 @@ def _plot(curve: Calibration) -> str:
     most = curve.counts.max()
     circles = "".join(
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{3 + 9 * (curve.counts[i] / most) ** 0.5:.1f}">'
-        f"<title>{curve.counts[i]:,} guesses, {curve.stated[i]:.0%} sure, "
+        f"<title>{curve.counts[i]:,} predictions, {curve.stated[i]:.0%} confidence, "
         f"{curve.observed[i]:.0%} right</title></circle>"
         for i, (x, y) in zip(used, points)
     )
@@ -88,9 +88,9 @@ def _plot(curve: Calibration) -> str:
         f'aria-label="calibration curve">{lines}'
         f'<path class=ideal d="M{_x(0)} {_y(0)}L{_x(1)} {_y(1)}"/>'
         f'<path class=curve d="{path}"/>{circles}'
-        f'<text x="{_x(0.5)}" y="{_y(0) + 38}" text-anchor=middle class=axis>how sure</text>'
+        f'<text x="{_x(0.5)}" y="{_y(0) + 38}" text-anchor=middle class=axis>confidence</text>'
         f'<text transform="rotate(-90)" x="{-_y(0.5)}" y="11" text-anchor=middle class=axis>'
-        "how often right</text></svg>"
+        "accuracy</text></svg>"
     )
 
 

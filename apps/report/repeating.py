@@ -1,4 +1,4 @@
-"""How the model came about, how long it took, and how to do it again."""
+"""Training time, and how to reproduce the results."""
 
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import library_versions
@@ -6,7 +6,7 @@ from visualwords.apps.report.markup import bar, percent, section, table, text
 
 
 def timing(seconds: dict[str, float]) -> str:
-    """Return how long every stage took."""
+    """Return the time of every stage."""
     if not seconds:
         return ""
     longest = max(seconds.values()) or 1.0
@@ -14,24 +14,24 @@ def timing(seconds: dict[str, float]) -> str:
         f"<tr><th scope=row>{text(stage)}<td class=n>{spent:.1f} s<td>{bar(spent / longest)}"
         for stage, spent in seconds.items()
     ]
-    total = f"{sum(seconds.values()):.1f} seconds of the clock in all."
+    total = f"{sum(seconds.values()):.1f} seconds of wall time in all."
     return section("time", "Time", total, table(["stage", ">time", ""], rows, "classes"))
 
 
 def repeating(model: ImageClassifier, command: str | None) -> str:
-    """Return what is needed to come to the same figures."""
+    """Return what is needed to reproduce the results."""
     done = f"<pre>{text(command)}</pre>" if command else ""
     lead = (
         f"Recipe <b>{text(model.recipe_.name)}</b>: {text(model.recipe_.summary)}. "
         f"Trained on {int(model.class_counts_.sum()):,} images, seed {model.random_state}. "
-        "The same images, command and versions give the same figures."
+        "The same images, command and versions give the same results."
     )
     versions = "".join(
         f"<div><dt>{text(name)}<dd>{text(version)}</div>"
         for name, version in library_versions().items()
     )
     body = f"{done}{_tried(model)}<dl class='facts small'>{versions}</dl>"
-    return section("repeat", "How to repeat it", lead, body)
+    return section("repeat", "How to reproduce it", lead, body)
 
 
 def _tried(model: ImageClassifier) -> str:
@@ -44,12 +44,12 @@ def _tried(model: ImageClassifier) -> str:
     ]
     head = ["recipe tried", ">mean per class", "", ">time"]
     return (
-        "<p>Chosen by cross-validation on the training images; the images of this report had no "
-        f"say in it:</p>{table(head, rows, 'classes')}"
+        "<p>Chosen by cross-validation on the training images, without the test images of this "
+        f"report:</p>{table(head, rows, 'classes')}"
     )
 
 
 def _time(model: ImageClassifier, recipe: str) -> str:
-    """Return how long trying a recipe took; a model from a file does not know."""
+    """Return the time of a recipe's trial; empty for a model from a file."""
     spent = model.tried_seconds_.get(recipe)
     return "" if spent is None else f"{spent:.1f} s"

@@ -14,12 +14,12 @@ MOST_BYTES = 4_000_000  # of JPEG; a third more in the page
 
 
 class Thumbnails:
-    """Makes the pictures of a page until it has enough of them.
+    """Makes the pictures of a page within a limit.
 
     Parameters
     ----------
     most, most_bytes : int
-        Of all pictures together. When they are used up, `of_file` and `of_pixels` return None.
+        Limits for all pictures together. Beyond them, `of_file` and `of_pixels` return None.
     """
 
     def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES):
@@ -27,12 +27,12 @@ class Thumbnails:
         self.bytes_left = most_bytes
 
     def of_file(self, path: str, side: int = SIDE) -> str | None:
-        """Return the picture of a file as a data URL; None if there is none to be had."""
+        """Return the picture of a file as a data URL; None beyond the limit."""
         if not self.n_left:
             return None
         try:
             return self.of_pixels(read_image(path, max_side=side))
-        except ImageError:  # gone or changed since the trial
+        except ImageError:  # deleted or changed since the test
             return None
 
     def of_pixels(self, image: np.ndarray, quality: int = 78) -> str | None:
@@ -41,7 +41,7 @@ class Thumbnails:
             return None
         _, jpeg = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
         if jpeg.size > self.bytes_left:
-            self.n_left = 0  # an end, so that which pictures are there does not look random
+            self.n_left = 0  # stop here, so that the choice of pictures does not look random
             return None
         self.n_left -= 1
         self.bytes_left -= jpeg.size

@@ -1,4 +1,4 @@
-"""What the model goes by: the most telling words of every class, and how they look."""
+"""The most discriminative words of every class, and their patches."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -14,17 +14,17 @@ from visualwords.errors import ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress
 
-MOST_IMAGES = 90  # that are explained for this
+MOST_IMAGES = 90  # explained for this section
 IMAGES_PER_CLASS = 5
 WORDS_PER_CLASS = 3
 PATCHES_PER_WORD = 6
-CANDIDATES = 8  # patches of a word that are looked at in one image
+CANDIDATES = 8  # patches of a word considered in one image
 SIDE = 640  # pixels of the longer side of the images that patches are cut from
 
 
 @dataclass
-class _Telling:
-    """What is summed up over the explained images of one class."""
+class _Sums:
+    """Sums over the explained images of one class."""
 
     names: dict[tuple[int, int], str] = field(default_factory=dict)
     evidence: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
@@ -32,26 +32,26 @@ class _Telling:
 
 
 def words(model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress) -> str:
-    """Return the most telling words of every class, from images that were recognised."""
+    """Return the most discriminative words of every class, from recognised images."""
     chosen = _images_to_explain(trial)
     progress.start("explaining classes", sum(map(len, chosen.values())))
     rows, method = [], ""
     for label, images in chosen.items():
-        telling = _Telling()
+        sums = _Sums()
         for k in images:
-            method = _explain(model, trial.paths[k], label, telling) or method
+            method = _explain(model, trial.paths[k], label, sums) or method
             progress.advance()
-        rows.append(_row(label, telling, thumbnails))
+        rows.append(_row(label, sums, thumbnails))
     lead = (
-        "What adds most to the score of a class, over images of it that were recognised, and the "
-        f"patches that are most typical of it, with their contrast raised. {text(method)}"
+        "The words that add most to the score of a class, over its recognised images, with their "
+        f"most typical patches in raised contrast. {text(method)}"
     )
     body = f"<div class=words>{''.join(rows)}</div>" if any(rows) else "<p>Nothing to show.</p>"
-    return section("words", "What tells the classes", lead, body)
+    return section("words", "Discriminative words", lead, body)
 
 
 def _images_to_explain(trial: Trial) -> dict[str, list[int]]:
-    """Return for each class images that were recognised, the surest first."""
+    """Return recognised images of each class, the most confident first."""
     per_class = max(1, min(IMAGES_PER_CLASS, MOST_IMAGES // len(trial.classes)))
     chosen: dict[str, list[int]] = {}
     for k in np.argsort(-trial.confidence, kind="stable"):
@@ -61,7 +61,7 @@ def _images_to_explain(trial: Trial) -> dict[str, list[int]]:
     return {label: chosen[label] for label in sorted(chosen)[:MOST_IMAGES]}
 
 
-def _explain(model: ImageClassifier, path: str, label: str, telling: _Telling) -> str:
+def _explain(model: ImageClassifier, path: str, label: str, sums: _Sums) -> str:
     """Add the evidence of one image; return how evidence is attributed."""
     try:
         explanation = model.explain(path)
@@ -71,31 +71,31 @@ def _explain(model: ImageClassifier, path: str, label: str, telling: _Telling) -
     for c, channel in enumerate(explanation.channels):
         for word in np.flatnonzero(channel.values[:, column]) if len(channel.values) else ():
             key = c, int(word)
-            telling.names[key] = f"{channel.name} {channel.names[word]}"
-            telling.evidence[key] += float(channel.values[word, column])
-    telling.explained.append((path, explanation.channels))
+            sums.names[key] = f"{channel.name} {channel.names[word]}"
+            sums.evidence[key] += float(channel.values[word, column])
+    sums.explained.append((path, explanation.channels))
     return explanation.method
 
 
-def _row(label: str, telling: _Telling, thumbnails: Thumbnails) -> str:
-    best = sorted(telling.evidence, key=lambda key: (-telling.evidence[key], key))
-    best = [key for key in best[:WORDS_PER_CLASS] if telling.evidence[key] > 0]
+def _row(label: str, sums: _Sums, thumbnails: Thumbnails) -> str:
+    best = sorted(sums.evidence, key=lambda key: (-sums.evidence[key], key))
+    best = [key for key in best[:WORDS_PER_CLASS] if sums.evidence[key] > 0]
     if not best:
         return ""
-    strongest = telling.evidence[best[0]]
-    images = {path: _read(path) for path, _ in telling.explained}
+    strongest = sums.evidence[best[0]]
+    images = {path: _read(path) for path, _ in sums.explained}
     items = []
     for c, word in best:
         patches = [
             patch
-            for path, channels in telling.explained
+            for path, channels in sums.explained
             for patch in patches_of_word(images[path], channels[c], word, CANDIDATES)
         ]
         urls = [thumbnails.of_pixels(p) for p in most_typical(patches, PATCHES_PER_WORD)]
-        name = telling.names[c, word]
+        name = sums.names[c, word]
         shown = "".join(picture(url, f"a patch of {name}") for url in urls if url)
-        mean = telling.evidence[c, word] / len(telling.explained)
-        share = bar(telling.evidence[c, word] / strongest, "evidence")
+        mean = sums.evidence[c, word] / len(sums.explained)
+        share = bar(sums.evidence[c, word] / strongest, "evidence")
         items.append(
             f"<li><span class=patches>{shown}</span>"
             f"<span>{text(name)}</span><b class=n>{mean:+.3f}</b>{share}"

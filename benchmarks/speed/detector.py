@@ -144,17 +144,15 @@ def equal_stride(detector, image: np.ndarray, hog: cv2.HOGDescriptor) -> None:
     )
     channels = make_channels("census", shape, 4)
     times = {}
-    for name, classifier, exact in (
-        ("linear", "linear", False),
-        ("cascade", "cascade", False),
-        ("exact cascade", "cascade", True),
-        ("HIK everywhere", "hik", False),
+    for name, classifier in (
+        ("linear", "linear"),
+        ("cascade", "cascade"),
+        ("HIK everywhere", "hik"),
     ):
-        scanner = WindowScanner(channels, model, classifier, exact)
+        scanner = WindowScanner(channels, model, classifier)
         times[name] = best_cpu_seconds(searching(search, scanner, image))
     for name, bar in (("linear", 15), ("cascade", 7), ("HIK everywhere", 2.5)):
         table.add(f"census {name} | OpenCV HOG linear", times[name], peer, bar)
-    table.add("census exact cascade | OpenCV HOG linear", times["exact cascade"], peer)
     brute = brute_force(search, model, image)
     table.add("census HIK everywhere | window by window", times["HIK everywhere"], brute, 20)
     table.check("largest difference of scores", check_equal(search, model, image), 1e-3, False)
@@ -170,11 +168,7 @@ def as_shipped(detector, image: np.ndarray, hog: cv2.HOGDescriptor) -> None:
     table.add(
         "shipped, HIK everywhere | the same", best_cpu_seconds(lambda: parts.detect(image)), peer
     )
-    parts.set_params(classifier="cascade", exact=True)
-    table.add(
-        "shipped, exact cascade | the same", best_cpu_seconds(lambda: parts.detect(image)), peer
-    )
-    parts.set_params(exact=False)
+    parts.set_params(classifier="cascade")
 
 
 def main() -> None:

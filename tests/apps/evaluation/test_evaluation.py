@@ -47,11 +47,6 @@ def test_a_class_the_model_does_not_know_counts_as_wrong():
     assert result.accuracy == 0.5
 
 
-def test_the_worst_confusions_come_first():
-    result = compare(list("aaabbc"), list("abbbaa"), known=list("abc"))
-    assert result.worst_confusions(2) == [("a", "b", 2), ("b", "a", 1)]
-
-
 def test_json_holds_every_figure(labels):
     result = compare(*labels, known=["a", "b", "c"])
     values = json.loads(json.dumps(result.to_json()))

@@ -77,20 +77,20 @@ def test_two_classes_have_opposite_evidence(photos, rng):
     assert found.probabilities.argmax() == found.scores.argmax()
 
 
-def test_telling_words_name_what_speaks_loudest(photos):
+def test_discriminative_words_are_sorted_by_absolute_value(photos):
     found = ImageClassifier("words").fit(photos).explain(ImageFolder(photos).paths[0])
-    words = found.telling_words(found.label, 5)
-    values = [abs(value) for _, value in words]
+    words = found.discriminative_words(found.label, 5)
+    values = [abs(one.value) for one in words]
     assert len(words) == 5
     assert values == sorted(values, reverse=True)
-    assert words[0][0].split(" word ")[0] in ("DenseSIFT", "Centrist")
+    assert words[0].name.split(" word ")[0] in ("DenseSIFT", "Centrist")
     channel = found.channels[0]
     for k, column in [(int(channel.words[0]), 0), (int(channel.words[-1]), 1)]:
         of_patches = channel.evidence[channel.words == k, column].sum()
         assert of_patches == pytest.approx(channel.values[k, column], abs=1e-5)
 
 
-def test_an_image_without_patches_says_nothing(photos, rng):
+def test_an_image_without_patches_has_no_evidence(photos, rng):
     words = Recipe("w", "", (Channel("DenseSIFT", {}, words=Words(n_words=20)),))
     model = ImageClassifier(words).fit(photos)
     found = model.explain(noisy(COLORS["sea"], rng, (9, 9)))

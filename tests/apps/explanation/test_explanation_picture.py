@@ -9,7 +9,7 @@ from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.explanation.evidence_pictures import most_typical, overlay, patches_of_word
-from visualwords.apps.explanation.explanation_picture import draw_explanation, telling_columns
+from visualwords.apps.explanation.explanation_picture import draw_explanation
 from visualwords.images import read_image
 
 
@@ -46,12 +46,6 @@ def test_the_most_typical_patches_leave_the_odd_one_out(rng):
     with_odd, without = most_typical([odd, *alike], 5, side=16), most_typical(alike, 5, side=16)
     assert {p.tobytes() for p in with_odd} == {p.tobytes() for p in without}
     assert most_typical([], k=5) == []
-
-
-def test_telling_columns_are_the_telling_words(words_model, rng):
-    explanation = words_model.explain(noisy(COLORS["sea"], rng))
-    columns = telling_columns(explanation, "sea", 5)
-    assert [(c.name, c.value) for c in columns] == explanation.telling_words("sea", 5)
 
 
 @pytest.mark.parametrize("shape", [(48, 64), (300, 40), (700, 900)])

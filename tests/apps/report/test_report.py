@@ -39,7 +39,7 @@ class Tags(HTMLParser):
 
 
 def made_up_trial(paths, classes, rng, wrong=0.3):
-    """Return a trial in which a share of images was taken for another class."""
+    """Return a trial in which a share of images was predicted as another class."""
     truth = [classes[i % len(classes)] for i in range(len(paths))]
     guesses = [
         classes[rng.integers(len(classes))] if rng.random() < wrong else label for label in truth
@@ -92,8 +92,8 @@ def test_every_link_leads_somewhere(page):
 
 def test_all_parts_are_there(page):
     for words in (
-        "95 % confidence interval", "mean per class", "Recall", "Precision", "taken for",
-        "What tells the classes", "how often right", "reading images", "2.0 s",
+        "95 % confidence interval", "mean per class", "Recall", "Precision", "predicted as",
+        "Discriminative words", "accuracy</text>", "reading images", "2.0 s",
         "How to repeat it", "train &lt;script", "scikit-learn",
     ):  # fmt: skip
         assert words in page, words
@@ -132,7 +132,7 @@ def test_ten_thousand_images_of_a_hundred_classes_fit(tmp_path, rng):
     tags = Tags(text)
     assert tags.tags.count("img") <= MOST
     assert len(text) < 1.4 * MOST_BYTES + 4_000_000
-    assert f"the {MOST_MISTAKES} surest shown" in text
+    assert f"the {MOST_MISTAKES} most confident shown" in text
 
 
 def test_pictures_end_with_their_number_or_their_bytes(rng):

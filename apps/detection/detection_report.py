@@ -1,16 +1,15 @@
-"""The report of a detector's trial: one HTML file with figures, curves, hits and mistakes."""
+"""The report of a detector: one HTML file with average precision, curves and mistakes."""
 
 import base64
 import os
 from collections.abc import Sequence
-from importlib.resources import files
 
 import numpy as np
 
 from visualwords.apps.detection.curves import draw_curves
 from visualwords.apps.detection.detector_figures import DetectionFigures, match
 from visualwords.apps.detection.drawn_boxes import draw_detections
-from visualwords.apps.report.markup import picture, section, table, text
+from visualwords.apps.report.markup import document, picture, section, table, text
 from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.errors import ImageError
 from visualwords.files import write_atomically
@@ -18,7 +17,6 @@ from visualwords.images import read_image, shrink
 
 __all__ = ["write_detection_report"]
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 MOST_SCENES = 24
 SIDE = 320  # pixels of a scene's longer side
 LAYOUT = ".scenes{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:1rem}"
@@ -43,11 +41,11 @@ def write_detection_report(
     path : path-like
     figures : DetectionFigures
     paths, detections, marked : sequences
-        The scenes, what was found in them, and the boxes that people marked.
+        The scenes, their detections, and the true boxes.
     threshold : float
-        Confidence from which detections are shown.
+        Lowest confidence of the detections shown.
     command : str
-        What does all this again.
+        The command that reproduces the report.
     """
     curves = "data:image/png;base64," + base64.b64encode(draw_curves(figures)).decode()
     body = "".join(
@@ -59,14 +57,8 @@ def write_detection_report(
             section("repeat", "Repeat", "", f"<pre>{text(command)}</pre>"),
         ]
     )
-    style = files("visualwords.apps.report").joinpath("report.css").read_text(encoding="utf-8")
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>log-average miss rate {figures.log_average_miss_rate:.3f}</title>"
-        f"<style>{style}{LAYOUT}</style></head><body><main>{body}</main></body></html>"
-    )
+    title = f"log-average miss rate {figures.log_average_miss_rate:.3f}"
+    page = document(title, body, style=LAYOUT)
     write_atomically(path, page.encode("utf-8"))
 
 
@@ -88,7 +80,7 @@ def _figures_table(figures: DetectionFigures, threshold: float) -> str:
 def _scenes(
     paths: Sequence[str], detections: Detections, marked: Sequence[np.ndarray], threshold: float
 ) -> str:
-    """Scenes with the most mistakes first."""
+    """Return the scenes, those with the most mistakes first."""
     thumbnails = Thumbnails(MOST_SCENES)
     shown = []
     for path, (boxes, scores), truth in zip(paths, detections, marked):
@@ -113,7 +105,7 @@ def _scene(
     name = os.path.basename(path)
     try:
         url = thumbnails.of_pixels(shrink(draw_detections(read_image(path), boxes, scores), SIDE))
-    except ImageError:  # gone or changed since the trial
+    except ImageError:  # deleted or changed since the evaluation
         url = None
     image = picture(url, name) if url else ""
     caption = f"{missed} missed, {false} false<br>{text(name)}"

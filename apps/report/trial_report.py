@@ -1,16 +1,12 @@
-"""The page: its parts in their order, in one file that needs no other.
-
-There is no script in it and nothing is fetched; a content security policy holds it to that.
-"""
+"""The report of an image classifier's trial: its sections in their order."""
 
 import os
-from importlib.resources import files
 
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.accuracy import classes, headline
 from visualwords.apps.report.confusion import confusion
-from visualwords.apps.report.markup import percent, text
+from visualwords.apps.report.markup import document, percent, text
 from visualwords.apps.report.mistakes import mistakes
 from visualwords.apps.report.reliability import calibration
 from visualwords.apps.report.repeating import repeating, timing
@@ -19,12 +15,11 @@ from visualwords.apps.report.words import words
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 PARTS = {
     "classes": "Classes",
     "confusion": "Confusion",
     "mistakes": "Mistakes",
-    "words": "What tells",
+    "words": "Discriminative words",
     "calibration": "Calibration",
     "repeat": "Repeat",
 }
@@ -46,14 +41,14 @@ def write_report(
     ----------
     path : path-like
     model : ImageClassifier
-        Explains the mistakes.
+        Its explanations of the mistakes are drawn.
     trial : Trial
     title : str
-        What was tried, as the name of a folder.
+        Name of the test data, such as a folder.
     command : str, optional
-        The command that does all this again.
+        The command that reproduces the report.
     seconds : dict of stage → seconds, optional
-        How long it took (`visualwords.progress.StageTimes`).
+        Time of each stage (`visualwords.progress.StageTimes`).
     progress : Progress, optional
     """
     progress = progress or Silent()
@@ -61,14 +56,15 @@ def write_report(
     parts = [
         headline(model, trial, title),
         classes(trial.evaluation),
-        # The pictures of mistakes and words come first: they are few, and what is left is shared
-        # by the cells.
+        # Mistakes and words take their few pictures first; the cells share what is left.
         *_in_order(model, trial, thumbnails, progress),
         calibration(trial),
         timing(seconds or {}),
         repeating(model, command),
     ]
-    page = _page(f"{percent(trial.evaluation.accuracy)} right: {text(title)}", "".join(parts))
+    page = document(
+        f"{percent(trial.evaluation.accuracy)} right: {text(title)}", "".join(parts), sections=PARTS
+    )
     write_atomically(path, page.encode("utf-8"))
 
 
@@ -76,20 +72,8 @@ def _in_order(
     model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress
 ) -> list[str]:
     wrong = mistakes(model, trial, thumbnails, progress)
-    telling = words(model, trial, thumbnails, progress)
+    discriminative = words(model, trial, thumbnails, progress)
     progress.start("drawing the report", 1)
     matrix = confusion(trial, thumbnails)
     progress.advance()
-    return [matrix, wrong, telling]
-
-
-def _page(title: str, body: str) -> str:
-    style = files("visualwords.apps.report").joinpath("report.css").read_text(encoding="utf-8")
-    links = "".join(f'<a href="#{identity}">{name}</a>' for identity, name in PARTS.items())
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{style}</style></head>"
-        f"<body><nav>{links}</nav><main>{body}</main></body></html>"
-    )
+    return [matrix, wrong, discriminative]
