@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import _gcws as loops
 from visualwords.classifiers.kernels.signed import split_signs, unit_sum
+from visualwords.threads import in_threads, n_threads
 
 KEPT_BYTES = 1 << 29  # draws of more than this are made again for every call
 
@@ -220,18 +220,10 @@ def _sample(
     """The entry that each hash of a block chooses in each row, on threads."""
     winners = np.empty((X.shape[0], loops.LANES), dtype=np.int64)
     ranks = np.arange(X.shape[1], dtype=np.float32)
-    height = max(loops.ROWS, -(-X.shape[0] // (4 * effective_n_jobs(n_jobs))))
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(loops.sample_rows)(
-            X.indptr,
-            X.indices,
-            logs,
-            ranks,
-            packed,
-            start,
-            min(start + height, len(winners)),
-            winners,
-        )
-        for start in range(0, X.shape[0], height)
-    )
+    height = max(loops.ROWS, -(-X.shape[0] // (4 * n_threads(n_jobs))))
+
+    def sample(start: int, end: int) -> None:
+        loops.sample_rows(X.indptr, X.indices, logs, ranks, packed, start, end, winners)
+
+    in_threads(sample, len(winners), height, n_jobs)
     return winners

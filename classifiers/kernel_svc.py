@@ -4,7 +4,6 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -32,6 +31,7 @@ from visualwords.classifiers.kernels.by_name import (
 from visualwords.classifiers.solvers.gram_rows import RowsOnDemand, StoredRows, gram_rows
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.codebook.point_sets import as_feature_sets
+from visualwords.threads import map_in_threads
 
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 BLOCK_OF_DENSE, BLOCK_OF_SPARSE = 2048, 512  # samples optimised together
@@ -307,7 +307,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             )
 
         n_jobs = self.n_jobs if is_stored else 1  # rows on demand are not for several threads
-        solved = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(train)(p) for p in found)
+        solved = map_in_threads(train, found, n_jobs)
         self.intercept_ = np.array([solution.intercept for solution in solved])
         self.n_iter_ = np.array([solution.n_iter for solution in solved])
         worst = max(solution.violation for solution in solved)

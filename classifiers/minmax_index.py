@@ -9,7 +9,6 @@ import os
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from scipy.stats import binom
 from sklearn.base import BaseEstimator
@@ -21,6 +20,7 @@ from visualwords.classifiers.kernels.min_sums import min_sums
 from visualwords.classifiers.kernels.signed import row_sums, split_signs, unit_sum
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
+from visualwords.threads import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
 ENOUGH = 4  # shared buckets tell a near row from one that is there by chance
@@ -305,7 +305,8 @@ class MinMaxIndex(BaseEstimator):
         scores = np.empty((len(keys), k))
         found = np.empty(len(keys), dtype=np.int64)
 
-        def search(part: slice) -> None:
+        def search(start: int, end: int) -> None:
+            part = slice(start, end)
             piece = queries[part]
             asked = (piece.indptr, piece.indices, piece.data, piece.shape[1])
             loops.search_rows(
@@ -322,8 +323,6 @@ class MinMaxIndex(BaseEstimator):
                 found[part],
             )
 
-        height = max(1, -(-len(keys) // (4 * effective_n_jobs(self.n_jobs))))
-        Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(search)(slice(start, start + height)) for start in range(0, len(keys), height)
-        )
+        height = max(1, -(-len(keys) // (4 * n_threads(self.n_jobs))))
+        in_threads(search, len(keys), height, self.n_jobs)
         return best, self._returned(scores), found

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +23,7 @@ from visualwords.classifiers.low_rank import kernel_tables
 from visualwords.classifiers.low_rank.row_blocks import StoredRows
 from visualwords.classifiers.solvers import dual_low_rank
 from visualwords.classifiers.tables import level_survey
+from visualwords.threads import map_in_threads
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
 _ROWS_AT_A_TIME = 4096
@@ -247,10 +247,10 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = level_survey.canonical(self._check(X))
         grouped = dual_low_rank.group_weights(self.weights_)
-        parts = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(self._scores)(X[start : start + _ROWS_AT_A_TIME], grouped)
-            for start in range(0, X.shape[0], _ROWS_AT_A_TIME)
-        )
+        blocks = [
+            X[start : start + _ROWS_AT_A_TIME] for start in range(0, X.shape[0], _ROWS_AT_A_TIME)
+        ]
+        parts = map_in_threads(lambda rows: self._scores(rows, grouped), blocks, self.n_jobs)
         scores = np.concatenate(parts)
         return scores[:, 0] if self.classes_.size == 2 else scores
 

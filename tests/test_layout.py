@@ -42,6 +42,20 @@ def test_a_folder_imports_only_folders_to_its_left(folder):
             assert imported_folder(name) in (None, *allowed), f"{path} imports {name}"
 
 
+def test_only_the_map_over_workers_uses_joblibs_and_only_the_cluster_uses_dask():
+    allowed = {
+        "joblib.Parallel": ["vision/workers.py"],
+        "joblib._dask": ["apps/cluster/backend.py"],
+    }
+    for path in (path for folder in ORDER for path in (ROOT / folder).rglob("*.py")):
+        place = path.relative_to(ROOT).as_posix()
+        for name in imports_of(path):
+            for start, only in allowed.items():
+                assert not name.startswith(start) or place == only, f"{place} imports {name}"
+            is_dask = name.split(".")[0] in ("dask", "distributed")
+            assert not is_dask or place.startswith("apps/cluster/"), f"{place} imports {name}"
+
+
 def test_no_folder_is_imported_under_its_bare_name():
     code = (
         "import sys, importlib\n"

@@ -1,4 +1,4 @@
-"""Compiled loops on several threads of this process."""
+"""Compiled loops on several threads of this process; see `visualwords.workers` for the rule."""
 
 import os
 from collections import deque

@@ -1,13 +1,14 @@
-"""Work on the workers of joblib's active backend: threads here, or processes of other machines.
+"""Pieces of work on the workers of joblib's active backend: threads, processes, other machines.
 
-What all pieces of work need is sent to each worker once; only what is its own travels with a piece.
+There are two ways to run things in parallel, and one rule. Work that may leave this process (an
+image, a fold, a class, a part of the descriptors) goes through `map_on_workers`, which runs on any
+joblib backend. A compiled loop that fills arrays of this process goes through
+`visualwords.threads`, which starts in microseconds and never leaves it.
 """
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from uuid import uuid4
 
 from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import get_active_backend
@@ -33,8 +34,8 @@ def map_on_workers(
     shared : sequence
         Not to be changed: on a worker all pieces see the same objects.
     n_jobs : int or None
-        Threads, if there are no other workers; 1 where the function has threads of its own. On
-        other workers it has none.
+        Threads, if the backend has no other workers; 1 where the function uses threads itself. On
+        other workers the function runs in one thread.
 
     Examples
     --------
@@ -47,8 +48,8 @@ def map_on_workers(
     results = "generator" if one_by_one else "list"
     pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=results)
     with within_reach(shared) as known:
-        # A piece travels inside a tuple. Arrays that are arguments themselves are spread over
-        # the workers of a Dask cluster, and one that is lost with its worker can't be had again.
+        # A piece travels inside a tuple: joblib's Dask backend would scatter arrays that are
+        # arguments themselves, and scattered data is lost with the worker that holds it.
         yield from pool(run(tuple(piece), *known) for piece in pieces)
 
 
@@ -74,10 +75,11 @@ def n_workers() -> int:
 
 @contextmanager
 def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
-    """Yield what to pass in place of values, as ``shared`` or in pieces; on a cluster, futures.
+    """Yield what to pass in place of values, as ``shared`` or in pieces, for several maps.
 
-    They are results of work rather than scattered data: the scheduler can have them made again
-    when the only worker that has one dies. A piece is worked on where its values are already.
+    A backend whose workers have memory of their own may have a method ``sharing``: a context
+    manager that sends each value once and yields references, which the backend replaces by the
+    values on its workers. Elsewhere the values themselves are passed.
 
     Examples
     --------
@@ -86,38 +88,23 @@ def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
     [3, 3]
     """
     backend, _ = get_active_backend(prefer="threads")
-    client = getattr(backend, "client", None)
-    if client is None:
+    sharing = getattr(backend, "sharing", None)
+    if sharing is None:
         yield list(values)
         return
-    import dask
-    from distributed.protocol.pickle import dumps, loads
-
-    # Pieces may be large on purpose; Dask would warn of each.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        yield [
-            client.submit(loads, dumps(value), key=f"shared-{uuid4().hex}", pure=False)
-            for value in values
-        ]
+    with sharing(values) as references:
+        yield references
 
 
 class _Piecework:
-    """A function of a piece of work, by whose name Dask's dashboard calls it."""
+    """A function of a piece of work, with the name that dashboards show."""
 
     def __init__(self, function: Callable[..., Any], alone: bool):
         self.function, self.alone = function, alone
         self.__name__ = getattr(getattr(function, "func", function), "__name__", "work")
 
     def __call__(self, piece: tuple[Any, ...], *known: Any) -> Any:
-        arguments = [_value_of(one) for one in (*known, *piece)]
         if not self.alone:
-            return self.function(*arguments)
-        with parallel_config(backend="sequential"):  # the worker has others for its other threads
-            return self.function(*arguments)
-
-
-def _value_of(known: Any) -> Any:
-    """Return a value, also of a future: joblib itself works here if the cluster has one thread."""
-    distributed = sys.modules.get("distributed")
-    is_future = distributed is not None and isinstance(known, distributed.Future)
-    return known.result() if is_future else known
+            return self.function(*known, *piece)
+        with parallel_config(backend="sequential"):  # other threads of the worker have other pieces
+            return self.function(*known, *piece)

@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from visualwords.errors import ClusterError
 
@@ -39,6 +40,12 @@ def make_backend(client: "Client", patience: float) -> Any:
                 raise out
             return super().retrieve_result_callback(out)
 
+        @contextmanager
+        def sharing(self, values: Sequence[Any]) -> Iterator[list[Any]]:
+            """Yield futures of values, each sent to the cluster once."""
+            with _without_size_warnings():
+                yield [_future_of(client, value) for value in values]
+
         def fail(self, problem: ClusterError) -> None:
             """Let all that is waited for fail."""
             for callback in list(waiting.values()):
@@ -51,6 +58,23 @@ def make_backend(client: "Client", patience: float) -> Any:
 
     waiting: dict[Any, Callable[[Any], None]] = {}
     return Backend(client=client, wait_for_workers_timeout=patience)
+
+
+def _future_of(client: "Client", value: Any) -> Any:
+    """Return a future of a value: a result, which is recomputed if its worker dies.
+
+    Data that is scattered would be lost with it.
+    """
+    from distributed.protocol.pickle import dumps, loads
+
+    return client.submit(loads, dumps(value), key=f"shared-{uuid4().hex}", pure=False)
+
+
+def _without_size_warnings() -> Any:
+    """Shared values may be large; Dask would warn of each."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"})
 
 
 @contextmanager

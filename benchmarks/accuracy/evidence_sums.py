@@ -11,11 +11,11 @@ vectors and of sets leave a part of the score to no place (``offsets``), which s
 import argparse
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from benchmarks.data import DATA
 from visualwords import ImageClassifier
 from visualwords.folders import ImageFolder
+from visualwords.workers import map_on_workers
 
 
 def differences(model: ImageClassifier, path: str) -> list[float]:
@@ -39,9 +39,8 @@ def main() -> None:
     model = ImageClassifier(options.recipe, n_jobs=options.jobs, cache_dir=options.cache)
     model.fit(folder.part("train")).set_params(n_jobs=1)
     paths = folder.part("test").paths[:: options.every]
-    found = Parallel(options.jobs, prefer="threads")(
-        delayed(differences)(model, path) for path in paths
-    )
+    pieces = ((path,) for path in paths)
+    found = list(map_on_workers(differences, pieces, shared=[model], n_jobs=options.jobs))
     for name, largest in zip(("patches", "words", "heat maps"), np.max(found, axis=0)):
         print(f"{options.recipe}, {len(paths)} images: {name} differ by at most {largest:.1e}")
 

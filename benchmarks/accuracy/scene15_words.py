@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
@@ -38,6 +37,7 @@ from visualwords.features import Centrist, DenseSIFT
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.folders import ImageFolder
 from visualwords.images import read_image
+from visualwords.workers import map_on_workers
 
 EXTRACTORS = {
     "sift": DenseSIFT(bin_size=4, step=4),
@@ -248,7 +248,7 @@ def measure_speed(train: ImageFolder, test: ImageFolder) -> None:
 
     encode(paths[:2])
     start, cpu = time.perf_counter(), time.process_time()
-    Parallel(n_jobs=2, prefer="threads")(delayed(encode)(chunk) for chunk in chunks)
+    list(map_on_workers(encode, ((chunk,) for chunk in chunks), n_jobs=2))
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
     print(
         f"{len(paths)} images in {wall:.1f} s: {len(paths) / wall:.0f} images/s; "

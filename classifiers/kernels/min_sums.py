@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from visualwords.classifiers.kernels import _min_sums as loops
 from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.threads import in_threads, n_threads
 
 EXACT_IN_FLOAT32 = 1 << 24
 # Nanoseconds for one minimum on an AVX2 core; only their ratios matter.
@@ -139,11 +139,8 @@ def in_stripes(
     n_jobs: int | None,
 ) -> np.ndarray:
     """Fill stripes of rows on threads (the long ones of a triangle first), then mirror."""
-    height = max(loops.BREADTH, -(-len(out) // (8 * effective_n_jobs(n_jobs))))
-    starts = range(0, len(out), height)
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(fill)(start, min(start + height, len(out)), out) for start in reversed(starts)
-    )
+    height = max(loops.BREADTH, -(-len(out) // (8 * n_threads(n_jobs))))
+    in_threads(lambda i, j: fill(i, j, out), len(out), height, n_jobs, last_first=True)
     if symmetric:
         loops.mirror(out)
     return out

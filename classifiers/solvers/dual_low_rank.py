@@ -1,15 +1,14 @@
 """Dual coordinate descent with short vectors of weights: Algorithm 3 of [Yang12] and its kin."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from visualwords.classifiers.low_rank.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
+from visualwords.threads import map_in_threads
 
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
 _SMALL = 16 << 20  # bytes of pairs that a last-level cache holds
@@ -86,34 +85,36 @@ def solve_dual_low_rank(
         _Group(np.array(problems[k : k + share]), share, n_columns, samples)
         for k in range(0, len(problems), share)
     ]
-    alone = len(groups) == 1 or effective_n_jobs(n_jobs) == 1
-    pool = None if alone else Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")
     order = _Order(n_columns, seed)
-    with nullcontext() if pool is None else pool:
-        if len(chunks) == 1:
-            n_iter = _solve_in_memory(chunks[0], groups, order, pool, tol, max_iter)
-        else:
-            n_iter = _solve_by_chunks(chunks, sizes, groups, order, pool, tol, max_iter)
+    if len(chunks) == 1:
+        n_iter = _solve_in_memory(chunks[0], groups, order, n_jobs, tol, max_iter)
+    else:
+        n_iter = _solve_by_chunks(chunks, sizes, groups, order, n_jobs, tol, max_iter)
     weights = np.concatenate([group.weights_by_problem() for group in groups])
     alpha = np.concatenate([group.alpha[:, : group.size] for group in groups], axis=1)
     return weights, alpha, n_iter, float(max(group.violation.max() for group in groups))
 
 
 def _solve_in_memory(
-    pairs: LevelRows, groups: "list[_Group]", order: "_Order", pool: Any, tol: float, max_iter: int
+    pairs: LevelRows,
+    groups: "list[_Group]",
+    order: "_Order",
+    n_jobs: int | None,
+    tol: float,
+    max_iter: int,
 ) -> int:
     """Some passes at a time; returns the passes of the slowest group."""
     block, n_iter = order.block_length(pairs), 0
     while n_iter < max_iter and any(group.pending.any() for group in groups):
         starts = order.starts(pairs, block, max_iter - n_iter)
-        made = _each(pool, groups, "passes", pairs, starts, block, n_iter, tol)
+        made = _each(n_jobs, groups, "passes", pairs, starts, block, n_iter, tol)
         n_iter += max(made)
     return n_iter
 
 
 def _solve_by_chunks(
     chunks: Sequence[LevelRows], sizes: Sequence[int], groups: "list[_Group]", order: "_Order",
-    pool: Any, tol: float, max_iter: int,
+    n_jobs: int | None, tol: float, max_iter: int,
 ) -> int:  # fmt: skip
     """Every chunk once a pass, unless all its samples rest."""
     limits, n_iter = np.concatenate([[0], np.cumsum(sizes)]), 0
@@ -125,18 +126,15 @@ def _solve_by_chunks(
             if busy:
                 pairs = chunks[k]
                 block = order.block_length(pairs)
-                _each(pool, busy, "visit", pairs, order.starts(pairs, block)[0], block, rows)
+                _each(n_jobs, busy, "visit", pairs, order.starts(pairs, block)[0], block, rows)
         for group in groups:
             group.judge(n_iter, tol)
     return n_iter
 
 
-def _each(pool: Any, groups: "list[_Group]", method: str, *how: Any) -> list[Any]:
+def _each(n_jobs: int | None, groups: "list[_Group]", method: str, *how: Any) -> list[Any]:
     """Call a method of every group."""
-    calls = [getattr(group, method) for group in groups]
-    if pool is None or len(groups) == 1:
-        return [call(*how) for call in calls]
-    return pool(delayed(call)(*how) for call in calls)
+    return map_in_threads(lambda group: getattr(group, method)(*how), groups, n_jobs)
 
 
 def group_weights(weights: np.ndarray) -> np.ndarray:
