@@ -3,6 +3,9 @@
 numba writes compiled code next to the source, or into the user's cache directory. Where neither
 can be written (a read-only installation without a home) the loop is compiled in memory; where
 the entry found is damaged it is compiled and written again. One warning says so.
+
+numba has no public way to extend its cache; ``numba.core.caching`` is private. With a numba whose
+cache has changed, loops are compiled in memory too, with the same warning.
 """
 
 import os
@@ -12,9 +15,15 @@ from types import ModuleType
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
 
-MADE_AGAIN = (
+from visualwords.processor import OVERRIDE
+
+try:
+    from numba.core.caching import FunctionCache
+except ImportError:  # a later numba
+    FunctionCache = None
+
+COMPILED_AGAIN = (
     "loops are compiled again in every process. "
     "Set NUMBA_CACHE_DIR to a directory that can be written."
 )
@@ -22,7 +31,7 @@ MADE_AGAIN = (
 Compiled = Callable[..., Any]  # what arguments fit, numba decides on each call
 
 
-class _ForgivingCache(FunctionCache):
+class _ForgivingCache(FunctionCache or object):  # type: ignore[misc]
     """numba's cache of compiled functions; any failure of it means compiling again."""
 
     def __init__(self, function: Compiled, inlined: tuple[ModuleType, ...]):
@@ -30,6 +39,10 @@ class _ForgivingCache(FunctionCache):
         files = [os.stat(str(module.__file__)) for module in inlined]
         stamps = [(file.st_mtime, file.st_size) for file in files]
         self._cache_file._source_stamp = (self._cache_file._source_stamp, *stamps)
+
+    def _index_key(self, sig, codegen):
+        """numba's key names the target; the width of hand-written vectors may be limited."""
+        return (*super()._index_key(sig, codegen), os.environ.get(OVERRIDE))
 
     def load_overload(self, sig, target_context):
         try:
@@ -45,18 +58,18 @@ class _ForgivingCache(FunctionCache):
             self._give_up(problem)
 
     def _start_anew(self, problem: Exception) -> None:
-        """Forget what is there, so that what is compiled now takes its place."""
+        """Delete the entry, so that what is compiled now takes its place."""
         try:
             self.flush()
         except Exception:
             self._give_up(problem)
         else:
-            _warn_once(f"{self.cache_path}: compiled code was damaged and is made again")
+            _warn_once(f"{self.cache_path}: compiled code was damaged and is compiled again")
 
     def _give_up(self, problem: Exception) -> None:
         self.disable()
         _warn_once(
-            f"{self.cache_path}: compiled code can't be kept here ({problem!r}); {MADE_AGAIN}"
+            f"{self.cache_path}: compiled code can't be kept here ({problem!r}); {COMPILED_AGAIN}"
         )
 
 
@@ -93,7 +106,9 @@ def njit(*, inlined: tuple[ModuleType, ...] = (), **options: Any) -> Callable[[C
             try:
                 dispatcher._cache = _ForgivingCache(function, inlined)
             except (RuntimeError, OSError) as problem:  # "no locator available": nowhere to write
-                _warn_once(f"{problem}; {MADE_AGAIN}")
+                _warn_once(f"{problem}; {COMPILED_AGAIN}")
+            except (AttributeError, TypeError):  # numba's private cache is not as it was
+                _warn_once(f"numba {numba.__version__} has another cache; {COMPILED_AGAIN}")
         return dispatcher
 
     return compile_lazily

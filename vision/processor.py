@@ -1,21 +1,37 @@
-"""What the processor can do, for loops that are written in its own instructions."""
+"""Which vector instructions hand-written loops may use: those that numba compiles for.
 
+numba compiles for the host unless ``NUMBA_CPU_NAME=generic`` or ``NUMBA_CPU_FEATURES`` says
+otherwise, as clusters of unlike machines need. LLVM ends the process when code asks for an
+instruction that the target lacks, so the host's own abilities don't count.
+"""
+
+import os
 from functools import cache
 
 import llvmlite.binding as llvm
 import numba
 
+OVERRIDE = "VISUALWORDS_VECTOR_BYTES"
+WIDTHS = (0, 16, 32, 64)
+
 
 @cache
 def _features() -> dict[str, bool]:
-    """What LLVM knows of this processor; asking takes most of a millisecond."""
-    return dict(llvm.get_host_cpu_features())
+    """Return the features that numba passes to LLVM; asking for the host's takes a millisecond."""
+    given = numba.config.CPU_FEATURES
+    if given is not None:  # "+avx2,-avx512f"; what the processor's name implies is not known here
+        return {name[1:]: name[0] == "+" for name in given.split(",") if name}
+    host = dict(llvm.get_host_cpu_features())
+    if numba.config.ENABLE_AVX:
+        return host
+    return {name: has for name, has in host.items() if not name.startswith("avx")}
 
 
 def vector_bytes() -> int:
-    """Return the bytes in the widest vector of whole numbers of an x86 processor: 64, 32 or 16.
+    """Return the bytes in the widest vector of whole numbers of an x86 target: 64, 32 or 16.
 
-    0 on other processors, and where nothing is compiled (``NUMBA_DISABLE_JIT``).
+    0 for other processors, and where nothing is compiled (``NUMBA_DISABLE_JIT``). The environment
+    variable ``VISUALWORDS_VECTOR_BYTES`` limits it; 0 selects the loops for any processor.
 
     Examples
     --------
@@ -24,13 +40,20 @@ def vector_bytes() -> int:
     """
     if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
         return 0
-    if _features().get("avx512bw"):
-        return 64
-    return 32 if _features().get("avx2") else 16
+    most = 64 if _features().get("avx512bw") else 32 if _features().get("avx2") else 16
+    return min(most, _limit())
+
+
+def _limit() -> int:
+    """Return the most bytes that the user allows."""
+    given = os.environ.get(OVERRIDE, "").strip() or str(max(WIDTHS))
+    if given not in map(str, WIDTHS):
+        raise ValueError(f"{OVERRIDE}={given}; choose one of {', '.join(map(str, WIDTHS))}")
+    return int(given)
 
 
 def counts_bits_in_vectors() -> bool:
-    """Return whether the processor has an instruction that counts the bits of a vector's words.
+    """Return whether the target has an instruction that counts the bits of a vector's words.
 
     Examples
     --------
@@ -41,7 +64,7 @@ def counts_bits_in_vectors() -> bool:
 
 
 def gathers_bits() -> bool:
-    """Return whether the processor has an instruction that moves chosen bits of a word together.
+    """Return whether the target has an instruction that moves chosen bits of a word together.
 
     Examples
     --------
@@ -52,13 +75,11 @@ def gathers_bits() -> bool:
 
 
 def has_byte_products() -> bool:
-    """Return whether the processor adds products of bytes to 512-bit vectors (AVX-512 VNNI).
+    """Return whether the target adds products of bytes to 512-bit vectors (AVX-512 VNNI).
 
     Examples
     --------
     >>> has_byte_products() in (True, False)
     True
     """
-    if vector_bytes() < 64:
-        return False
-    return bool(_features().get("avx512vnni"))
+    return vector_bytes() == 64 and bool(_features().get("avx512vnni"))

@@ -108,3 +108,38 @@ def test_code_is_compiled_again_when_a_file_changes_whose_intrinsics_it_holds(tm
     assert "1" in run(tmp_path, **cache)[1]
     (tmp_path / "inner.py").write_text("# another\n")
     assert run(tmp_path, **cache) == ["6 9", "Counter()"]
+
+
+WITHOUT = """
+import numba.core.caching, numba.core.ccallback  # which imports it itself
+del numba.core.caching.FunctionCache
+"""
+CHANGED = """
+import numba.core.caching, numba.core.ccallback
+class FunctionCache:
+    def __init__(self, function):
+        pass
+numba.core.caching.FunctionCache = FunctionCache
+"""
+
+
+@pytest.mark.parametrize("later_numba", [WITHOUT, CHANGED], ids=["without", "changed"])
+def test_with_another_cache_of_numba_loops_are_compiled_in_memory(later_numba, folder, monkeypatch):
+    monkeypatch.setitem(globals(), "RUN", later_numba + RUN)
+    lines = run(folder)
+    assert lines[0] == "6 9"
+    assert lines[1].startswith("RuntimeWarning numba ")
+    assert "compiled again in every process" in lines[1]
+    assert len(lines) == 3
+
+
+def test_numbas_private_cache_is_as_we_extend_it():
+    from numba.core.caching import FunctionCache
+
+    from visualwords.compiled import njit
+
+    assert callable(FunctionCache._index_key)
+    assert callable(FunctionCache.flush)
+    cache = njit()(run)._cache
+    assert isinstance(cache, FunctionCache)
+    assert isinstance(cache._cache_file._source_stamp, tuple)
