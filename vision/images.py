@@ -1,4 +1,4 @@
-"""Reading images: any common format in, one kind of array out, nothing surprising in between.
+"""Reading images: any common format in, one kind of array out; and writing them as PNG or JPEG.
 
 This is the only module that opens image files. What comes out is ``uint8``, ``(h, w, 3)`` RGB or
 ``(h, w)`` grey, upright, in C order. What can't be read is refused with a typed error
@@ -46,7 +46,7 @@ def read_image(
     Parameters
     ----------
     path_or_bytes : path, or the bytes of an image file
-        The format is told by the content; the name does not matter.
+        The content decides the format; the name does not matter.
     mode : {"rgb", "grey"}
         Shape of the result: ``(h, w, 3)`` or ``(h, w)``.
     max_pixels : int
@@ -106,3 +106,24 @@ def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
     scale = max_side / max(height, width)
     size_wh = max(1, round(width * scale)), max(1, round(height * scale))
     return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)
+
+
+def encode_image(image: np.ndarray, kind: str = "png", quality: int = 95) -> bytes:
+    """Return an RGB or grey image as the bytes of a file.
+
+    Parameters
+    ----------
+    image : (h, w, 3) or (h, w) uint8
+    kind : {"png", "jpeg"}
+    quality : int
+        Of a JPEG, 1 to 100.
+
+    Examples
+    --------
+    >>> read_image(encode_image(np.full((2, 3), 9, np.uint8)), "grey").tolist()
+    [[9, 9, 9], [9, 9, 9]]
+    """
+    options = {"png": [], "jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality]}[kind]
+    in_opencvs_order = image[:, :, ::-1] if image.ndim == 3 else image
+    encoded = cv2.imencode(f".{kind}", np.ascontiguousarray(in_opencvs_order), options)[1]
+    return bytes(encoded.tobytes())

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from visualwords.files import write_atomically
-from visualwords.images import read_image
+from visualwords.images import encode_image, read_image
 
 DEMOS = {
     "tiles": "pieces of scikit-image's pictures",
@@ -40,8 +40,7 @@ def write_demo(name: str, folder: str | os.PathLike[str]) -> Path:
         for number, (image, label) in enumerate(zip(images, labels)):
             target = Path(folder, part, label, f"{number:03}.png")
             target.parent.mkdir(parents=True, exist_ok=True)
-            png = cv2.imencode(".png", image[:, :, ::-1] if image.ndim == 3 else image)[1]
-            write_atomically(target, png.tobytes(), durable=False)
+            write_atomically(target, encode_image(image), durable=False)
     return Path(folder)
 
 

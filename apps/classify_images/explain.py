@@ -65,16 +65,13 @@ def explain(
 
 
 def _draw(image: str, explanation: "Explanation", labels: list[str], output: str) -> None:
-    import cv2
-
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.explanation.explanation_picture import draw_explanation
     from visualwords.files import write_atomically
-    from visualwords.images import read_image
+    from visualwords.images import encode_image, read_image
 
     pixels = draw_explanation(read_image(image, max_side=1200), explanation, labels)
-    png = cv2.imencode(".png", pixels[:, :, ::-1])[1]
-    write_atomically(output, png.tobytes())
+    write_atomically(output, encode_image(pixels))
     say(f"{output}: evidence written")
 
 

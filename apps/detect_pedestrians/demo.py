@@ -55,10 +55,7 @@ def demo(output: str, model: str) -> int:
 
 
 def _write(folder: str, name: str, picture: "np.ndarray") -> None:
-    import cv2
-    import numpy as np
-
     from visualwords.files import write_atomically
+    from visualwords.images import encode_image
 
-    png = cv2.imencode(".png", np.ascontiguousarray(picture[:, :, ::-1]))[1]
-    write_atomically(os.path.join(folder, name), png.tobytes(), durable=False)
+    write_atomically(os.path.join(folder, name), encode_image(picture), durable=False)

@@ -6,7 +6,6 @@ import os
 import sys
 from typing import Any
 
-import cv2
 import numpy as np
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +24,7 @@ from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
+from visualwords.images import encode_image
 from visualwords.workers import workers_share_memory
 
 __all__ = ["Searching"]
@@ -157,8 +157,8 @@ class Searching:
             number += 1
             name = f"{stem}-{number}.png"
         self.written.add(name)
-        png = cv2.imencode(".png", np.ascontiguousarray(picture[:, :, ::-1]))[1]
-        write_atomically(os.path.join(self.output, name), png.tobytes(), durable=False)
+        place = os.path.join(self.output, name)
+        write_atomically(place, encode_image(picture), durable=False)
 
     def _print_table(self) -> None:
         table = Table()

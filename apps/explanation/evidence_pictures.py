@@ -5,9 +5,7 @@ import numpy as np
 
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 
-FOR = np.array(
-    [232, 72, 28], np.float32
-)  # orange-red and blue: distinct to colour-blind people
+FOR = np.array([232, 72, 28], np.float32)  # orange-red and blue: distinct to colour-blind people
 AGAINST = np.array([38, 98, 226], np.float32)
 STRONGEST = 0.7  # opacity of the strongest evidence
 BLUR = 0.012  # of the longer side: sharp edges of patches would hide the image

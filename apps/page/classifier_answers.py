@@ -11,12 +11,13 @@ import numpy as np
 import visualwords
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.explanation import Explanation
-from visualwords.apps.page.encoded_pictures import as_png, preview
+from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
+from visualwords.images import encode_image
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
 N_WORDS = 9
@@ -39,7 +40,7 @@ class ClassifierAnswers:
         self.name = name
         # Names of folders may not be valid text; the page shows them as the terminal does.
         self.labels = [printable(str(label)) for label in model.classes_]
-        self.explain(as_png(golden_images()[0]), 1, None)  # warm up: compile and load
+        self.explain(encode_image(golden_images()[0]), 1, None)  # warm up: compile and load
 
     def about(self) -> dict[str, Any]:
         """Return a description of the model."""

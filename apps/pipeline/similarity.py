@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import cv2
 import numpy as np
 from scipy import sparse
 
 from visualwords.apps.pipeline.inputs import Source
 from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.images import encode_image
 from visualwords.named_arrays import part_of, prefixed
 from visualwords.progress import Progress
 
@@ -167,8 +167,8 @@ def make_thumbnails(sources: Sequence[Source], reader: Reader, progress: Progres
 
 def _thumbnail(image: OpenedImage) -> bytes:
     def draw() -> np.ndarray:
-        pixels = np.ascontiguousarray(image.small(THUMBNAIL_SIDE)[:, :, ::-1])
-        return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, THUMBNAIL_QUALITY])[1]
+        jpeg = encode_image(image.small(THUMBNAIL_SIDE), "jpeg", THUMBNAIL_QUALITY)
+        return np.frombuffer(jpeg, np.uint8)
 
     settings = {"thumbnail": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}
     return image.cached(settings, draw).tobytes()

@@ -2,11 +2,10 @@
 
 import base64
 
-import cv2
 import numpy as np
 
 from visualwords.errors import ImageError
-from visualwords.images import read_image
+from visualwords.images import encode_image, read_image
 
 SIDE = 112  # pixels of the longer side
 MOST = 700
@@ -39,10 +38,10 @@ class Thumbnails:
         """Return an RGB image as a data URL, or None."""
         if not self.n_left:
             return None
-        _, jpeg = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
-        if jpeg.size > self.bytes_left:
+        jpeg = encode_image(image, "jpeg", quality)
+        if len(jpeg) > self.bytes_left:
             self.n_left = 0  # stop here, so that the choice of pictures does not look random
             return None
         self.n_left -= 1
-        self.bytes_left -= jpeg.size
-        return "data:image/jpeg;base64," + base64.b64encode(jpeg.tobytes()).decode()
+        self.bytes_left -= len(jpeg)
+        return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()

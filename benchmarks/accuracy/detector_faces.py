@@ -16,7 +16,7 @@ from skimage.data import data_dir, lfw_subset
 from visualwords import PedestrianDetector
 from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.files import write_atomically
-from visualwords.images import read_image
+from visualwords.images import encode_image, read_image
 
 PHOTOGRAPHS = ["brick", "chelsea", "coffee", "coins", "grass", "gravel", "motorcycle_left", "page"]
 
@@ -38,8 +38,7 @@ def main() -> None:
         print(f"face at {box}, confidence {confidence:.0%}")
     if len(sys.argv) > 1:
         picture = draw_detections(image, boxes, confidences)
-        png = cv2.imencode(".png", np.ascontiguousarray(picture[:, :, ::-1]))[1]
-        write_atomically(sys.argv[1], png.tobytes())
+        write_atomically(sys.argv[1], encode_image(picture))
 
 
 if __name__ == "__main__":

@@ -20,9 +20,8 @@ from playwright.sync_api import sync_playwright
 
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import texture_tiles
-from visualwords.apps.page.encoded_pictures import as_png
 from visualwords.files import write_atomically
-from visualwords.images import read_image
+from visualwords.images import encode_image, read_image
 
 
 def main(target: str) -> None:
@@ -48,7 +47,7 @@ def _images(folder: Path) -> list[Path]:
         "slide.png": _cut("ihc.png", 320, 250),
     }
     for name, pixels in pieces.items():
-        (folder / name).write_bytes(as_png(pixels))
+        (folder / name).write_bytes(encode_image(pixels))
     (folder / "notes.png").write_text("not an image")
     return [folder / name for name in (*pieces, "notes.png")]
 

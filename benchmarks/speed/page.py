@@ -19,13 +19,12 @@ import threading
 import time
 from pathlib import Path
 
-import cv2
 import numpy as np
 import skimage
 
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import PICTURES, texture_tiles
-from visualwords.images import read_image
+from visualwords.images import encode_image, read_image
 
 SIZE_WH = (300, 250)
 WARM_UP = 100  # requests that are not counted
@@ -75,8 +74,8 @@ def _images() -> list[bytes]:
     for name in PICTURES.values():
         picture = read_image(Path(skimage.__file__).parent / "data" / name)
         for x, y in itertools.product((0, 100, 200), (0, 120, 240)):
-            piece = picture[y : y + SIZE_WH[1], x : x + SIZE_WH[0], ::-1]
-            files.append(cv2.imencode(".jpg", np.ascontiguousarray(piece))[1].tobytes())
+            piece = picture[y : y + SIZE_WH[1], x : x + SIZE_WH[0]]
+            files.append(encode_image(piece, "jpeg"))
     return files
 
 

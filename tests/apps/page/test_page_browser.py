@@ -14,10 +14,9 @@ from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import texture_tiles
 from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.detector_answers import DetectorAnswers
-from visualwords.apps.page.encoded_pictures import as_png
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.server import create_app
-from visualwords.images import read_image
+from visualwords.images import encode_image, read_image
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
@@ -68,7 +67,7 @@ def picture(tiles):
                     ("brick", "grass"))  # fmt: skip
     halves = [np.vstack([np.hstack(half[:2]), np.hstack(half[2:4])]) for half in (brick, grass)]
     mosaic = np.hstack(halves)
-    return as_png(mosaic if mosaic.ndim == 3 else np.repeat(mosaic[:, :, None], 3, axis=2))
+    return encode_image(mosaic if mosaic.ndim == 3 else np.repeat(mosaic[:, :, None], 3, axis=2))
 
 
 @pytest.fixture
@@ -188,7 +187,7 @@ def test_a_word_shows_where_it_is(open_page, address, picture):
         (b"this is no image", "not an image"),
         (b"", "empty"),
         (b"x" * 2_500_000, "larger than 1 MB"),
-        (as_png(np.zeros((1200, 1200, 3), np.uint8)), "1,440,000"),
+        (encode_image(np.zeros((1200, 1200, 3), np.uint8)), "1,440,000"),
     ],
 )
 def test_what_can_not_be_used_gets_a_friendly_sentence(open_page, address, data, sentence):
