@@ -7,10 +7,10 @@ import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.verb import Verb
+from visualwords.apps.command_line.verb import Verb, VerbGroup
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def cache() -> None:
     """Show or clear the feature cache.
 

@@ -18,9 +18,14 @@ from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
+from visualwords.apps.command_line.verb import VerbGroup
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=exit_codes.HELP)
+@click.group(
+    cls=VerbGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=exit_codes.HELP,
+)
 @click.version_option(visualwords.__version__, prog_name="classify-images")
 def command() -> None:
     """Train image classifiers on folders of examples, and use them.

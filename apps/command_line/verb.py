@@ -1,13 +1,31 @@
-"""The class of all verbs: settings from a TOML file, and the equivalent command line."""
+"""The classes of commands and verbs: suggestions, settings files, the equivalent command line."""
 
+import difflib
 import os
 import shlex
 import tomllib
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 CONFIG = "config"
+
+
+class VerbGroup(click.Group):
+    """A command; a mistyped verb gets the nearest ones as a suggestion."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the verb that the first argument names."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            self.fail_unknown(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def fail_unknown(self, ctx: click.Context, name: str, what: str = "verb") -> NoReturn:
+        """Fail with the verbs that are spelled alike, or with all of them."""
+        near = difflib.get_close_matches(name, self.commands, cutoff=0.5)
+        every = ", ".join(self.commands)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {every}"
+        ctx.fail(f"no {what} {name!r}; {hint}")
 
 
 class Verb(click.Command):

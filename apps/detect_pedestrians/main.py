@@ -1,5 +1,6 @@
 """The command and its verbs; everything heavy is imported by the verb that needs it."""
 
+import os
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -8,19 +9,28 @@ import click
 import visualwords
 from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
+from visualwords.apps.command_line.verb import VerbGroup
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
+from visualwords.apps.detect_pedestrians.info import info
 from visualwords.apps.detect_pedestrians.run import run
 from visualwords.apps.detect_pedestrians.train import train
 
 
-class _RunByDefault(click.Group):
+class _RunByDefault(VerbGroup):
     """Takes ``detect-pedestrians street.jpg`` for ``detect-pedestrians run street.jpg``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and not args[0].startswith("-"):
+            if not _is_source(args[0]):
+                self.fail_unknown(ctx, args[0], "verb or file")
             args = ["run", *args]
         return super().parse_args(ctx, args)
+
+
+def _is_source(word: str) -> bool:
+    """Return whether a word can be an image, a folder, a video or a camera's number."""
+    return os.path.exists(word) or word.isdecimal() or any(mark in word for mark in "./\\")
 
 
 @click.group(
@@ -40,7 +50,7 @@ def command() -> None:
     """
 
 
-for verb in (run, train, evaluate, demo):
+for verb in (run, train, evaluate, demo, info):
     command.add_command(verb)
 
 

@@ -1,1 +1,1 @@
-"""The page: a local web server that shows what a model says of an image, and why."""
+"""The page: a local web server for predictions and their explanations."""

@@ -1,4 +1,4 @@
-"""From a model's name to what the server can say with it."""
+"""From a model's name to the answers of the server."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ from visualwords.apps.page.server import Answers
 
 
 def answers_of(model: str | os.PathLike[str], max_pixels: int) -> Answers:
-    """Load a model and make it ready, so that the first image is answered as fast as the next.
+    """Load a model and warm it up, so that the first image takes no longer than the next.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reading the image of a request: not too long, not too slowly, not too many at once."""
+"""Reading the image of a request, with limits on its size, its time and all memory."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -68,7 +68,7 @@ class Bodies:
         return RefusedError(413, f"the file is larger than {most:g} MB; send a smaller one", CLOSE)
 
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
-        """Throw some more of a body away: a client that is still sending can't hear the answer."""
+        """Discard more of a body: a client reads the answer only when it has sent everything."""
         left = 4 * self.limits.max_bytes
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
@@ -81,6 +81,6 @@ class Bodies:
 
 
 def _announced(request: Request) -> int:
-    """Return the length that the client says the body has."""
+    """Return the length of the body by its header."""
     announced = request.headers.get("content-length", "0")
     return int(announced) if announced.isdecimal() else 0

@@ -1,4 +1,4 @@
-"""Connections that end when the other side is too slow; uvicorn alone waits for ever."""
+"""Connections that time out when the client is too slow; uvicorn alone waits for ever."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a detector says of an image, as plain values for JSON."""
+"""Detections in an image, as plain values for JSON."""
 
 import copy
 import time
@@ -12,7 +12,7 @@ from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.images import read_image, shrink
 
-MAX_SIDE = 1600  # objects in larger images are found in smaller ones too, and in bounded time
+MAX_SIDE = 1600  # larger images are shrunk: the time stays bounded
 PERSON = "person"
 
 
@@ -30,10 +30,10 @@ class DetectorAnswers:
         self.model = model
         self.name = name
         self.max_pixels = max_pixels
-        model.detect(np.zeros((160, 120, 3), np.uint8))  # compiles and loads what there is
+        model.detect(np.zeros((160, 120, 3), np.uint8))  # warm up: compile and load
 
     def about(self) -> dict[str, Any]:
-        """Return what is known of the model."""
+        """Return a description of the model."""
         facts = {
             "images": f"shrunk to {MAX_SIDE} pixels if larger",
             "visualwords": visualwords.__version__,
@@ -43,7 +43,7 @@ class DetectorAnswers:
         return {
             "kind": "detector",
             "name": self.name,
-            "summary": f"Finds {objects}, and draws a box around each.",
+            "summary": f"Detects {objects} and draws a box around each.",
             "classes": [{"label": label, "images": None}],
             "facts": [{"name": name, "value": value} for name, value in facts.items()],
             "explains": False,
@@ -74,7 +74,7 @@ class DetectorAnswers:
         }
 
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
-        """Refuse: boxes are all that a detector has to say."""
+        """Refuse: a detector has no evidence map."""
         raise RefusedError(404, "a detector has no evidence map; ask /api/predict for its boxes")
 
     def preview(self, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What stands before every request: who may ask and how often; and what every answer carries."""
+"""Checks before every request (host, origin, rate), and the security headers of every answer."""
 
 import ipaddress
 import time
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from visualwords.apps.page.refusals import RefusedError
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_ADDRESSES = 4096  # remembered by the rate limit
+MOST_ADDRESSES = 4096  # tracked by the rate limit
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -32,7 +32,7 @@ SAFE_HEADERS = {
 
 
 class SafeHeaders:
-    """Adds to every answer the headers that forbid browsers what the page does not need."""
+    """Adds the security headers that forbid browsers what the page does not need."""
 
     def __init__(self, app: ASGIApp):
         self.app = app
@@ -58,9 +58,9 @@ class CheckHost:
     Parameters
     ----------
     app : ASGI application
-    names : names and addresses that this server is called by
+    names : host names and addresses of this server
     any_address : bool
-        Whether any IP address will do: an address can't be rebound.
+        Whether any IP address is accepted: an address can't be rebound.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class CheckHost:
             if len(hosts) != 1 or not self.knows(hosts[0]):
                 raise RefusedError(
                     403,
-                    "this server does not go by the name in the request; "
-                    "start it with --allow-host NAME if it should",
+                    "the host name of the request is not a name of this server; "
+                    "start it with --allow-host NAME to accept it",
                 )
             origin = headers.get("origin")
             if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
-                raise RefusedError(403, "the request comes from the page of another site")
+                raise RefusedError(403, "the request comes from a page of another site")
         await self.app(scope, receive, send)
 
     def knows(self, host: str) -> bool:
@@ -95,7 +95,7 @@ class CheckHost:
             name = (parts.hostname or "").rstrip(".")
             if parts.netloc != host or "@" in host or parts.port == 0:
                 return False
-        except ValueError:  # a port that is no number, a bracket that is not closed
+        except ValueError:  # an invalid port, an unclosed bracket
             return False
         return name in self.names or (self.any_address and _is_address(name))
 
@@ -120,7 +120,7 @@ class LimitRate:
         if scope["type"] == "http" and not self.admit((scope.get("client") or ("",))[0]):
             raise RefusedError(
                 429,
-                f"more than {self.rate:g} requests a second; wait a moment and try again",
+                f"more than {self.rate:g} requests per second; wait a moment and try again",
                 {"retry-after": "1"},
             )
         await self.app(scope, receive, send)
@@ -133,7 +133,7 @@ class LimitRate:
         admitted = tokens >= 1
         self.buckets[address] = (tokens - admitted, now)
         if len(self.buckets) > MOST_ADDRESSES:
-            self.buckets.popitem(last=False)  # the one that has been quiet for longest
+            self.buckets.popitem(last=False)  # the least recently used one
         return admitted
 
 

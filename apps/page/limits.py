@@ -1,16 +1,16 @@
-"""How much one may ask of the server, in one place."""
+"""The limits of the server."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds that keep the server alive and its memory small, whoever asks.
+    """Bounds on requests, time and memory, whoever sends requests.
 
     Attributes
     ----------
     max_bytes : of an image file
-    max_pixels : of an image; told from its header, before anything is decoded
+    max_pixels : of an image; checked by its header, before decoding
     max_held : bytes of all files that are in memory at the same time
     max_waiting : images that wait for a worker
     max_connections : open at the same time

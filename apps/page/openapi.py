@@ -1,4 +1,4 @@
-"""The description of the API that programs read, and that the page /api shows to people."""
+"""The OpenAPI description, which the page /api shows as text."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _object(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties}
 
 
-def _say(schema: Schema, description: str) -> Schema:
+def _described(schema: Schema, description: str) -> Schema:
     return {**schema, "description": description}
 
 
@@ -31,30 +31,30 @@ def _part(name: str) -> Schema:
 
 
 SCHEMAS: dict[str, Schema] = {
-    "Error": _object(error=_say(_STRING, "one sentence: what is wrong and what to do")),
+    "Error": _object(error=_described(_STRING, "one sentence: what is wrong and what to do")),
     "Class": _object(
         label=_STRING,
-        score=_say(_NUMBER, "distance from the boundary of the class; positive speaks for it"),
-        probability=_say(_MAYBE, "calibrated; null if the model has too few images for that"),
+        score=_described(_NUMBER, "signed distance from the boundary of the class"),
+        probability=_described(_MAYBE, "calibrated; null if the training images were too few"),
     ),
     "Box": _object(
-        box=_say(_list(_NUMBER), "left, top, right, bottom in pixels of the upright image"),
-        confidence=_say(_NUMBER, "that there is one, from 0 to 1"),
+        box=_described(_list(_NUMBER), "left, top, right, bottom in pixels of the upright image"),
+        confidence=_described(_NUMBER, "estimated probability of an object, from 0 to 1"),
     ),
     "Prediction": _object(
-        kind=_say({"enum": ["classifier", "detector"]}, "of the model"),
-        label=_say(_STRING, "the most likely class (classifiers)"),
-        classes=_say(_list(_part("Class")), "the best ones, best first (classifiers)"),
-        boxes=_say(_list(_part("Box")), "what was found (detectors)"),
-        width=_say(_INTEGER, "of the upright image (detectors)"),
-        height=_say(_INTEGER, "of the upright image (detectors)"),
-        seconds=_say(_NUMBER, "that the answer took, without waiting"),
+        kind=_described({"enum": ["classifier", "detector"]}, "of the model"),
+        label=_described(_STRING, "the most likely class (classifiers)"),
+        classes=_described(_list(_part("Class")), "the best ones, best first (classifiers)"),
+        boxes=_described(_list(_part("Box")), "detections (detectors)"),
+        width=_described(_INTEGER, "of the upright image (detectors)"),
+        height=_described(_INTEGER, "of the upright image (detectors)"),
+        seconds=_described(_NUMBER, "processing time, without waiting"),
     ),
     "Word": _object(
-        name=_say(_STRING, "the features and the word's number, or another of their columns"),
-        color=_say(_STRING, "#rrggbb if it is a colour, else empty"),
-        evidence=_say(_NUMBER, "what its patches add to the score, all together"),
-        patches=_say(
+        name=_described(_STRING, "the descriptor and its word, colour or angle"),
+        color=_described(_STRING, "#rrggbb if it is a colour, else empty"),
+        evidence=_described(_NUMBER, "contribution of all its patches to the score"),
+        patches=_described(
             _list(_list(_NUMBER)),
             "left, top, width, height of its strongest patches, as shares of the image",
         ),
@@ -63,35 +63,37 @@ SCHEMAS: dict[str, Schema] = {
         label=_STRING,
         score=_NUMBER,
         probability=_MAYBE,
-        offset=_say(_NUMBER, "the part of the score that no place of the image has"),
-        map=_say(
+        offset=_described(_NUMBER, "the part of the score that belongs to no place of the image"),
+        map=_described(
             _list(_list(_NUMBER)),
-            "rows of the evidence of each place; all of them and the offset sum to the score",
+            "rows of evidence; their sum plus the offset is the score",
         ),
-        words=_say(_list(_part("Word")), "the most telling ones"),
+        words=_described(_list(_part("Word")), "the most discriminative ones"),
     ),
     "Similar": _object(
-        name=_say(_STRING, "label/file"),
+        name=_described(_STRING, "label/file"),
         label=_STRING,
-        similarity=_say(_NUMBER, "1 for the same image"),
-        thumbnail=_say(_STRING, "a data URL; empty if the model keeps no images"),
+        similarity=_described(_NUMBER, "1 for the same image"),
+        thumbnail=_described(_STRING, "a data URL; empty if the model has no thumbnails"),
     ),
     "Explanation": _object(
         label=_STRING,
-        exact=_say(_BOOLEAN, "whether map and offset sum to the score exactly"),
-        method=_say(_STRING, "how the evidence was found"),
+        exact=_described(_BOOLEAN, "whether map and offset sum to the score exactly"),
+        method=_described(_STRING, "how the evidence is attributed"),
         classes=_list(_part("ClassEvidence")),
-        similar=_say(_list(_part("Similar")), "training images that are most alike"),
+        similar=_described(_list(_part("Similar")), "the most similar training images"),
         seconds=_NUMBER,
     ),
     "Model": _object(
         kind={"enum": ["classifier", "detector"]},
         name=_STRING,
-        summary=_say(_STRING, "how it sees images"),
-        classes=_list(_object(label=_STRING, images=_say(_MAYBE, "it was trained on"))),
+        summary=_described(_STRING, "one sentence about the model"),
+        classes=_list(
+            _object(label=_STRING, images=_described(_MAYBE, "number of training images"))
+        ),
         facts=_list(_object(name=_STRING, value=_STRING)),
-        explains=_say(_BOOLEAN, "whether /api/explain has an answer"),
-        report=_say(_BOOLEAN, "whether there is a report at /report"),
+        explains=_described(_BOOLEAN, "whether /api/explain is supported"),
+        report=_described(_BOOLEAN, "whether there is a report at /report"),
         limits=_object(max_bytes=_INTEGER, max_pixels=_INTEGER),
     ),
 }
@@ -116,12 +118,12 @@ _LABEL = {
 }
 _REFUSALS = {
     "400": "not a usable request",
-    "403": "another name or site than this server's",
+    "403": "host or origin not allowed",
     "408": "the image arrived too slowly",
     "413": "the file is too large",
-    "422": "the file is no image that can be used",
+    "422": "not a usable image",
     "429": "too many requests from one address",
-    "500": "a fault of the server, which goes on",
+    "500": "an error of the server",
     "503": "too many images at once",
 }
 
@@ -133,13 +135,19 @@ def describe_api(limits: Limits) -> dict[str, Any]:
         "info": {
             "title": "visualwords",
             "version": visualwords.__version__,
-            "description": "Ask a model what an image shows. Nothing leaves the machine.",
+            "description": "Predictions of a model for images. Images do not leave the machine.",
         },
         "paths": {
             "/api/predict": _post(
-                "What does the image show?", _json("Prediction"), limits, _TOP, _LEAST
+                "Predict the label of an image, or detect objects",
+                _json("Prediction"),
+                limits,
+                _TOP,
+                _LEAST,
             ),
-            "/api/explain": _post("Why?", _json("Explanation"), limits, _TOP, _LABEL),
+            "/api/explain": _post(
+                "Explain a prediction", _json("Explanation"), limits, _TOP, _LABEL
+            ),
             "/api/preview": _post(
                 "The image as a small upright JPEG",
                 {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}},
@@ -147,7 +155,7 @@ def describe_api(limits: Limits) -> dict[str, Any]:
             ),
             "/api/model": {
                 "get": {
-                    "summary": "What is known of the model",
+                    "summary": "Description of the model",
                     "responses": {"200": {"description": "done", "content": _json("Model")}},
                 }
             },

@@ -1,4 +1,4 @@
-"""What is answered instead of a result: a status and one sentence, always as JSON."""
+"""Error answers: a status and one sentence, always as JSON."""
 
 import logging
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ logger = logging.getLogger("visualwords.page")
 
 
 class RefusedError(Exception):
-    """A request that gets a sentence instead of a result.
+    """A request that is refused with a sentence.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class RefusedError(Exception):
 
 
 class AnswerRefusals:
-    """Turns whatever a request ends in into an answer; a crash is logged and the server lives on.
+    """Turns exceptions into answers; an unexpected one is logged, and the server keeps running.
 
     Parameters
     ----------
@@ -56,17 +56,16 @@ class AnswerRefusals:
         except RefusedError as refused:
             await refused.response()(scope, receive, send)
         except Exception:
-            logger.exception(
-                "%s %r failed", scope["method"], scope["path"]
-            )  # quoted: it has any form
+            # the path is quoted, as clients may send anything
+            logger.exception("%s %r failed", scope["method"], scope["path"])
             if not started:
-                sentence = "something went wrong here with this request; the server's log says what"
+                sentence = "the server failed on this request; its log has the details"
                 await RefusedError(500, sentence).response()(scope, receive, send)
         return None
 
 
 async def refuse_http(request: object, problem: Exception) -> JSONResponse:
-    """Answer what the router refuses (no such page, wrong method) in the same form."""
+    """Answer errors of the router (no such page, wrong method) in the same form."""
     assert isinstance(problem, HTTPException)
-    sentence = f"{problem.detail.lower()}; /openapi.json lists what can be asked"
+    sentence = f"{problem.detail.lower()}; /openapi.json lists the requests"
     return RefusedError(problem.status_code, sentence, problem.headers).response()

@@ -1,4 +1,4 @@
-"""The application: which addresses there are, and what each of them does."""
+"""The application: its addresses and their handlers."""
 
 import re
 from collections.abc import AsyncIterator, Iterable
@@ -21,7 +21,7 @@ from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, refuse_
 from visualwords.apps.page.worker_threads import Workers
 from visualwords.errors import ImageError
 
-STATIC = {  # address → file and media type; a request can name nothing else
+STATIC = {  # address → file and media type; nothing else is served
     "/": ("index.html", "text/html"),
     "/api": ("api.html", "text/html"),
     "/style.css": ("style.css", "text/css"),
@@ -34,23 +34,23 @@ STATIC = {  # address → file and media type; a request can name nothing else
     "/script.js": ("script.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
-REPORT_POLICY = (  # a report is one file with its style and images inside, and without scripts
+REPORT_POLICY = (  # a report has its style and images inside, and no scripts
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
 
 
 class Answers(Protocol):
-    """What a kind of model can say of an image; called in worker threads."""
+    """Answers of a kind of model; called in worker threads."""
 
     def about(self) -> dict[str, Any]:
-        """Return what is known of the model."""
+        """Return a description of the model."""
 
     def predict(self, data: bytes, top: int, least: float | None) -> dict[str, Any]:
-        """Return what the image of a file shows."""
+        """Return the prediction for an image file."""
 
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
-        """Return why."""
+        """Return the explanation of a prediction."""
 
     def preview(self, data: bytes) -> bytes:
         """Return the image as a small JPEG."""
@@ -70,7 +70,7 @@ def create_app(
     ----------
     answers : Answers
     limits : Limits, optional
-    names, any_address : what the server may be called by (`guards.CheckHost`)
+    names, any_address : accepted host names (`guards.CheckHost`)
     report : bytes, optional
         The HTML report of the model, offered at ``/report``.
     """
@@ -100,7 +100,7 @@ def create_app(
 
 
 class _Api:
-    """The addresses that work with images."""
+    """The handlers of the API."""
 
     def __init__(self, answers: Answers, limits: Limits, has_report: bool):
         self.answers = answers
@@ -141,22 +141,24 @@ class _Api:
 
 
 def _top(request: Request) -> int:
-    """Return how many classes are asked for."""
+    """Return the requested number of classes."""
     top = request.query_params.get("top", "5")
     if not (top.isascii() and top.isdecimal() and len(top) < 6 and int(top)):
         raise RefusedError(
-            400, "top is the number of classes wanted; give a number from 1 to 99999"
+            400, "top is the number of classes to return; give a number from 1 to 99999"
         )
     return int(top)
 
 
 def _least(request: Request) -> float | None:
-    """Return the confidence from which on boxes are asked for, if it is."""
+    """Return the lowest confidence of boxes, if the request has one."""
     least = request.query_params.get("least")
     if least is None:
         return None
     if not re.fullmatch(r"0?\.\d{1,6}", least) or not float(least):
-        raise RefusedError(400, "least is the lowest confidence wanted; give one between 0 and 1")
+        raise RefusedError(
+            400, "least is the lowest confidence of boxes; give a number between 0 and 1"
+        )
     return float(least)
 
 

@@ -17,15 +17,15 @@ from visualwords.apps.page.guards import LOOPBACK_NAMES
 from visualwords.apps.page.limits import Limits
 from visualwords.errors import VisualWordsError
 
-GRACE_SECONDS = 1  # that running requests get when the server is stopped
+GRACE_SECONDS = 1  # for running requests when the server stops
 
 
 class AddressError(VisualWordsError):
-    """An address that can't be listened on."""
+    """An address that the server can't listen on."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes any free one."""
+    """Return a listening socket; port 0 chooses a free one."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, backlog=128)
@@ -38,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Whether only programs of this machine can reach a socket."""
+    """Return whether a socket is reachable from this machine only."""
     return ipaddress.ip_address(listener.getsockname()[0].split("%")[0]).is_loopback
 
 
@@ -51,7 +51,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 def names_of(listener: socket.socket, host: str, more: Iterable[str] = ()) -> set[str]:
-    """Return the names that requests to a socket may call this server by."""
+    """Return the host names that requests may use for this server."""
     names = {*LOOPBACK_NAMES, host, *more}
     if not is_loopback(listener):
         names |= {socket.gethostname(), f"{socket.gethostname()}.local"}
@@ -96,7 +96,7 @@ def serve(
 
 @contextlib.contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Keep libraries from starting threads: requests are the parallel part here."""
+    """Limit libraries to one thread: requests already run in parallel."""
     before = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

@@ -1,4 +1,4 @@
-"""The threads that read and recognise images, while the server goes on answering."""
+"""The threads that process images, while the event loop keeps answering."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,12 +13,12 @@ N_WORKERS = 2
 
 
 class Workers:
-    """A few threads, and a queue before them that can be full.
+    """A few threads with a bounded queue.
 
     Parameters
     ----------
     max_waiting : int
-        Work beyond it is refused.
+        Requests beyond it are refused.
     n_workers : int
     """
 
@@ -29,7 +29,7 @@ class Workers:
         self._executor = ThreadPoolExecutor(n_workers, "visualwords-page")
 
     async def run(self, request: Request, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do some work for a request; what nobody waits for any more is not begun."""
+        """Do some work for a request; it is not started if the client has disconnected."""
         if self.n_inside >= self.max_waiting + self.n_workers:
             raise RefusedError(
                 503, "too many images are waiting; try again in a moment", {"retry-after": "1"}
@@ -42,13 +42,13 @@ class Workers:
             await asyncio.wait({job, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not job.done():
                 job.cancel()
-                raise RefusedError(400, "the client has gone")
+                raise RefusedError(400, "the client has disconnected")
             return job.result()
         finally:
             gone.cancel()
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Start no more work."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _leave(self, job: asyncio.Future[Any]) -> None:

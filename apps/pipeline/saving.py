@@ -32,6 +32,13 @@ GALLERY = "gallery/"
 ENCODER = "channel"
 
 
+def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return the path of a model file; "pedestrian" is that of the bundled detector."""
+    if path == SHIPPED:
+        return str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
+    return path
+
+
 def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector":
     """Read a model file, or the detector that comes with the package.
 
@@ -50,8 +57,7 @@ def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector"
     ModelFileError
         If the file is not a usable model. Nothing in a model file is ever executed.
     """
-    if path == SHIPPED:
-        path = str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
+    path = model_path(path)
     manifest, arrays = read_model(path)
     try:
         if manifest["kind"] == IMAGE_CLASSIFIER:

@@ -6,13 +6,14 @@ from dataclasses import asdict
 
 import click
 
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 
 
 @click.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@shared.as_json
 def list_experiments(as_json: bool) -> int:
-    """Name every experiment, where it is from, the data it needs and how long it takes."""
+    """List the experiments with their source, data and running time."""
     if as_json:
         json.dump([asdict(experiment) for experiment in EXPERIMENTS.values()], sys.stdout, indent=1)
         print()

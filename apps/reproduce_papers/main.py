@@ -8,11 +8,16 @@ import click
 import visualwords
 from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
+from visualwords.apps.command_line.verb import VerbGroup
 from visualwords.apps.reproduce_papers.listing import list_experiments
 from visualwords.apps.reproduce_papers.run import run
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=exit_codes.HELP)
+@click.group(
+    cls=VerbGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=exit_codes.HELP,
+)
 @click.version_option(visualwords.__version__, prog_name="reproduce-papers")
 def command() -> None:
     """Repeat the experiments of the papers and put our figures beside theirs.

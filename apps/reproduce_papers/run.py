@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.command_line import options as shared
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from visualwords.apps.reproduce_papers.lab import Lab
     from visualwords.apps.reproduce_papers.results import Results
 
-QUICK = "quick run on small generated data: it shows that everything works and says nothing else"
+QUICK = "quick run on small generated data: a test of the code, not of the method"
 
 
 @click.command()
@@ -21,9 +22,9 @@ QUICK = "quick run on small generated data: it shows that everything works and s
     "--data",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="The folder that holds the data sets; else $VISUALWORDS_DATA, else ../shared/data.",
+    help="Folder of the data sets [default: $VISUALWORDS_DATA, else ../shared/data].",
 )
-@click.option("--quick", is_flag=True, help="Small generated data, some seconds.")
+@click.option("--quick", is_flag=True, help="Use small generated data; takes seconds.")
 @click.option(
     "-o",
     "--output",
@@ -31,10 +32,10 @@ QUICK = "quick run on small generated data: it shows that everything works and s
     default="results",
     show_default=True,
     metavar="DIR",
-    help="Where NAME.md and NAME.png go.",
+    help="Output folder for NAME.md and NAME.png.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-@click.option("--quiet", is_flag=True, help="Show no progress.")
+@shared.as_json
+@shared.quiet
 def run(
     names: tuple[str, ...],
     data: str | None,
@@ -50,9 +51,8 @@ def run(
     _use_one_thread()
     from visualwords.apps.command_line.terminal import progress_bars, say
     from visualwords.apps.reproduce_papers.lab import Lab
-    from visualwords.apps.reproduce_papers.writing import check_matplotlib, write_results
+    from visualwords.apps.reproduce_papers.writing import NO_FIGURE, can_draw, write_results
 
-    check_matplotlib()
     os.makedirs(output, exist_ok=True)
     lab = Lab(data or _default_data(), quick)
     for name in names:
@@ -62,6 +62,8 @@ def run(
         _show(EXPERIMENTS[name], results, as_json)
         path = write_results(output, EXPERIMENTS[name], results, seconds, remark)
         say(f"{path}: {seconds:.0f} CPU seconds" + (f"; {remark}" if remark else ""))
+    if not can_draw():
+        say(NO_FIGURE)
     return 0
 
 
@@ -76,7 +78,7 @@ def _default_data() -> str:
 
 
 def _repeat(experiment: "Experiment", lab: "Lab") -> tuple["Results", float]:
-    """Run an experiment; the paper's figures do not belong beside those of a quick run."""
+    """Run an experiment; a quick run is not compared with the paper."""
     import warnings
     from dataclasses import replace
 

@@ -1,6 +1,7 @@
 """Results as Markdown and PNG."""
 
 import importlib.metadata
+import importlib.util
 import io
 import os
 import platform
@@ -11,33 +12,26 @@ import numpy as np
 
 from visualwords.apps.reproduce_papers.experiments import Experiment
 from visualwords.apps.reproduce_papers.results import HEADER, Results, Row
-from visualwords.errors import VisualWordsError
 from visualwords.files import write_atomically
 
 LIBRARIES = ("visualwords", "numpy", "scipy", "scikit-learn", "numba", "opencv-python-headless")
 PAPER, OURS = "#9aa5b1", "#2166ac"
 
 
-class MissingExtraError(VisualWordsError):
-    """A library that is installed with an extra is not there."""
+NO_FIGURE = "no figure without matplotlib: pip install matplotlib, then run the command again"
 
 
-def check_matplotlib() -> None:
-    """Say how to get matplotlib where it is missing, before an hour of work."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError(
-            "matplotlib draws the figures and is not installed; pip install 'visualwords[plots]'"
-        ) from None
-    matplotlib.use("Agg")
+def can_draw() -> bool:
+    """Return whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def write_results(
     folder: str, experiment: Experiment, results: Results, seconds: float, remark: str = ""
 ) -> str:
-    """Write NAME.md and NAME.png; return the path of the text."""
-    write_atomically(os.path.join(folder, f"{experiment.name}.png"), picture(results))
+    """Write NAME.md, and NAME.png where matplotlib is installed; return the path of the text."""
+    if can_draw():
+        write_atomically(os.path.join(folder, f"{experiment.name}.png"), picture(results))
     path = os.path.join(folder, f"{experiment.name}.md")
     text = markdown(experiment, results, seconds, remark)
     write_atomically(path, text.encode())
@@ -53,7 +47,7 @@ def markdown(experiment: Experiment, results: Results, seconds: float, remark: s
         f"**Data.** {results.data}",
         markdown_table(HEADER, [row.cells() for row in results.rows]),
         "\n".join(f"- {note}" for note in results.notes),
-        f"![{experiment.name}]({experiment.name}.png)",
+        f"![{experiment.name}]({experiment.name}.png)" if can_draw() else f"({NO_FIGURE})",
     ]
     for table in results.tables:
         parts += [f"## {table.title}", markdown_table(table.header, table.texts())]
@@ -107,7 +101,7 @@ def picture(results: Results) -> bytes:
 
 
 def draw_bars(figure: Any, rows: Sequence[Row]) -> None:
-    """Draw the paper's and our figures as bars, one panel a unit, below each other."""
+    """Draw the paper's and our figures as bars, one panel for each unit."""
     units = {unit: [row for row in rows if row.unit == unit] for unit in {r.unit: 0 for r in rows}}
     figure.set_size_inches(8, 0.8 * len(units) + 0.3 * len(rows))
     heights = [len(shown) + 1 for shown in units.values()]

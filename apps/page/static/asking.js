@@ -1,4 +1,4 @@
-// Questions to the server. Every failure becomes an Error whose message is a sentence to show.
+// Requests to the server. Every failure becomes an Error whose message is a sentence to show.
 
 const TRIES = 6;
 
@@ -36,7 +36,7 @@ async function reach(address, options) {
     return await fetch(address, options);
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
-    throw new Error("The server does not answer. Is it still running?");
+    throw new Error("The server does not answer; check that it is still running.");
   }
 }
 
@@ -45,6 +45,6 @@ async function checked(answer) {
   let sentence = `the server answered ${answer.status}`;
   try {
     sentence = (await answer.json()).error;
-  } catch { /* not JSON: the status has to do */ }
+  } catch { /* not JSON: show the status only */ }
   throw new Error(`${sentence[0].toUpperCase()}${sentence.slice(1)}.`);
 }

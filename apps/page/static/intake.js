@@ -1,4 +1,4 @@
-// Ways for images to come in: chosen, dropped, pasted, or from the camera.
+// Input of images: chosen, dropped, pasted, or from the camera.
 
 const $ = (id) => document.getElementById(id);
 

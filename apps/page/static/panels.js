@@ -1,4 +1,4 @@
-// What stands beside the image. Names come from files: they are only ever set as text.
+// The panels beside the image. Names come from files: they are only ever set as text.
 
 import { clear, drawPatch, markPatches } from "/drawing.js";
 
@@ -32,7 +32,7 @@ export function showModel(about) {
   const more = names.length > 12 ? ` and ${names.length - 12} more` : "";
   $("knows").textContent = about.kind === "detector"
     ? about.summary
-    : `This model tells ${names.length} classes apart: ${names.slice(0, 12).join(", ")}${more}.`;
+    : `This model distinguishes ${names.length} classes: ${names.slice(0, 12).join(", ")}${more}.`;
   $("about-facts").replaceChildren(...about.facts.flatMap(({ name, value }) => [
     element("dt", { textContent: name }), element("dd", { textContent: value }),
   ]));
@@ -62,7 +62,7 @@ export function showClasses(classes, chosen, choose) {
 
 export function showWords(words, image, marks) {
   $("word-list").replaceChildren(...words.map((word) => {
-    const speaks = word.evidence >= 0 ? "for" : "against";
+    const side = word.evidence >= 0 ? "for" : "against";
     const button = element("button", {
       type: "button", className: "word",
       onmouseenter: () => markPatches(marks, image, word.patches), onmouseleave: () => clear(marks),
@@ -80,9 +80,9 @@ export function showWords(words, image, marks) {
       button.append(swatch);
     }
     button.append(
-      element("span", { className: `amount ${speaks}`, textContent: signed(word.evidence) }),
+      element("span", { className: `amount ${side}`, textContent: signed(word.evidence) }),
       element("span", { className: "title", textContent: word.name }),
-      element("span", { className: "unseen", textContent: `, speaks ${speaks} the class` }));
+      element("span", { className: "unseen", textContent: `, evidence ${side} the class` }));
     return element("li", {}, button);
   }));
   $("words").hidden = !words.length;

@@ -1,4 +1,4 @@
-// The page: keeps the images, asks the server about them, and shows one of them at a time.
+// The page: keeps the images, sends them to the server, and shows one of them at a time.
 
 import * as ask from "/asking.js";
 import { clear, drawEvidence, markBoxes, scaleOf } from "/drawing.js";
@@ -55,7 +55,7 @@ function add(files) {
     $("strip").append(element("li", {}, image.tile));
   }
   const dropped = files.length - waiting.length;
-  if (images.length === MOST_IMAGES && dropped > 0) tell(`At most ${MOST_IMAGES} images are kept.`);
+  if (images.length === MOST_IMAGES && dropped > 0) tell(`The page keeps at most ${MOST_IMAGES} images.`);
   layOut();
   if (waiting.length) show(waiting[0]);
   work();
@@ -72,7 +72,7 @@ function work() {
 }
 
 async function predict(image) {
-  if (image === shown) tell(`Looking at ${image.file.name}…`);
+  if (image === shown) tell(`Processing ${image.file.name}…`);
   try {
     if (about && image.file.size > about.limits.max_bytes) {
       const most = Math.floor(about.limits.max_bytes / 2 ** 20);
@@ -113,7 +113,7 @@ async function showPhoto(image) {
     await photo.decode();
   } catch {
     if (image !== shown || image.trouble) return fitFrame();
-    try { // not a format of this browser, perhaps one of the server
+    try { // the browser can't decode it, the server may
       const blob = await ask.preview(image.file, image.stop.signal);
       URL.revokeObjectURL(image.url);
       image.url = URL.createObjectURL(blob);
@@ -122,7 +122,7 @@ async function showPhoto(image) {
         photo.src = image.url;
         await photo.decode();
       }
-    } catch { /* the answer tells what is wrong with it */ }
+    } catch { /* the answer has the error */ }
   }
   fitFrame();
 }
@@ -143,7 +143,7 @@ function showAnswer(image) {
   }
   $("method").textContent = "";
   if (trouble) $("answer").textContent = image.file.name;
-  else if (!answer) $("answer").textContent = "Looking…";
+  else if (!answer) $("answer").textContent = "Processing…";
   else if (answer.classes) {
     const best = answer.classes[0];
     $("answer").textContent = best.label;
@@ -175,7 +175,7 @@ async function explain(image) {
 
 function showEvidence(image, evidence) {
   drawEvidence(overlay, evidence.map, image.scale);
-  overlay.setAttribute("aria-label", `Where the image speaks for and against ${evidence.label}`);
+  overlay.setAttribute("aria-label", `Evidence for and against ${evidence.label}`);
   $("legend-label").textContent = evidence.label;
   $("overlay-controls").hidden = false;
   showWords(evidence.words, photo, marks);
@@ -185,7 +185,7 @@ function showEvidence(image, evidence) {
 
 function sumOf({ score, map, offset }) {
   const inside = map.flat().reduce((sum, value) => sum + value, 0);
-  return `Score ${signed(score)} = ${signed(inside)} seen in the image, ${signed(offset)} beside it.`;
+  return `Score ${signed(score)} = evidence ${signed(inside)}, offset ${signed(offset)}.`;
 }
 
 function chooseClass(label) {

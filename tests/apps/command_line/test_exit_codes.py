@@ -26,3 +26,10 @@ def test_the_help_of_every_command_lists_all_exit_codes(capsys):
         assert main(["--help"]) == 0
         shown = " ".join(capsys.readouterr().out.split())
         assert all(f" {code} " in shown for code in codes)
+
+
+def test_a_mistyped_verb_gets_a_suggestion(capsys):
+    from visualwords.apps.classify_images.main import main
+
+    assert main(["predcit", "m.vw"]) == exit_codes.USAGE
+    assert "no verb 'predcit'; did you mean predict?" in capsys.readouterr().err

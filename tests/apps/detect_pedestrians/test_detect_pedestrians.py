@@ -200,3 +200,20 @@ def test_the_demo_finds_someone_with_the_shipped_model(tmp_path, capsys):
     assert "confidence" in capsys.readouterr().out
     names = {path.name for path in (tmp_path / "demo").iterdir()}
     assert names == {"detections.png", "score-maps.png", "survivors.png", "evidence.png"}
+
+
+def test_info_describes_the_bundled_detector(capsys):
+    assert main(["info", "pedestrian", "--json"]) == 0
+    manifest = json.loads(capsys.readouterr().out)
+    assert manifest["kind"] == "object-detector"
+    assert main(["info"]) == 0
+    assert "object-detector" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("trian", "did you mean train"), ("xyz", "choose from run, train")]
+)
+def test_a_mistyped_verb_is_not_taken_for_an_image(word, hint, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([word, "crops"]) == 2
+    assert f"no verb or file {word!r}; {hint}" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def tiles():
 
 @pytest.fixture(scope="module")
 def address(tiles, tmp_path_factory):
-    """Give the address of a page whose model tells three textures apart."""
+    """Give the address of a page whose model distinguishes three textures."""
     path = tmp_path_factory.mktemp("model") / "tiles.vw"
     ImageClassifier("words", n_words=40, thumbnails=True).fit(*tiles).save(path)
     limits = Limits(max_bytes=2_000_000, max_pixels=1_000_000)
@@ -166,7 +166,7 @@ def test_switching_the_class_by_keyboard_changes_the_evidence(open_page, address
     assert {first, page.text_content("#legend-label")} == {"brick", "grass"}
     after = seen(page)
     assert np.abs(after - before).mean() > 5
-    # What speaks for one half speaks against the other: red − blue changes its sign.
+    # Evidence for one half is evidence against the other: red − blue changes its sign.
     warmth = [(image[:, :, 0] - image[:, :, 2]) for image in (before, after)]
     halves = np.array([[np.hsplit(w, [w.shape[1] // 2])[i].mean() for i in (0, 1)] for w in warmth])
     assert np.sign(halves[0, 0] - halves[0, 1]) == -np.sign(halves[1, 0] - halves[1, 1])

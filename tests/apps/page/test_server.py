@@ -62,7 +62,7 @@ def test_what_can_not_be_asked_gets_a_sentence(server):
 def test_a_crash_is_logged_and_the_server_lives_on(server, caplog):
     address = server()
     with caplog.at_level(logging.ERROR, "visualwords.page"):
-        refused(post(address, b"crash"), 500, "something went wrong")
+        refused(post(address, b"crash"), 500, "the server failed on this request")
     assert "a fault of ours" in caplog.text
     assert "ZeroDivisionError" not in post(address, b"crash").text
     assert post(address, b"fine").json()["length"] == 4

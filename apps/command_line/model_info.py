@@ -1,0 +1,65 @@
+"""The contents of a model file as a table or as JSON, for the verb info of all commands."""
+
+import json
+import os
+import sys
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from visualwords.apps.command_line.terminal import printable, stdout
+from visualwords.apps.pipeline.saving import model_path
+from visualwords.errors import ModelFileError
+from visualwords.model_file import read_manifest
+
+
+def print_model_info(model: str, as_json: bool) -> None:
+    """Print the manifest of a model file, or of the bundled detector ("pedestrian")."""
+    path = model_path(model)
+    manifest = read_manifest(path)
+    if as_json:
+        json.dump(manifest, sys.stdout, indent=1)
+        print()
+        return
+    try:
+        rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(path) / 1000:,.0f} kB"}
+        rows |= _of_classifier(manifest) if "recipe" in manifest else _of_other(manifest)
+        rows["made with"] = ", ".join(f"{name} {v}" for name, v in manifest["versions"].items())
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise ModelFileError(
+            f"{model}: the manifest does not describe a model ({type(problem).__name__}: {problem})"
+        ) from None
+    table = Table(show_header=False, title=Text(printable(os.path.basename(model))))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, Text(printable(str(value))))
+    stdout().print(table)
+
+
+def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
+    training, recipe, arrays = manifest["training"], manifest["recipe"], manifest["arrays"]
+    counts = zip(manifest["classes"], training["images_per_class"])
+    channels = [
+        f"{channel['extractor']} {json.dumps(channel['params'])}" for channel in recipe["channels"]
+    ]
+    rows = {
+        "recipe": f"{recipe['name']}: {recipe['summary']}",
+        "features": "; ".join(channels),
+        f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
+        "trained on": f"{training['images']:,} images, {training['skipped']} skipped, "
+        f"seed {training['random_state']}",
+        "probabilities": "yes" if "sigmoids" in arrays else "no: too few training images",
+        "similar images": "yes" if "gallery/signatures" in arrays else "not kept",
+    }
+    if training["recipes_tried"]:
+        tried = sorted(training["recipes_tried"].items(), key=lambda pair: -pair[1])
+        rows["recipes tried"] = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in tried)
+    return rows
+
+
+def _of_other(manifest: dict[str, Any]) -> dict[str, str]:
+    """Return the manifest of a model of another command."""
+    shown_above = ("arrays", "checksum", "kind", "versions")
+    return {name: json.dumps(value) for name, value in manifest.items() if name not in shown_above}
