@@ -70,7 +70,7 @@ def serve(
         address = address_of(listener)
         if not is_loopback(listener):
             say(
-                f"warning: {host} can be reached from other machines, without a password; "
+                f"warning: {host} is reachable from other machines, and the page has no password; "
                 "stop the server unless you trust everyone on the network"
             )
         app = create_app(

@@ -1,4 +1,4 @@
-"""joblib's Dask backend, taught not to wait for ever for a cluster that does nothing more."""
+"""joblib's Dask backend, extended to fail instead of waiting for ever for an idle cluster."""
 
 import threading
 import time
@@ -12,27 +12,30 @@ from visualwords.errors import ClusterError
 if TYPE_CHECKING:
     from distributed import Client
 
-STANDSTILL = 60  # seconds without any worker at work, after which it is told
-GLANCE = 1.0  # seconds between two looks at the workers
+STANDSTILL = 60  # seconds without any worker at work, after which the work fails
+POLL = 1.0  # seconds between two looks at the workers
+OVERRIDDEN = ("effective_n_jobs", "submit", "retrieve_result_callback")
 
 
 def make_backend(client: "Client", patience: float) -> Any:
-    """Return a backend that also tells of work whose workers died.
+    """Return a backend that also reports work whose workers died; None if joblib has changed.
 
     joblib waits for ever for such work: its collector marks the future as failed but does not
     call back. And joblib would do all work in this process when a single thread is left in the
     cluster; this backend leaves it there.
     """
-    from joblib._dask import DaskDistributedBackend
+    base = _joblibs_backend()
+    if base is None:
+        return None
 
-    class Backend(DaskDistributedBackend):
+    class Backend(base):
         def effective_n_jobs(self, n_jobs: int | None) -> int:
             return max(2, super().effective_n_jobs(n_jobs))
 
         def submit(self, func: Any, callback: Any = None) -> Any:
             job = super().submit(func, callback)
             waiting[job] = callback
-            job.add_done_callback(tell)
+            job.add_done_callback(report)
             return job
 
         def retrieve_result_callback(self, out: Any) -> Any:
@@ -47,11 +50,11 @@ def make_backend(client: "Client", patience: float) -> Any:
                 yield [_future_of(client, value) for value in values]
 
         def fail(self, problem: ClusterError) -> None:
-            """Let all that is waited for fail."""
+            """Make all pending work fail."""
             for callback in list(waiting.values()):
                 callback(problem)
 
-    def tell(job: Any) -> None:
+    def report(job: Any) -> None:
         callback = waiting.pop(job)
         if job.exception():
             callback(job.exception())
@@ -77,18 +80,28 @@ def _without_size_warnings() -> Any:
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"})
 
 
+def _joblibs_backend() -> Any:
+    """Return joblib's class, which is private; None where it is not as this module needs it."""
+    try:
+        from joblib._dask import DaskDistributedBackend
+    except ImportError:
+        return None
+    fits = all(hasattr(DaskDistributedBackend, name) for name in OVERRIDDEN)
+    return DaskDistributedBackend if fits else None
+
+
 @contextmanager
 def watched(client: "Client", backend: Any) -> Iterator[None]:
-    """Let what a backend waits for fail once no worker has been at work for `STANDSTILL`.
+    """Make pending work fail once no worker has been at work for `STANDSTILL` seconds.
 
     Dask pauses a worker that has used four fifths of its memory. If it does not get any back, it
-    stays alive and does nothing; so does a scheduler whose workers have all gone.
+    stays alive and idle; so does a scheduler that has lost all its workers.
     """
     ended = threading.Event()
 
     def watch() -> None:
         since = time.monotonic()
-        while not ended.wait(GLANCE):
+        while not ended.wait(POLL):
             paused, at_work = _look_at_workers(client)
             stands = not at_work and time.monotonic() - since > STANDSTILL
             if stands:
@@ -102,14 +115,14 @@ def watched(client: "Client", backend: Any) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join(2 * GLANCE)  # a scheduler that is lost answers late
+        watcher.join(2 * POLL)  # a lost scheduler answers late
 
 
 def _look_at_workers(client: "Client") -> tuple[int, bool]:
-    """Return how many workers are paused, and whether any works or could."""
+    """Return the number of paused workers, and whether any is at work or available."""
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    except (OSError, KeyError, TimeoutError):  # a lost scheduler is noticed by who waits for it
+    except (OSError, KeyError, TimeoutError):  # the waiting code notices a lost scheduler
         return 0, True
     paused = [worker for worker in workers if worker["status"] == "paused"]
     busy = [worker for worker in paused if worker["metrics"]["task_counts"].get("executing")]
@@ -120,8 +133,8 @@ def _standstill(n_paused: int) -> ClusterError:
     what = (
         f"has paused all workers ({n_paused}) for lack of memory; give them more"
         if n_paused
-        else "has no workers any more; start some"
+        else "has lost all its workers; start some"
     )
     return ClusterError(
-        f"the cluster {what}, then run the same again: what is in the cache is not computed twice"
+        f"the cluster {what}, then run the command again: cached results are reused"
     )

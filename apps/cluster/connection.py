@@ -1,4 +1,4 @@
-"""Everything parallel on the workers of a Dask cluster; joblib and Dask do all of it.
+"""Parallel work on a Dask cluster, through joblib.
 
 A scheduler's port runs code for whoever reaches it. Clusters started here listen on this machine
 only; one that you start yourself should do so too, or use TLS.
@@ -7,6 +7,7 @@ only; one that you start yourself should do so too, or use TLS.
 import errno
 import logging
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os.path import exists
@@ -29,14 +30,14 @@ PATIENCE = 20  # seconds to wait for a scheduler and its first worker
 
 @contextmanager
 def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
-    """Let the parallel work of a block run on a cluster; the models are the same.
+    """Run the parallel work of a block on a cluster; models are the same as on one machine.
 
     Parameters
     ----------
     scheduler : str, distributed.Client or None
         ``"tcp://host:port"`` (or ``tls://``) of a running scheduler, ``"local:4"`` for four
-        processes of this machine that end with the block, a client that you have, or None for
-        this process.
+        processes of this machine that end with the block, a connected client, or None for this
+        process.
 
     Raises
     ------
@@ -56,38 +57,53 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
     with _connected(distributed, scheduler) as client:
         _check_workers(client)
         try:
-            backend = make_backend(client, PATIENCE)
-            with joblib.parallel_config(backend), watched(client, backend):
+            with _parallel_on(client):
                 yield client
         except distributed.scheduler.KilledWorker:
             raise ClusterError(
-                "a piece of work ended each worker that tried it, perhaps for lack of memory; "
-                "give workers more memory or fewer threads, then run the same again: what is in "
-                "the cache is not computed twice"
+                "a task ended every worker that tried it, perhaps for lack of memory; give workers "
+                "more memory or fewer threads, then run the command again: cached results are "
+                "reused"
             ) from None
         except (distributed.CancelledError, distributed.comm.CommClosedError) as problem:
             raise ClusterError(
-                "the connection to the cluster was lost, or work with it "
-                f"({_first_line(problem)}); start it again and run the same: what is in the cache "
-                "is not computed twice"
+                f"the connection to the cluster was lost ({_first_line(problem)}); restart it and "
+                "run the command again: cached results are reused"
             ) from None
 
 
+@contextmanager
+def _parallel_on(client: "Client") -> Iterator[None]:
+    """Send joblib's work to a cluster, by our backend or, where joblib has changed, by its own."""
+    backend = make_backend(client, PATIENCE)
+    if backend is None:
+        warnings.warn(
+            f"joblib {joblib.__version__} has other internals than expected: work waits for ever "
+            "if its workers die",
+            stacklevel=3,
+        )
+        with joblib.parallel_config("dask", client=client, wait_for_workers_timeout=PATIENCE):
+            yield
+        return
+    with joblib.parallel_config(backend), watched(client, backend):
+        yield
+
+
 def check_seen(paths: Sequence[Any], results: Sequence[Any]) -> None:
-    """Refuse a cluster whose workers do not have a file that is here under the same name.
+    """Refuse a cluster whose workers lack a file that this machine has.
 
     Parameters
     ----------
     paths : sequence of images, files by their names
     results : sequence
-        What workers made of them; the reason, a string, where they can't be read.
+        Results of the workers; the reason, a string, where a file is unreadable.
     """
     if workers_share_memory():
         return
     for path, result in zip(paths, results):
         if isinstance(result, str) and result == MISSING and isinstance(path, str) and exists(path):
             raise ClusterError(
-                f"a worker has no {path}; put images on a file system that all workers mount "
+                f"a worker lacks {path}; put images on a file system that all workers mount "
                 "under the same path"
             )
 
@@ -97,10 +113,9 @@ def _import_distributed() -> Any:
         import distributed
     except ImportError:
         raise ClusterError(
-            "a cluster needs packages that are not installed: pip install "
-            "'visualwords[distributed]'"
+            "a cluster needs packages that are not installed: pip install dask distributed"
         ) from None
-    # What goes wrong on the way is told in one sentence at the end; Dask logs tracebacks.
+    # Dask logs tracebacks; errors are reported here in one sentence.
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] == "distributed":
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -135,18 +150,20 @@ def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"
         with client:
             yield client
     else:
-        raise ClusterError(f"{scheduler!r} is no scheduler; give tcp://host:port or local:4")
+        raise ClusterError(
+            f"{scheduler!r} is not the address of a scheduler; give tcp://host:port or local:4"
+        )
 
 
 def _number_of_workers(scheduler: str) -> int:
     number = scheduler.removeprefix("local:")
     if not number.isdecimal() or int(number) < 1:
-        raise ClusterError(f"{scheduler!r}: how many processes? For four, write local:4")
+        raise ClusterError(f"{scheduler!r}: not a number of processes; write local:4 for four")
     return int(number)
 
 
 def _check_workers(client: "Client") -> None:
-    """Wait for a worker, and see that all have this version."""
+    """Wait for a worker, and check that all have this version."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
@@ -160,8 +177,8 @@ def _check_workers(client: "Client") -> None:
     for worker, version in found.items():
         if version != visualwords.__version__:
             raise ClusterError(
-                f"the worker {worker} has visualwords {version}, but here is "
-                f"{visualwords.__version__}; install the same everywhere"
+                f"the worker {worker} has visualwords {version}, this machine "
+                f"{visualwords.__version__}; install the same version everywhere"
             )
 
 

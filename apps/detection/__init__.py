@@ -1,3 +1,3 @@
-"""Finding objects in photographs: windows of all sizes, scored by additive models."""
+"""Object detection: windows of all sizes, scored by additive models."""
 
 __all__: list[str] = []

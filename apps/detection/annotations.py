@@ -1,4 +1,4 @@
-"""Boxes that people marked, from a CSV table."""
+"""Annotated boxes, from a CSV table."""
 
 import csv
 import os
@@ -27,14 +27,14 @@ def read_annotations(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
             missing = {"file", *BOX} - set(table.fieldnames or [])
             if missing:
                 raise FolderError(
-                    f"{name}: no column {', '.join(sorted(missing))}; a table of marked boxes has "
+                    f"{name}: no column {', '.join(sorted(missing))}; a table of boxes has "
                     "file, xmin, ymin, xmax, ymax"
                 )
             found: dict[str, list[list[float]]] = {}
             for number, row in enumerate(table, start=2):
                 found.setdefault(row["file"], []).extend(_box(name, number, row))
     except UnicodeDecodeError:
-        raise FolderError(f"{name}: not a text in UTF-8; save the table as CSV in UTF-8") from None
+        raise FolderError(f"{name}: not UTF-8 text; save the table as CSV in UTF-8") from None
     return {key: np.array(boxes, float).reshape(-1, 4) for key, boxes in found.items()}
 
 
@@ -47,5 +47,7 @@ def _box(name: str, number: int, row: dict[str, str]) -> list[list[float]]:
     except (TypeError, ValueError):
         raise FolderError(f"{name}, line {number}: a box is four numbers, not {texts}") from None
     if not (np.isfinite(box).all() and box[0] < box[2] and box[1] < box[3]):
-        raise FolderError(f"{name}, line {number}: {box} is no box; xmin < xmax and ymin < ymax")
+        raise FolderError(
+            f"{name}, line {number}: {box} is not a box with xmin < xmax and ymin < ymax"
+        )
     return [box]

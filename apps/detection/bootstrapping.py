@@ -1,4 +1,4 @@
-"""Training in rounds: each adds the windows that the detector so far takes for the object."""
+"""Hard negative mining: each round of training adds the false positives of the last one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,12 +30,12 @@ HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
 HARD_STAGES = -1.0  # of earlier stages: at the margin, where a window hardly counts in training
 MOST_HARD = 50  # windows of one photograph and round
 
-Image = Callable[[], np.ndarray]  # reads an image when it is needed
+Image = Callable[[], np.ndarray]  # reads an image on demand
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round of training did."""
+    """Windows of one round of training."""
 
     n_negatives: int
     n_new: int
@@ -119,7 +119,7 @@ class Bootstrap:
         return positives + negatives
 
     def scanner(self, samples: Samples) -> WindowScanner:
-        """Train on what was collected so far."""
+        """Train on the windows collected so far."""
         self.progress.start("training", 1)
         model = train_windows(samples, self.channels, self.learning)
         self.progress.advance()
@@ -137,7 +137,7 @@ class Bootstrap:
         vectors_of: Callable[[int, np.ndarray], Vectors],
         positive: bool,
     ) -> Samples:
-        """Vectors of all images in order, whatever the number of threads."""
+        """Return the vectors of all images in order, whatever the number of threads."""
         parts = list(collect(stage, images, vectors_of, self.n_jobs, self.progress))
         vectors = [np.vstack(channel) for channel in zip(*parts)]
         source = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])

@@ -1,4 +1,4 @@
-"""The features that a window can be scored by, under one set of methods."""
+"""The descriptors of windows, with one interface."""
 
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ FEATURES = {"hog": ("hog",), "census": ("census",), "both": ("hog", "census")}
 
 
 class Channel(Protocol):
-    """One feature of all windows at multiples of a stride.
+    """A descriptor of all windows at multiples of a stride.
 
     ``prepare(image)`` does what windows share; all other methods take its result. Corners are
     (y, x) in pixels; ``weights`` are one number a column; tables are what ``arrange`` makes.
@@ -53,7 +53,7 @@ def make_channels(features: str, shape: WindowShape, stride: int) -> list[Channe
     [3780, 6144]
     """
     if features not in FEATURES:
-        raise ValueError(f"features={features!r}; there are {', '.join(FEATURES)}")
+        raise ValueError(f"features={features!r}; choose from {', '.join(FEATURES)}")
     if stride != 4 and (stride < 8 or stride % 8):
         raise ValueError(f"stride={stride}; it must be 4 or a multiple of 8")
     kinds: dict[str, Any] = {"hog": HogWindows, "census": CensusWindows}

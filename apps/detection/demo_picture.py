@@ -1,4 +1,4 @@
-"""A street drawn in code, so that the demo needs no photograph of anybody."""
+"""A street drawn in code, so that the demo needs no photograph of people."""
 
 import cv2
 import numpy as np

@@ -346,10 +346,12 @@ class PedestrianDetector(BaseEstimator):
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter is out of its range."""
         if self.classifier not in CLASSIFIERS:
-            raise ValueError(f"classifier={self.classifier!r}; there are {', '.join(CLASSIFIERS)}")
+            raise ValueError(
+                f"classifier={self.classifier!r}; choose from {', '.join(CLASSIFIERS)}"
+            )
         if self.overlap_measure not in OVERLAPS:
             raise ValueError(
-                f"overlap_measure={self.overlap_measure!r}; there are {', '.join(OVERLAPS)}"
+                f"overlap_measure={self.overlap_measure!r}; choose from {', '.join(OVERLAPS)}"
             )
         if not 0 < self.threshold < 1:
             raise ValueError(f"threshold={self.threshold}; a confidence lies between 0 and 1")

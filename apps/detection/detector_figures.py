@@ -1,4 +1,4 @@
-"""How good a detector is: detections matched with marked boxes, and the figures of the field."""
+"""Evaluation of a detector: matching with true boxes, average precision, miss rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LAMR_POINTS = np.logspace(-2, 0, 9)  # false positives per image  [Dollár et al
 
 @dataclass(frozen=True)
 class DetectionFigures:
-    """Figures over all thresholds, from the highest to the lowest.
+    """Precision, recall and miss rates over all thresholds, from the highest to the lowest.
 
     Attributes
     ----------
@@ -33,17 +33,17 @@ class DetectionFigures:
 
     @property
     def recall(self) -> np.ndarray:
-        """Share of the marked objects found."""
+        """Share of the true objects that are detected."""
         return np.cumsum(self.right) / self.n_objects
 
     @property
     def precision(self) -> np.ndarray:
-        """Share of the detections that found one."""
+        """Share of the detections that are right."""
         return np.cumsum(self.right) / np.arange(1, self.right.size + 1)
 
     @property
     def miss_rate(self) -> np.ndarray:
-        """Share of the marked objects not found."""
+        """Share of the true objects that are missed."""
         return 1 - self.recall
 
     @property
@@ -58,18 +58,18 @@ class DetectionFigures:
         return float(np.sum(np.diff(self.recall, prepend=0) * best))
 
     def miss_rate_at(self, false_per_image: float) -> float:
-        """Return the miss rate at the lowest threshold with at most so many false ones."""
+        """Return the miss rate at the lowest threshold with at most so many false positives."""
         n = int(np.searchsorted(self.false_per_image, false_per_image, side="right"))
         return float(self.miss_rate[n - 1]) if n else 1.0
 
     @property
     def log_average_miss_rate(self) -> float:
-        """Geometric mean of the miss rates at nine points, 10⁻² to 10⁰ false ones per image."""
+        """Geometric mean of nine miss rates, at 10⁻² to 10⁰ false positives per image."""
         misses = np.array([self.miss_rate_at(point) for point in LAMR_POINTS])
         return float(np.exp(np.log(np.maximum(misses, 1e-10)).mean()))
 
     def at_threshold(self, score: float) -> dict[str, float]:
-        """Return precision, recall and false ones per image of all detections from a score on."""
+        """Return precision, recall and false positives per image at a threshold."""
         n = int(np.sum(self.scores >= score))
         found = int(self.right[:n].sum())
         return {
@@ -95,7 +95,7 @@ def compare_detections(
     marked: Sequence[np.ndarray],
     overlap: float = 0.5,
 ) -> DetectionFigures:
-    """Compare the detections of several images with the boxes that people marked there.
+    """Compare the detections of several images with the true boxes.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def compare_detections(
 def match(
     boxes_xyxy: np.ndarray, scores: np.ndarray, marked_xyxy: np.ndarray, overlap: float = 0.5
 ) -> np.ndarray:
-    """Tell which detections of one image are right.
+    """Return which detections of one image are right.
 
     Best score first, a detection takes the marked box that it overlaps most among those not
     taken yet, if by at least ``overlap`` (intersection over union). A second detection of the same

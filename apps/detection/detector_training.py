@@ -1,4 +1,4 @@
-"""Learning what windows of an object look like: crops against windows of photographs without it."""
+"""Training the window classifiers: crops of the object against windows without it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ __all__ = [
     "with_stages",
 ]
 
-LEAST_SCORE = -0.5  # HIK score below which windows are not looked for, whatever the threshold
+LEAST_SCORE = -0.5  # lowest useful HIK score of a window, whatever the threshold
 
 Vectors = list[np.ndarray]  # one (n, d) array a channel
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Windows to learn from.
+    """Training windows.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Learning:
-    """How classifiers of windows are trained.
+    """Training parameters of the window classifiers.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def shifted_vectors(
 ) -> Vectors:
     """Return the vectors of four windows, each shifted along both axes from a crop's middle.
 
-    A search whose stride is twice the shift meets an object at least as well as the best of them.
+    A search whose stride is twice the shift aligns with an object at least as well as the best.
     """
     if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
         crop = resize_image(crop, shape.width, shape.height)
@@ -150,7 +150,7 @@ def hard_windows(
     most: int,
     overlap: float,
 ) -> Vectors:
-    """Return the vectors of the windows of a photograph that look most like the object, falsely.
+    """Return the vectors of the hardest negative windows of a photograph.
 
     Of windows that overlap only the best is taken.
     """
@@ -183,7 +183,7 @@ def _picked(
 
 
 def train_windows(samples: Samples, channels: Sequence[Channel], learning: Learning) -> WindowModel:
-    """Train the classifiers of every channel; the cascade of the result lets everything pass."""
+    """Train the classifiers of every channel; in the result, all windows pass the cascade."""
     learned = {}
     for channel, vectors in zip(channels, samples.vectors):
         factor = learning.census_weight if channel.name == "census" and len(channels) > 1 else 1.0
@@ -210,7 +210,7 @@ def with_stages(
         Scores of windows of the object, as `score_vectors` gives them. Windows that would be
         rejected in the end, by HIK scores below `LEAST_SCORE`, don't count.
     recall : float
-        Share of them that each stage has to let pass.
+        Share of them that must pass each stage.
     """
     found = tables.sum(axis=0) >= LEAST_SCORE
     if found.any():

@@ -1,4 +1,4 @@
-"""What a detector found and how, as pictures: boxes, score maps, survivors, evidence."""
+"""Pictures of a detector's work: boxes, score maps, cascade stages, evidence."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def draw_detections(
 
 
 def draw_score_maps(image: np.ndarray, trace: Trace, search: Search, most: int = 6) -> np.ndarray:
-    """Return the first stage's scores of all windows, one panel a scale.
+    """Return the first stage's scores of all windows, one panel for each scale.
 
     A pixel of a map is the window that has its middle there; blue is low and red is high, on one
     scale for all panels.
@@ -76,7 +76,7 @@ def draw_score_maps(image: np.ndarray, trace: Trace, search: Search, most: int =
 
 
 def draw_survivors(image: np.ndarray, trace: Trace, search: Search) -> np.ndarray:
-    """Return the boxes that each stage of the cascade let pass, one panel a stage."""
+    """Return the boxes that passed each stage of the cascade, one panel for each stage."""
     names = [stage.name for stage in trace[0][1]] if trace else []
     panels = []
     for k, name in enumerate(names):
@@ -91,7 +91,7 @@ def draw_survivors(image: np.ndarray, trace: Trace, search: Search) -> np.ndarra
 
 
 def draw_evidence(evidence: WindowEvidence) -> np.ndarray:
-    """Return the window, and what in it speaks for (red) and against (blue) the object."""
+    """Return the window, and the evidence for (red) and against (blue) the object."""
     window = _in_color(evidence.window)
     limit = max(float(np.percentile(np.abs(m), 99)) for m in evidence.maps.values()) or 1.0
     maps = [overlay(window, heat, limit) for heat in evidence.maps.values()]
@@ -113,7 +113,7 @@ def _backdrop(image: np.ndarray, brightness: float) -> np.ndarray:
 
 
 def _paste_map(panel: np.ndarray, heat: np.ndarray, level: Level, search: Search) -> None:
-    """Lay a map over the places of its windows' middles."""
+    """Paste a map over the centres of its windows."""
     rows, columns = heat.shape[:2]
     last = np.array([rows - 1, columns - 1]) * search.stride
     ends = search.boxes(level, np.array([[0, 0], last]))
@@ -127,7 +127,7 @@ def _paste_map(panel: np.ndarray, heat: np.ndarray, level: Level, search: Search
 
 
 def _draw_many(panel: np.ndarray, boxes_xyxy: np.ndarray) -> None:
-    """Boxes where they are few, else dots in their middles."""
+    """Draw boxes where they are few, else dots in their centres."""
     for x0, y0, x1, y1 in np.rint(boxes_xyxy).astype(int).tolist():
         if len(boxes_xyxy) <= MOST_BOXES:
             cv2.rectangle(panel, (x0, y0), (x1, y1), SURE, 1)

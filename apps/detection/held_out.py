@@ -25,7 +25,7 @@ from visualwords.workers import map_on_workers
 __all__ = ["HeldOut", "fit_confidence", "hold_out"]
 
 N_FOLDS = 3
-STAGE_RECALL = 0.998  # of the held-out crops, while false detections are looked for
+STAGE_RECALL = 0.998  # of the held-out crops, while false detections are collected
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def fit_confidence(held_out: HeldOut) -> tuple[float, float]:
 
 
 def _models_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> list[WindowModel]:
-    """Train as often as there are folds: one after the other, or on the workers of a cluster."""
+    """Train on each fold: one after the other, or on the workers of a cluster."""
     shared = [samples, _folds(samples), bootstrap.channels, bootstrap.learning]
     bootstrap.progress.start("training without a part", N_FOLDS)
     models = []
@@ -123,7 +123,7 @@ def _part(images: Sequence[Image], k: int) -> list[Image]:
 def _crop_scores(
     bootstrap: Bootstrap, model: WindowModel, crops: Sequence[Image]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Linear and HIK scores, (n_channels, n) each, of the best of each crop's shifted windows."""
+    """Return linear and HIK scores, (n_channels, n) each, of each crop's best shifted window."""
     search, channels = bootstrap.search, bootstrap.channels
 
     def score(_: int, crop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,7 +140,7 @@ def _crop_scores(
 def _false_scores(
     bootstrap: Bootstrap, scanner: WindowScanner, photographs: Sequence[Image], overlap: float
 ) -> np.ndarray:
-    """Scores of the detections in photographs."""
+    """Return the scores of the detections in photographs."""
     search = bootstrap.search
 
     def detect(_: int, image: np.ndarray) -> np.ndarray:

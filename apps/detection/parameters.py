@@ -1,4 +1,4 @@
-"""What the parameters of a detector may be, whether they come from a person or from a file."""
+"""Ranges of a detector's parameters, checked whether they come from a caller or from a file."""
 
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -27,7 +27,7 @@ PAIRS = {"window": (Integral, 8, 10_000), "object_share": (Real, 0.01, 1)}
 
 
 def check_numbers(parameters: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` that names a parameter, what it is and what it may be.
+    """Raise ``ValueError`` for a parameter outside its range.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class WindowScanner:
         classifier: str = "cascade",
     ):
         if classifier not in CLASSIFIERS:
-            raise ValueError(f"classifier={classifier!r}; there are {', '.join(CLASSIFIERS)}")
+            raise ValueError(f"classifier={classifier!r}; choose from {', '.join(CLASSIFIERS)}")
         self.channels = channels
         self.model = model
         self.classifier = classifier

@@ -1,4 +1,4 @@
-"""The window that slides over an image: its size, and what lies where in it."""
+"""The sliding window: its size and the layout of its descriptors."""
 
 from dataclasses import dataclass
 

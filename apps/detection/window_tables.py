@@ -1,4 +1,4 @@
-"""What a trained classifier adds to a window's score for each column and level."""
+"""Look-up tables of a trained classifier: its score for each column and level."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ N_CONSTANTS, CONSTANT = 16, 255  # together about a tenth of the levels of a win
 
 @dataclass(frozen=True)
 class RaggedTables:
-    """One table a column, each as long as the levels it has met.
+    """One table for each column, each as long as the levels seen in training.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class RaggedTables:
 
 
 def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.ndarray:
-    """Return levels with constant columns behind them, which give a classifier its offset.
+    """Append constant columns to levels, which give a classifier its offset.
 
     Without an offset a window without gradients, all levels 0, would score 0 whatever was learned.
     """

@@ -7,6 +7,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from visualwords.apps.page.limits import Limits
 
+# The base class is private; where it lacks one of these, `serving` uses uvicorn's own protocol.
+METHODS = (
+    "connection_made",
+    "handle_events",
+    "on_response_complete",
+    "pause_writing",
+    "resume_writing",
+    "connection_lost",
+)
+if not all(hasattr(H11Protocol, name) for name in METHODS):
+    raise ImportError("uvicorn's H11Protocol has changed")
+
 
 class WatchedConnection(H11Protocol):
     """A connection with two timers: for the head of a request, and for reading its answer.

@@ -88,9 +88,7 @@ SCHEMAS: dict[str, Schema] = {
         kind={"enum": ["classifier", "detector"]},
         name=_STRING,
         summary=_described(_STRING, "one sentence about the model"),
-        classes=_list(
-            _object(label=_STRING, images=_described(_MAYBE, "number of training images"))
-        ),
+        classes=_list(_object(label=_STRING, images=_described(_MAYBE, "training images"))),
         facts=_list(_object(name=_STRING, value=_STRING)),
         explains=_described(_BOOLEAN, "whether /api/explain is supported"),
         report=_described(_BOOLEAN, "whether there is a report at /report"),
@@ -139,7 +137,7 @@ def describe_api(limits: Limits) -> dict[str, Any]:
         },
         "paths": {
             "/api/predict": _post(
-                "Predict the label of an image, or detect objects",
+                "Predict the label, or detect objects",
                 _json("Prediction"),
                 limits,
                 _TOP,

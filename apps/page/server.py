@@ -156,9 +156,7 @@ def _least(request: Request) -> float | None:
     if least is None:
         return None
     if not re.fullmatch(r"0?\.\d{1,6}", least) or not float(least):
-        raise RefusedError(
-            400, "least is the lowest confidence of boxes; give a number between 0 and 1"
-        )
+        raise RefusedError(400, "least is the lowest confidence; give a number between 0 and 1")
     return float(least)
 
 

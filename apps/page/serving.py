@@ -4,6 +4,7 @@ import contextlib
 import functools
 import ipaddress
 import socket
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,7 +13,6 @@ import uvicorn
 from starlette.applications import Starlette
 from threadpoolctl import threadpool_limits
 
-from visualwords.apps.page.connections import WatchedConnection
 from visualwords.apps.page.guards import LOOPBACK_NAMES
 from visualwords.apps.page.limits import Limits
 from visualwords.errors import VisualWordsError
@@ -75,7 +75,7 @@ def serve(
     """
     config = uvicorn.Config(
         app,
-        http=functools.partial(WatchedConnection, limits=limits),
+        http=protocol_of(limits),
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -92,6 +92,23 @@ def serve(
         started(server)
     with one_thread_each():
         server.run(sockets=[listener])
+
+
+def protocol_of(limits: Limits) -> Any:
+    """Return the protocol of connections: ours with timeouts, else uvicorn's own with a warning.
+
+    Ours extends a private class of uvicorn, which a later version may rename or change.
+    """
+    try:
+        from visualwords.apps.page.connections import WatchedConnection
+    except ImportError:
+        warnings.warn(
+            f"uvicorn {uvicorn.__version__} has other internals than expected: slow clients are "
+            "not disconnected",
+            stacklevel=2,
+        )
+        return "h11"
+    return functools.partial(WatchedConnection, limits=limits)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ PERIODS = {"chi2": 0.65, "intersection": 0.95}  # of the map: least mean square 
 
 
 class Outcome(NamedTuple):
-    """What a method needs and gives."""
+    """Input and output of a method."""
 
     accuracy: float
     train_seconds: float

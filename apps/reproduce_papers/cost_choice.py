@@ -1,4 +1,4 @@
-"""C chosen with and without a look at the test rows.
+"""C chosen on training rows, and on test rows for comparison.
 
 Papers often report the accuracy at the C that is best on the test rows: an upper envelope that
 compares kernels. The honest figure has C chosen on a third of the training rows.

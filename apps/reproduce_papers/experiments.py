@@ -1,4 +1,4 @@
-"""What can be repeated. The experiment NAME is the function ``run`` of the module of that name."""
+"""The experiments. NAME is the function ``run`` of the module of that name."""
 
 import importlib
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class Experiment:
 
     @property
     def description(self) -> str:
-        """What is done and what to expect, in Markdown: the text at the top of its file."""
+        """Description in Markdown: the docstring of the experiment's module."""
         return (self._module.__doc__ or "").strip()
 
     @property

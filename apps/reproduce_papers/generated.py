@@ -15,7 +15,7 @@ class Split(NamedTuple):
 
 
 class Pictures(NamedTuple):
-    """Images and what they show."""
+    """Images and their labels."""
 
     images: list[np.ndarray]
     labels: np.ndarray

@@ -94,7 +94,7 @@ def mean_accuracy(lab: Lab, name: str, kernel: str) -> Accuracy:
 
 
 def rows_of(lab: Lab, name: str, seed: int) -> Split:
-    """The rows of a data set that the paper, or patience, takes."""
+    """The rows of a data set that the paper uses, or fewer to save time."""
     split = table(lab, name, seed)
     most = {"shuttle": SHUTTLE_ROWS, "magic": MAGIC_ROWS}.get(name, len(split.y))
     kept = np.arange(len(split.y))

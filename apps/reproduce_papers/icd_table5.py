@@ -86,7 +86,7 @@ def unit_columns(split: Split) -> Split:
 
 
 def raw_accuracies(split: Split) -> list[float]:
-    """Accuracy of both quantisations on values as they come."""
+    """Accuracy of both quantisations on unscaled values."""
     models = [ICDClassifier(quantization=kind) for kind in ("uniform", "quantile")]
     return [100 * m.fit(split.X, split.y).score(split.X_test, split.y_test) for m in models]
 

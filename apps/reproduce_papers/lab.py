@@ -14,14 +14,14 @@ Found = TypeVar("Found")
 
 
 class Lab:
-    """What an experiment is given.
+    """The environment of an experiment.
 
     Parameters
     ----------
     data : path-like
         The folder that holds the data sets.
     quick : bool
-        Small generated data instead, the same on every machine: does it run?
+        Use small generated data, the same on every machine, to test the code.
     progress : Progress, optional
     """
 
@@ -34,7 +34,7 @@ class Lab:
         self._made: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Found]) -> Found:
-        """Make what several experiments of a run share, and keep it for the next one.
+        """Compute what several experiments of a run share once, and keep it.
 
         Examples
         --------
@@ -47,17 +47,17 @@ class Lab:
         return self._made[key]
 
     def folder(self, name: str) -> Path:
-        """Return the folder of a data set, or say what is missing."""
+        """Return the folder of a data set; raise `FolderError` if it is missing."""
         found = self.data / name
         if not found.is_dir():
             raise FolderError(
-                f"{found}: the data set {name} is not there; name the folder that holds {name} "
+                f"{found}: the data set {name} is missing; name the folder that contains {name} "
                 "with --data or VISUALWORDS_DATA, or try --quick on generated data"
             )
         return found
 
     def steps(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
-        """Go through items and show how far it is."""
+        """Iterate over items and show progress."""
         known = items if isinstance(items, Sized) else list(items)
         self.progress.start(stage, len(known))
         for item in known:
@@ -66,7 +66,7 @@ class Lab:
 
 
 def timed(work: Callable[..., Found], *arguments: Any) -> tuple[Found, float]:
-    """Return what some work gives and the CPU seconds it took.
+    """Return the result of some work and the CPU seconds it took.
 
     Examples
     --------

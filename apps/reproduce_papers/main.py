@@ -20,7 +20,7 @@ from visualwords.apps.reproduce_papers.run import run
 )
 @click.version_option(visualwords.__version__, prog_name="reproduce-papers")
 def command() -> None:
-    """Repeat the experiments of the papers and put our figures beside theirs.
+    """Reproduce the experiments of the papers and compare the results.
 
     \b
     reproduce-papers list                    the experiments and the data they need

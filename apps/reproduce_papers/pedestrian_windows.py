@@ -124,7 +124,7 @@ def all_windows(photograph: np.ndarray) -> Iterator[np.ndarray]:
 def false_alarms(
     lab: Lab, extractor: Centrist, photographs: list[np.ndarray], model: ICDClassifier
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Windows without people that the model takes for people; at most HARD, at random."""
+    """False positives of the model; at most HARD, at random."""
     found, groups = [], []
     for number, photograph in enumerate(lab.steps("searching", photographs)):
         counts = np.array([extractor.describe(w) for w in all_windows(photograph)], np.uint16)

@@ -84,7 +84,7 @@ def load(lab: Lab) -> dict[str, Split]:
 
 
 def shifted(split: Split) -> Split:
-    """Columns that begin at zero and end at one, by the training rows."""
+    """Scale columns to [0, 1] by the training rows."""
     low, high = split.X.min(axis=0), split.X.max(axis=0)
     span = np.where(high > low, high - low, 1.0)
     X, X_test = (np.clip((part - low) / span, 0, 1) for part in (split.X, split.X_test))

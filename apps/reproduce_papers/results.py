@@ -1,4 +1,4 @@
-"""What an experiment gives: rows with the paper's figure and ours, tables, a drawing."""
+"""Results of an experiment: rows with the paper's number and ours, tables, a figure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ HEADER = ("what", "paper", "ours", "difference", "seconds")
 
 @dataclass(frozen=True)
 class Table:
-    """More figures than a paper has: any header and cells."""
+    """A further table: any header and cells."""
 
     title: str
     header: Sequence[str]
@@ -76,7 +76,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything an experiment found.
+    """All results of an experiment.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Results:
 
 
 def _number(value: float) -> str:
-    """Three significant digits, and two decimals of what is above one."""
+    """Format a number: two decimals from 0.1 on, else two significant digits."""
     if value == 0 or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"

@@ -44,7 +44,7 @@ def run(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Repeat the experiments called NAME, print the tables and write them as Markdown and PNG."""
+    """Run the experiments NAME, print their tables and write them as Markdown and PNG."""
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r}; choose from {', '.join(EXPERIMENTS)}")

@@ -141,7 +141,7 @@ def test_workers_that_are_all_gone_are_told_in_a_sentence(monkeypatch, tmp_path)
     monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
     with (
         started_by_hand(tmp_path, "--no-nanny") as (address, running),
-        pytest.raises(ClusterError, match="has no workers any more; start some"),
+        pytest.raises(ClusterError, match="has lost all its workers; start some"),
         on_cluster(address),
     ):
         sleep_there(in_a_second=lambda: [worker.kill() for worker in running[1:]])
@@ -170,7 +170,7 @@ def test_workers_that_do_not_see_the_images_are_refused(client, images, monkeypa
     labels = [*ImageFolder(images).labels, "brick"]
     monkeypatch.setattr(connection, "exists", lambda path: True)
     with (
-        pytest.raises(ClusterError, match=r"a worker has no /only/here/0\.png"),
+        pytest.raises(ClusterError, match=r"a worker lacks /only/here/0\.png"),
         on_cluster(client),
     ):
         ImageClassifier("texture").fit(paths, labels)
@@ -272,3 +272,17 @@ def test_frames_of_a_video_stay_here_and_that_is_said(client, tmp_path, capsys):
         searching.video(str(tmp_path / "walk.avi"), 1, None)
     assert searching.n_searched == 2
     assert "frames are searched on this machine" in capsys.readouterr().err
+
+
+def test_joblibs_private_backend_is_as_ours_needs_it():
+    """Where this fails, `on_cluster` falls back to joblib's own backend (the next test)."""
+    base = cluster_backend._joblibs_backend()
+    assert base is not None
+    assert base.__module__ == "joblib._dask"
+
+
+def test_without_joblibs_private_backend_its_public_one_does_the_work(client, monkeypatch):
+    monkeypatch.setattr(cluster_backend, "_joblibs_backend", lambda: None)
+    with pytest.warns(UserWarning, match="other internals than expected"), on_cluster(client):
+        found = joblib.Parallel()(joblib.delayed(abs)(-i) for i in range(4))
+    assert found == [0, 1, 2, 3]

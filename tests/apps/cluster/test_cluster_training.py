@@ -178,7 +178,7 @@ def test_a_worker_out_of_memory_is_told_and_what_was_done_is_kept(images, tmp_pa
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
         local_workers(1, memory_limit="450 MB") as client,
-        pytest.raises(ClusterError, match="perhaps for lack of memory; give workers more memory"),
+        pytest.raises(ClusterError, match="perhaps for lack of memory; give workers more"),
         on_cluster(client),
     ):
         model.fit([*sources, str(tmp_path / "huge.png")], [*labels, labels[0]])

@@ -169,7 +169,7 @@ def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     [
         ("a,b\n1,2", "no column file"),
         ("file,xmin,ymin,xmax,ymax\nstreet.png,1,2,x,4", "line 2: a box is four numbers"),
-        ("file,xmin,ymin,xmax,ymax\nstreet.png,9,2,3,4", "is no box"),
+        ("file,xmin,ymin,xmax,ymax\nstreet.png,9,2,3,4", "is not a box"),
         ("file,xmin,ymin,xmax,ymax\nother.png,1,2,3,4", "names none of the images"),
     ],
 )

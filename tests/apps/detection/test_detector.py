@@ -141,15 +141,15 @@ def test_windows_need_photographs_that_hold_them(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"classifier": "forest"}, "there are cascade, hik, linear"),
-        ({"features": "sift"}, "there are hog, census, both"),
+        ({"classifier": "forest"}, "choose from cascade, hik, linear"),
+        ({"features": "sift"}, "choose from hog, census, both"),
         ({"threshold": 1.0}, "between 0 and 1"),
         ({"scale_factor": 1.0}, "from 1.01 to 100"),
         ({"padding": 0.5}, "a whole number from 0 to 1000"),
         ({"object_share": (0.5,)}, "two numbers from 0.01 to 1"),
         ({"stride": 5}, "4 or a multiple of 8"),
         ({"min_height": 0}, "min_height=0"),
-        ({"overlap_measure": "iou"}, "there are smaller, union"),
+        ({"overlap_measure": "iou"}, "choose from smaller, union"),
         ({"label": " "}, "need a name"),
     ],
 )

@@ -3,6 +3,7 @@
 import logging
 import re
 import socket
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,8 +11,15 @@ import pytest
 
 from tests.apps.page.conftest import Echo, connect, get, post
 from visualwords.apps.page.guards import CheckHost, LimitRate
+from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.server import STATIC, create_app
-from visualwords.apps.page.serving import AddressError, address_of, is_loopback, listen
+from visualwords.apps.page.serving import (
+    AddressError,
+    address_of,
+    is_loopback,
+    listen,
+    protocol_of,
+)
 
 HEAD = b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n"
 
@@ -285,3 +293,16 @@ def _ended(client, seconds=10.0):
         return False
     except OSError:
         return True
+
+
+def test_uvicorns_private_protocol_is_as_ours_needs_it():
+    """Where this fails, the server falls back to uvicorn's own protocol (the next test)."""
+    from visualwords.apps.page.connections import WatchedConnection
+
+    assert protocol_of(Limits()).func is WatchedConnection
+
+
+def test_without_uvicorns_private_protocol_the_server_warns_and_uses_its_public_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, "visualwords.apps.page.connections", None)
+    with pytest.warns(UserWarning, match="slow clients are not disconnected"):
+        assert protocol_of(Limits()) == "h11"

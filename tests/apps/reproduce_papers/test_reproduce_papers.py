@@ -61,7 +61,7 @@ def test_missing_data_is_one_sentence_and_exit_code_1(tmp_path):
     done = run("run", "gcs-table2", "-o", str(tmp_path / "out"), VISUALWORDS_DATA=str(tmp_path))
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert f"{tmp_path / 'corel1000'}: the data set corel1000 is not there" in done.stderr
+    assert f"{tmp_path / 'corel1000'}: the data set corel1000 is missing" in done.stderr
     assert "--data" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
 
