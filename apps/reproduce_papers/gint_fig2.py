@@ -8,10 +8,11 @@ third of the training rows.
 
 As the paper finds, b hardly matters, and few hashes are enough to beat the linear classifier (256
 on all four). At k = 1024 the curves still rise, up to 2.6 points below the exact kernel (satimage).
-About half of that gap is not due to hashing: LIBLINEAR trains one-vs-rest on the hashed rows,
-LIBSVM one-vs-one on the exact kernel. The other half is the estimate itself, whose standard error
-is up to 1/(2√k) = 1.6 % for k hashes. The dropped level t* is not the reason: with three bits of
-it, `GCWSHasher(1024, 8, t_bits=3)`, accuracy is 80.8 % as well.
+A third of that gap is not due to hashing: LIBLINEAR trains one-vs-rest, LIBSVM one-vs-one, and the
+exact kernel SVM trained one-vs-rest (`KernelSVC`, best of C = 1, 10, 100, 1000) reaches 82.45 %
+there instead of 83.35 %. The rest is the estimate itself, whose standard error is up to 1/(2√k) =
+1.6 % for k hashes. The dropped level t* is not the reason: with three bits of it, `GCWSHasher(1024,
+8, t_bits=3)`, accuracy is 80.8 % as well.
 """
 
 from typing import Any
