@@ -1,16 +1,16 @@
 """Error of SVMs with the compactly supported kernels, beside Laplace and polynomial ones.
 
-64-bin RGB histograms, a = 0.25. C and the kernel's parameter have the least error in three folds
-of the training half; the test half is looked at once. CS has the radius that leaves 90 % of the
-training pairs without overlap, as in the paper, and only its σ is chosen.
+64-bin RGB histograms, a = 0.25. C and the kernel's parameter have the least error in three folds of
+the training half; the test half is used once. CS has the radius that leaves 90 % of the training
+pairs without overlap, as in the paper, and only its σ is chosen.
 
 The paper's 3,200 images of six Corel classes are not public. On Corel-1000 only the order of the
-kernels can be compared. GCS, Laplace and polynomial come in the paper's order. **CS at 90 % zeros
-collapses, and it must:** Φ₆₄ falls like (1 − u²)^31.5, so a pair half-way to the edge of the
-support has 10⁻⁴ of the value at the centre, and with a support that reaches only the nearest tenth
-of the samples the Gram matrix is the identity but for rounding. A misprint may explain the paper's
-figure: with the recursion of Eq. (4) as printed (φ₂ twice too large) half of the kernel's value is
-a circular kernel with a heavy tail, and CS works at exactly 90 % zeros, see its row.
+kernels can be compared. GCS, Laplace and polynomial have the paper's order. **CS at 90 % zeros
+fails, for a reason:** Φ₆₄ falls like (1 − u²)^31.5, so a pair half-way to the edge of the support
+has 10⁻⁴ of the value at the centre, and with a support that reaches only the nearest tenth of the
+samples the Gram matrix is the identity up to rounding. A misprint may explain the paper's figure:
+with the recursion of Eq. (4) as printed (φ₂ twice too large) half of the kernel's value is a
+circular kernel with a heavy tail, and CS works at exactly 90 % zeros (row "CS as printed").
 """
 
 from collections import Counter

@@ -1,11 +1,11 @@
 """Which classes does the CS kernel confuse?
 
 The paper's table counts the test images of six Corel classes. Here: Corel-1000, the CS kernel with
-90 % zeros whose recursion starts as Eq. (4) prints it (the corrected kernel collapses there, see
+90 % zeros whose recursion starts as Eq. (4) prints it (the corrected kernel fails there, see
 gcs-table2), parameters chosen in three folds of the training half, counts summed over halves. The
-classes are others, so only the share of correct images can be put beside the paper's. That share
-is 52.8 % in the paper's Table 3 although its Table 2 has an error of 25.3 % for the same kernel;
-the paper does not say what differs.
+classes are others, so only the share of correct images can be put beside the paper's. That share is
+52.8 % in the paper's Table 3 although its Table 2 has an error of 25.3 % for the same kernel; the
+paper does not say what differs.
 """
 
 from typing import Any

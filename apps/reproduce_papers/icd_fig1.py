@@ -2,12 +2,12 @@
 
 (a) scene15 in place of Caltech-101: ICD and LIBLINEAR over C = 10⁻⁷ … 10³, and PWLSGD over λ (drawn
 at C = 1/(λn)). (b) the bootstrapped pedestrian windows of icd-table2, one of five folds to test on.
-(c) satimage, which is no histogram: 36 features, 4,435 training rows.
-Every value is tried on the test images and none is chosen. The paper prints curves, so the rows
-say what its text claims: from C = 10⁻⁴ on, ICD's accuracy hardly moves, while a linear SVM and
-PWLSGD depend on their parameter. That holds on both kinds of histograms (at most half a point is
-lost). It does not hold on satimage, where the largest C costs six points, though the default is
-within half a point of the best there too.
+(c) satimage, which is not a histogram: 36 features, 4,435 training rows. Every value is tried on
+the test images and none is chosen. The paper prints curves, so the rows say what its text claims:
+from C = 10⁻⁴ on, ICD's accuracy hardly moves, while a linear SVM and PWLSGD depend on their
+parameter. That holds on both kinds of histograms (at most half a point is lost). It does not hold
+on satimage, where the largest C costs six points, though the default is within half a point of the
+best there too.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """ICD against stochastic solvers of the same problem, and against LIBLINEAR.
 
 (a) Caltech-101, 15 training images a class; (b) two classes: indoor against outdoor scenes of
-scene15, v̄ = 50, in place of the PASCAL images that come with SIKMA's software. PWLSGD and SIKMA are
+scene15, v̄ = 50, in place of the PASCAL images of SIKMA's software. PWLSGD and SIKMA are
 implemented plainly on the same levels and tables (10 and 20 passes), with λ and SIKMA's first step
 chosen on a third of the training images; ICD and LIBLINEAR have their defaults. SIKMA runs five
 times.

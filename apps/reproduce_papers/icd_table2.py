@@ -7,9 +7,9 @@ windows, found by a first HIK classifier.
 
 HIK beats linear by a wide margin, in a third of the time and in few iterations, as in the paper.
 Ours is a point lower because the mirror image of a window and other windows of its photograph stay
-in its fold; in "mixed folds" they do not (the paper is silent), and ICD's accuracy is the paper's.
-LIBLINEAR does better here than in the paper: a quarter of the windows let it converge before its
-1,000th iteration.
+in its fold; in "mixed folds" they do not (the paper does not say), and ICD's accuracy is the
+paper's. LIBLINEAR is more accurate here than in the paper: with a quarter of the windows it
+converges before its 1,000th iteration.
 """
 
 from typing import Any

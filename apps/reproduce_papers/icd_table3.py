@@ -5,7 +5,7 @@ the descriptor, and libHIK's default is CENTRIST. ICD and LIBSVM+HIK use the sam
 other methods columns scaled to [0, 1]. Defaults: C = 10⁻³ for HIK, 1 elsewhere, γ = 1/d. "Chosen":
 log₁₀ C from −5 to 3 (every other one) and log₁₀ γ from −5 to −1, on a third of the training images,
 where the paper cross-validates. ICD and LIBLINEAR are one-vs-rest, LIBSVM one-vs-one. The sports
-images are not at hand. Mean accuracy per class on Caltech-101, plain accuracy on scenes.
+images are not available. Mean accuracy per class on Caltech-101, plain accuracy on scenes.
 
 ICD and LIBLINEAR are within a point of the paper, which is the noise: another codebook seed moves
 ICD by half a point on scene15, and the standard error of 1,098 test images of Caltech-101 is 1.5.

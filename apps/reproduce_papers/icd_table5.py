@@ -1,13 +1,13 @@
-"""Data that are no histograms, at default parameters.
+"""Data that are not histograms, at default parameters.
 
 ICD (C = 10⁻³, 100 levels of Eq. 13), LIBSVM+HIK on the same levels, LIBLINEAR and LIBSVM with the
 linear and the RBF kernel (C = 1, γ = 1/d). Columns are first scaled to [0, 1] by the training rows:
 the paper does not say so, but on raw shuttle values Eq. 13 leaves 77 different rows, because one
-column's range swallows the others: 84 % at the optimum, and the default solver does not reach
-it in 1,000 passes (last table). (Table 4 prints 4,990 training rows of ijcnn1; there are 49,990.)
+column's range dominates the others: 84 % at the optimum, and the default solver does not reach it
+in 1,000 passes (last table). (Table 4 prints 4,990 training rows of ijcnn1; there are 49,990.)
 LIBSVM+HIK sees 12,000 random training rows, since a precomputed kernel is square, with C raised in
-proportion; acoustic and rcv1 are not at hand, other sets of the same kind are added. "quantile" is
-our adaptive quantisation, which the paper's conclusion wishes for; "linearity" is the share of test
+proportion; acoustic and rcv1 are not available; other sets of the same kind are added. "quantile"
+is our adaptive quantisation, suggested by the paper's conclusion; "linearity" is the share of test
 rows that keep their label if every table is replaced by its best straight line.
 
 LIBSVM+RBF is one or two points below the paper, whose columns were probably those of LIBSVM's page,

@@ -6,12 +6,12 @@ polynomials (Algorithm 3) and our eigenfunctions make of it, over a grid of x in
 relative to the largest |g_j|.
 
 What the paper claims, and what is found. *The error falls with the degree* (Fig. 2), *to 0.5 % at
-degree 5*: yes, if Chebyshev's nodes are taken on the interval of the polynomial's variable
-ln(x + 0.05) and columns are scaled to [0, 1], which the paper does not say (divided by one number,
-nine tenths of the values of a bag of words are below 0.05, where g_j bends most, and all errors are
+degree 5*: yes, if Chebyshev's nodes are taken on the interval of the polynomial's variable ln(x +
+0.05) and columns are scaled to [0, 1], which the paper does not say (divided by one number, nine
+tenths of the values of a bag of words are below 0.05, where g_j bends most, and all errors are
 several times larger). *Chebyshev's nodes are better than the ad hoc ones* (Tables 1 and 2): yes, on
-bags of words in the maximum, too, where the paper's features, which are not at hand, favour the ad
-hoc ones. At degree 2 errors are up to three times the paper's, which are means of three features
+bags of words in the maximum, too, where the paper's features, which are not available, favour the
+ad hoc ones. At degree 2 errors are up to three times the paper's, which are means of three features
 whose errors differ tenfold (0.8 to 8.3 %). *Both table errors are below 0.001 at b = 1000* (Sec.
 5.1): no. The slope of ln(x + 0.05) at 0 is 20, so the level below is wrong by up to 0.02 and by
 0.0015 on average (the nearest level: 0.0008). None of this costs accuracy, see pmsvm-binary.

@@ -8,11 +8,11 @@ LIBLINEAR, "ours" is PmSVMClassifier with its defaults. C = 0.01, of LIBLINEAR 1
 
 On text all additive methods agree to a few tenths and beat the linear SVM by more, the tables make
 PmSVM faster, and LIBLINEAR is slower: the paper's findings; its accuracies are two points higher
-because real news are easier to tell apart than our generator's. Ours is several times faster than
-PmSVM-LUT. The paper's C = 0.01 is not for all data: on reuters it is too small to beat a linear
-SVM with C = 1, and with the 22 features of ijcnn1 all additive methods answer "majority". The rows
-with C chosen (from 0.01 to 100, on a third of the training rows) show what they can do. The memory
-of the paper is that of the process, ours that of the data.
+because real news are easier to separate than our generator's. Ours is several times faster than
+PmSVM-LUT. The paper's C = 0.01 is not for all data: on reuters it is too small to beat a linear SVM
+with C = 1, and with the 22 features of ijcnn1 all additive methods predict the majority class. The
+rows with C chosen (from 0.01 to 100, on a third of the training rows) show what they can do. The
+memory of the paper is that of the process, ours that of the data.
 """
 
 from typing import Any

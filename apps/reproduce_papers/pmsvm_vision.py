@@ -11,8 +11,8 @@ All additive methods agree within the noise (the standard error on Caltech-101 i
 linear SVM by five points (the paper: four); tables take 40 % of the memory; ours, with levels and
 columns in two bytes each, takes half of that again and trains in a third of the time. On
 Caltech-101 every method, LIBLINEAR included, is nine or ten points below the paper: the features.
-Their number is not the reason (with 2,000 words ours has 63.0 %); how the paper's were computed is
-said elsewhere (Wu, 2012), and its 72 % need better ones: our Fisher vectors reach as much.
+Their number is not the reason (with 2,000 words ours has 63.0 %); the paper refers to Wu (2012) for
+how its features were computed. Our Fisher vectors reach its 72 %.
 """
 
 import numpy as np
