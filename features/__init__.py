@@ -1,9 +1,30 @@
-"""Image array → local descriptors, or one vector for the whole image."""
+"""Image array → local descriptors, or one vector for the whole image.
 
-from visualwords.features.centrist import Centrist
-from visualwords.features.color import ColorHistogram
-from visualwords.features.hog import HOG
-from visualwords.features.keypoint_sift import KeypointSIFT
-from visualwords.features.sift import DenseSIFT
+Each class is loaded on first use: a recipe needs few of them.
+"""
 
-__all__ = ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT"]
+from typing import TYPE_CHECKING
+
+from visualwords.first_use import on_first_use
+
+if TYPE_CHECKING:
+    from visualwords.features.centrist import Centrist
+    from visualwords.features.color import ColorHistogram
+    from visualwords.features.hog import HOG
+    from visualwords.features.keypoint_sift import KeypointSIFT
+    from visualwords.features.onnx_features import ONNXFeatures
+    from visualwords.features.sift import DenseSIFT
+
+__all__ = ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT", "ONNXFeatures"]
+
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "HOG": "visualwords.features.hog",
+        "Centrist": "visualwords.features.centrist",
+        "ColorHistogram": "visualwords.features.color",
+        "DenseSIFT": "visualwords.features.sift",
+        "KeypointSIFT": "visualwords.features.keypoint_sift",
+        "ONNXFeatures": "visualwords.features.onnx_features",
+    },
+)

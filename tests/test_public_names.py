@@ -8,7 +8,9 @@ import pytest
 
 PUBLIC = {
     "visualwords": ["ImageClassifier", "PedestrianDetector", "__version__", "load"],
-    "visualwords.features": ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT"],
+    "visualwords.features": [
+        *["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT", "ONNXFeatures"]
+    ],
     "visualwords.codebook": [
         "BagOfWords",
         "FeatureSetEncoder",
