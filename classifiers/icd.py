@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer
@@ -23,10 +23,9 @@ from visualwords.classifiers.tables.hik_training import (
     train_tables,
 )
 from visualwords.classifiers.tables.level_codes import LevelNumbers, occurring_levels
-from visualwords.classifiers.tables.level_source import LevelSource
 from visualwords.classifiers.tables.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.tables.table_prediction import TablePrediction
-from visualwords.classifiers.tables.value_survey import ValueSurvey, survey_values
+from visualwords.classifiers.tables.value_survey import Limits, value_limits
 from visualwords.classifiers.tables.warm_start import (
     EarlierTraining,
     first_alpha,
@@ -180,17 +179,18 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
             This object.
         """
         validate = partial(validate_data, self, accept_sparse="csr", dtype="numeric")
-        surveyed = sample_weight is None and not self.warm_start and not sparse.issparse(X)
-        X, y = validate(X=X, y=y, ensure_all_finite=not surveyed)
+        by_limits = sample_weight is None and not self.warm_start and not sparse.issparse(X)
+        X, y = validate(X=X, y=y, ensure_all_finite=not by_limits)
         self.__dict__.pop("seen_", None)
         earlier = self._earlier() if self.warm_start else None
         X, y, sample_weight = self._checked(X, y, sample_weight)
-        found = None if earlier is not None else self._fit_quantizer(X, sample_weight)
-        if found is not None and not found.finite:
-            validate(X=X, y=y)  # says which value is not finite
-        source = self._level_source(X, found)
-        del found  # or its levels could not be let go
-        self._fit_levels(source, y, sample_weight, earlier, reuse=source.whole() is not X)
+        if earlier is None:
+            limits = value_limits(X)
+            if not limits.finite:
+                validate(X=X, y=y)  # raises an error that names the value
+            self._fit_quantizer(X, sample_weight, limits)
+        levels = self.quantizer_.levels_of(X)
+        self._fit_levels(levels, y, sample_weight, earlier, reuse=levels is not X)
         if self.probability:
             self._calibrate(X, y, sample_weight)
         return self
@@ -220,15 +220,15 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", reset=first)
         X, y, sample_weight = self._checked(X, y, sample_weight)
         if first:
-            self._fit_quantizer(X, sample_weight)
-        levels = self.quantizer_._levels(X)
+            self._fit_quantizer(X, sample_weight, value_limits(X))
+        levels = self.quantizer_.levels_of(X)
         weight = np.ones(y.size) if sample_weight is None else sample_weight
         new = levels.copy() if levels is X else levels, y, weight
         earlier = None if first else self._earlier()
         if not first:
             new = join_samples(self.seen_, new)
         self.seen_: tuple[Any, np.ndarray, np.ndarray] = new
-        self._fit_levels(LevelSource(new[0]), *new[1:], earlier, reuse=False)
+        self._fit_levels(*new, earlier, reuse=False)
         return self
 
     @available_if(lambda self: self.probability)
@@ -289,35 +289,20 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self._check_parameters()
         if weight is None:
             return X, y, None
-        weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = one_vs_rest.check_sample_weight(weight, X)
         kept = np.flatnonzero(weight)
         return X[kept], y[kept], weight[kept]
 
-    def _fit_quantizer(self, X: Any, weight: np.ndarray | None) -> ValueSurvey:
-        """Learn the levels if all values are finite; returns what was seen of the values."""
-        quantizer = Quantizer(self.n_bins, strategy="uniform")
-        quantizer._check_parameters()
-        top = int(self.n_bins) if self.quantization in ("auto", "uniform") else None
-        found = survey_values(X, weight, quantizer.percentile / 100, self.n_jobs, top=top)
-        if not found.finite:
-            return found
-        automatic = "quantile" if found.lowest < 0 else "uniform"
-        quantizer.strategy = automatic if self.quantization == "auto" else self.quantization
-        self.quantizer_ = quantizer._fit_surveyed(X, found)
-        return found if quantizer.strategy == "uniform" else replace(found, levels=None)
-
-    def _level_source(self, X: Any, found: ValueSurvey | None) -> LevelSource:
-        """The levels of X, which can be made again where they do not depend on the column."""
-        levels = None if found is None else found.levels
-        if levels is None:
-            levels = self.quantizer_._levels(X)
-        if levels is X or not self.quantizer_._makes_parts_of(X):
-            return LevelSource(levels)
-        return LevelSource(levels, partial(self.quantizer_._levels_of_part, X))
+    def _fit_quantizer(self, X: Any, weight: np.ndarray | None, limits: Limits) -> None:
+        """Learn the levels; "auto" depends on the sign of the values."""
+        automatic = "quantile" if limits.lowest < 0 else "uniform"
+        strategy = automatic if self.quantization == "auto" else self.quantization
+        quantizer = Quantizer(self.n_bins, strategy=strategy)
+        self.quantizer_ = quantizer.fit_validated(X, weight, limits, self.n_jobs)
 
     def _fit_levels(
         self,
-        source: LevelSource,
+        levels: Any,
         y: np.ndarray,
         weight: np.ndarray | None,
         earlier: EarlierTraining | None,
@@ -326,11 +311,10 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         """Learn the tables of quantised samples."""
         self.classes_, codes = one_vs_rest.encode_labels(y)
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
-        numbers = occurring_levels(source.whole(), self.n_jobs)
-        taking_part = canonical_rows(
-            source.whole(), label_keys(self.classes_)[codes], cost, self.n_jobs
-        )
-        trained = self._train(source, numbers, codes, taking_part, earlier, reuse)
+        numbers = occurring_levels(levels, self.n_jobs)
+        labels = label_keys(self.classes_)[codes]
+        taking_part = canonical_rows(levels, labels, cost, self.n_jobs)
+        trained = self._train(levels, numbers, codes, taking_part, earlier, reuse)
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
@@ -340,7 +324,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
 
     def _train(
         self,
-        source: LevelSource,
+        levels: Any,
         numbers: LevelNumbers,
         codes: np.ndarray,
         taking_part: CanonicalRows,
@@ -352,7 +336,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         which: dict[str, Any] = {"solver": self.solver, "gram_limit": self.gram_limit}
         classes = self.classes_
         if self.multi_class == "crammer_singer":
-            trained = train_crammer_singer(source, numbers, codes, classes.size, *common, **which)
+            trained = train_crammer_singer(levels, numbers, codes, classes.size, *common, **which)
             if classes.size == 2:  # one score: of the second class over the first
                 values = trained.tables[:, 1:2] - trained.tables[:, :1]
                 trained = replace(trained, tables=np.ascontiguousarray(values))
@@ -363,7 +347,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
             which["start"] = first_alpha(earlier, classes, taking_part.keys, upper)
             which["start_tables"] = partial(first_tables, earlier, classes)
         targets = one_vs_rest.signs(codes, classes.size)
-        return train_tables(source, numbers, targets, *common, reuse=reuse, **which)
+        return train_tables(levels, numbers, targets, *common, reuse=reuse, **which)
 
     def _earlier(self) -> EarlierTraining | None:
         """What an earlier one-vs-rest training left to begin from."""

@@ -1,10 +1,13 @@
 """What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_non_negative
 
 from visualwords.workers import n_workers
 
@@ -52,6 +55,31 @@ def _encode_by_counting(y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return np.arange(low, high + 1).astype(y.dtype), places
     classes = (np.flatnonzero(present) + low).astype(y.dtype)
     return classes, (np.cumsum(present) - 1)[places]
+
+
+def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
+    """Return the weights of all samples, float64; one number stands for all.
+
+    Raises
+    ------
+    ValueError
+        If there is not one finite number ≥ 0 a sample, or all are 0.
+
+    Examples
+    --------
+    >>> check_sample_weight([1, 2], np.eye(2))
+    array([1., 2.])
+    """
+    if isinstance(weight, Real):
+        weight = np.full(X.shape[0], weight)
+    weight = check_array(weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weight.ndim != 1:
+        raise ValueError(f"sample_weight has {weight.ndim} dimensions; give one number a sample")
+    check_consistent_length(weight, X)
+    check_non_negative(weight, "sample_weight")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all samples; at least one must be positive")
+    return weight
 
 
 def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -11,18 +11,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
-from visualwords.classifiers.low_rank import kernel_tables
+from visualwords.classifiers.low_rank import kernel_tables, level_survey
 from visualwords.classifiers.low_rank.row_blocks import StoredRows
 from visualwords.classifiers.solvers import dual_low_rank
-from visualwords.classifiers.tables import level_survey
 from visualwords.threads import map_in_threads
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
@@ -177,9 +171,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+            weight = one_vs_rest.check_sample_weight(sample_weight, X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         X, found = level_survey.surveyed(X, self.scaling)
         place = level_survey.frequent_first(found, X.shape[1])

@@ -6,21 +6,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.classifiers.tables import _quantize
 from visualwords.classifiers.tables.value_survey import (
-    COMPILED_TYPES,
-    ValueSurvey,
+    Limits,
     as_compiled,
-    level_scale,
-    survey_values,
+    value_limits,
+    value_quantile,
 )
 
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
 _COLUMNS_AT_A_TIME = 8  # their edges stay in the caches while all rows pass
 _MOST_BUCKETS = 2048
+_NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
 class Quantizer(TransformerMixin, BaseEstimator):
@@ -94,25 +95,45 @@ class Quantizer(TransformerMixin, BaseEstimator):
             This object.
         """
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric")
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        self._check_parameters()
-        return self._fit_surveyed(X, survey_values(X, weight, self.percentile / 100))
+        weight = None if sample_weight is None else check_sample_weight(sample_weight, X)
+        return self.fit_validated(X, weight)
 
-    def _fit_surveyed(self, X: Any, found: ValueSurvey) -> "Quantizer":
-        """Learn from validated values whose limits are known."""
+    def fit_validated(
+        self,
+        X: Any,
+        weight: np.ndarray | None = None,
+        limits: Limits | None = None,
+        n_jobs: int | None = None,
+    ) -> "Quantizer":
+        """Learn the level edges from data that a caller has validated.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Numbers, all finite.
+        weight : array of shape (n_samples,), optional
+        limits : Limits, optional
+            Of X, if they are known.
+        n_jobs : int or None
+            Threads; the result does not depend on it.
+
+        Returns
+        -------
+        Quantizer
+            This object.
+        """
+        self._check_parameters()
+        limits = value_limits(X) if limits is None else limits
         self.n_features_in_ = X.shape[1]
-        self.v_min_, self.v_max_ = found.lowest, found.highest
+        self.v_min_, self.v_max_ = limits
         self.edges_ = np.empty((0, 0))
         self.n_levels_ = int(self.n_bins) + 1
         if self.strategy == "integer":
-            values = X.data if sparse.issparse(X) else X
-            self.n_levels_ = _natural_levels(values, found.lowest, found.highest)
+            self.n_levels_ = _natural_levels(X.data if sparse.issparse(X) else X, limits)
         elif self.strategy == "quantile":
             self.edges_ = _quantile_edges(X, int(self.n_bins))
         else:
-            self.v_max_ = found.quantile()
+            self.v_max_ = value_quantile(X, weight, self.percentile / 100, limits, n_jobs)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -130,7 +151,17 @@ class Quantizer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        return self._levels(X)
+        return self.levels_of(X)
+
+    def levels_of(self, X: Any) -> Any:
+        """Return the levels of data that a caller has validated; else as :meth:`transform`."""
+        if sparse.issparse(X):
+            if np.any(self._column_levels(np.zeros((1, X.shape[1])))):
+                return self.levels_of(X.toarray())
+            return self._sparse_levels(X)
+        if self.strategy == "quantile":
+            return self._column_levels(X)
+        return self._value_levels(X)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
@@ -153,16 +184,6 @@ class Quantizer(TransformerMixin, BaseEstimator):
         self.edges_ = np.asarray(state["edges"], np.float64)
         return self
 
-    def _levels(self, X: Any) -> Any:
-        """Levels of a validated X."""
-        if sparse.issparse(X):
-            if np.any(self._column_levels(np.zeros((1, X.shape[1])))):
-                return self._levels(X.toarray())
-            return self._sparse_levels(X)
-        if self.strategy == "quantile":
-            return self._column_levels(X)
-        return self._value_levels(X)
-
     def _value_levels(self, X: np.ndarray) -> np.ndarray:
         """Levels that do not depend on the column ("uniform" and "integer")."""
         fits = self.strategy == "integer" and X.dtype == self.dtype_
@@ -176,21 +197,6 @@ class Quantizer(TransformerMixin, BaseEstimator):
         for start in range(0, source.size, _CHUNK):
             part = as_compiled(source[start : start + _CHUNK])
             _quantize.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
-        return levels
-
-    def _makes_parts_of(self, X: Any) -> bool:
-        """Whether :meth:`_levels_of_part` can be used."""
-        if sparse.issparse(X) or self.strategy == "quantile":
-            return False
-        return X.flags.c_contiguous and X.dtype in COMPILED_TYPES
-
-    def _levels_of_part(self, X: np.ndarray, rows: Any, columns: slice) -> np.ndarray:
-        """Levels of some rows (indices or a slice) and columns of X, which are not copied."""
-        rows = np.arange(X.shape[0])[rows]
-        first, last, _ = columns.indices(X.shape[1])
-        levels = np.empty((rows.size, last - first), self.dtype_)
-        top = float(self.n_levels_ - 1)
-        _quantize.quantize_rows(X, rows, first, *self.line(), top, levels)
         return levels
 
     def _column_levels(self, X: np.ndarray) -> np.ndarray:
@@ -218,10 +224,11 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return levels
 
     def line(self) -> tuple[float, float]:
-        """Return v_min and levels a unit, where levels are even in the value."""
+        """Return v_min and the levels per unit ("uniform" and "integer")."""
         if self.strategy != "uniform":
             return 0.0, 1.0
-        return self.v_min_, level_scale(self.v_min_, self.v_max_, self.n_levels_ - 1)
+        width = self.v_max_ - self.v_min_
+        return self.v_min_, (self.n_levels_ - 1) / width * _NUDGE if width > 0 else 0.0
 
     @property
     def dtype_(self) -> Any:
@@ -245,8 +252,9 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _natural_levels(values: np.ndarray, lowest: float, highest: float) -> int:
+def _natural_levels(values: np.ndarray, limits: Limits) -> int:
     """Number of levels of natural counts, after checking that they are such."""
+    lowest, highest = limits
     if lowest < 0 or highest > _LARGEST_LEVEL:
         raise ValueError(
             f"strategy='integer' needs counts in 0 … {_LARGEST_LEVEL}, but the values are in "
@@ -265,14 +273,13 @@ def _natural_levels(values: np.ndarray, lowest: float, highest: float) -> int:
 
 
 def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:
-    """Level edges per feature, at equal steps of the ranks of its distinct values."""
-    n, d = X.shape
-    edges = np.empty((d, n_bins))
-    room = np.empty(n + 1, np.float32), np.empty(n + 1, np.uint32), np.empty((3, 2048), np.int64)
+    """Level edges per feature, at equal steps of the ranks of its distinct values, rounded up."""
+    edges = np.empty((X.shape[1], n_bins))
+    steps = np.arange(1, n_bins + 1)
     for j, values in enumerate(_columns(X)):
-        values = as_compiled(values)
-        if not _quantize.edges_of_two(values, edges[j]):
-            _quantize.edges_of_sorted(_sorted(values, *room), edges[j])
+        distinct = np.unique(values) + 0.0  # −0 becomes 0
+        ranks = -(-steps * (distinct.size - 1) // n_bins)
+        edges[j] = distinct[ranks] if distinct.size > 1 else np.inf
     return edges
 
 
@@ -286,16 +293,6 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
     for j in range(X.shape[1]):
         values = columns.data[columns.indptr[j] : columns.indptr[j + 1]]
         yield np.append(values, 0) if values.size < X.shape[0] else values
-
-
-def _sorted(
-    values: np.ndarray, singles: np.ndarray, spare: np.ndarray, counts: np.ndarray
-) -> np.ndarray:
-    """The values ascending; by counting if float32 holds them exactly."""
-    singles, spare = singles[: values.size], spare[: values.size]
-    if not _quantize.round_to_single(values, singles):
-        return np.sort(values)
-    return _quantize.sort_floats(singles.view(np.uint32), spare, counts).view(np.float32)
 
 
 def _buckets(edges: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -52,28 +52,6 @@ def _limit() -> int:
     return int(given)
 
 
-def counts_bits_in_vectors() -> bool:
-    """Return whether the target has an instruction that counts the bits of a vector's words.
-
-    Examples
-    --------
-    >>> counts_bits_in_vectors() in (True, False)
-    True
-    """
-    return vector_bytes() == 64 and bool(_features().get("avx512vpopcntdq"))
-
-
-def gathers_bits() -> bool:
-    """Return whether the target has an instruction that moves chosen bits of a word together.
-
-    Examples
-    --------
-    >>> gathers_bits() in (True, False)
-    True
-    """
-    return vector_bytes() > 0 and bool(_features().get("bmi2"))
-
-
 def has_byte_products() -> bool:
     """Return whether the target adds products of bytes to 512-bit vectors (AVX-512 VNNI).
 

@@ -28,7 +28,7 @@ from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.classifiers import PmSVMClassifier
 from visualwords.classifiers.low_rank.level_rows import level_scale, rows_by_length
-from visualwords.classifiers.tables.level_survey import frequent_first, surveyed
+from visualwords.classifiers.low_rank.level_survey import frequent_first, surveyed
 
 
 def linear(C: float, tol: float = 0.1) -> LinearSVC:

@@ -22,7 +22,7 @@ from visualwords.classifiers.low_rank.level_rows import (
     level_weights,
     rows_by_length,
 )
-from visualwords.classifiers.tables.level_survey import Survey
+from visualwords.classifiers.low_rank.level_survey import Survey
 
 _LEVELS = 1000  # that describe the distribution of the values where no table is used
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from visualwords.classifiers.low_rank import _level_rows as loops
 from visualwords.classifiers.low_rank._level_rows import MULTIPLE
-from visualwords.classifiers.tables.level_survey import Survey
+from visualwords.classifiers.low_rank.level_survey import Survey
 
 _ENTRIES_AT_A_TIME = 1 << 20
 _FEW = 1 << 11  # entries that stand for the rounding errors of all

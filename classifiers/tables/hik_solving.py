@@ -2,23 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.kernels.level_gram import gram_in_slices, level_gram
+from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
 from visualwords.classifiers.solvers.problem import dual_problem
 from visualwords.classifiers.tables import additive_tables
-from visualwords.classifiers.tables.level_codes import LevelCodes, LevelNumbers
-from visualwords.classifiers.tables.level_source import LevelSource
+from visualwords.classifiers.tables.level_codes import LevelCodes
 from visualwords.classifiers.tables.rows import CanonicalRows
-from visualwords.threads import map_in_threads, n_threads
-
-_KEPT = 1 << 24  # bytes of levels that stay while the Gram matrix is made: quantising takes time
+from visualwords.threads import map_in_threads
 
 
 @dataclass(frozen=True)
@@ -67,8 +64,7 @@ def build(
 
 
 def solve_on_gram(
-    source: LevelSource,
-    numbers: LevelNumbers,
+    levels: Any,
     y: np.ndarray,
     taking_part: CanonicalRows,
     settings: Settings,
@@ -77,7 +73,7 @@ def solve_on_gram(
 ) -> tuple[np.ndarray, int, float]:
     """Solve all problems on the exact Gram matrix of the rows taking part."""
     rows = taking_part.rows
-    gram = gram_of(source, numbers.heights, rows, gram_limit, settings.n_jobs)
+    gram = gram_of(levels, rows, gram_limit, settings.n_jobs)
     everyone = np.arange(rows.size)
     norms = gram.diagonal().astype(np.float64)
     problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
@@ -94,24 +90,15 @@ def solve_on_gram(
     return alpha, int(n_iter.max()), float(violation.max())
 
 
-def gram_of(
-    source: LevelSource,
-    heights: np.ndarray,
-    rows: np.ndarray,
-    gram_limit: int,
-    n_jobs: int | None,
-) -> np.ndarray:
+def gram_of(levels: Any, rows: np.ndarray, gram_limit: int, n_jobs: int | None) -> np.ndarray:
     """The exact Gram matrix of some rows, if it may be made."""
     if 4 * rows.size**2 > gram_limit:
         raise ValueError(
             f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
             f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
         )
-    if source.can_release and prod(source.shape) * source.dtype.itemsize > _KEPT:
-        return gram_in_slices(source, rows, heights, n_jobs)
-    levels = source.whole()
-    dense = levels.toarray() if sparse.issparse(levels) else levels
-    return level_gram(dense, order=rows, levels=heights, n_jobs=n_jobs)
+    some = levels[rows]
+    return level_gram(some.toarray() if sparse.issparse(some) else some, n_jobs=n_jobs)
 
 
 def solve_on_tables(
@@ -133,8 +120,7 @@ def solve_on_tables(
         alpha[rows] = start[p]
         return alpha
 
-    samples = arrange_samples(data, settings.n_jobs)
-    each = max(n_threads(settings.n_jobs) // y.shape[0], 1)
+    samples = arrange_samples(data)
     solved = map_in_threads(
         lambda p: solve_dual_table(
             samples,
@@ -145,7 +131,6 @@ def solve_on_tables(
             seed=settings.seed,
             shrinking=settings.shrinking,
             start=first(p),
-            n_threads=each,
         ),
         range(y.shape[0]),
         settings.n_jobs,

@@ -31,7 +31,6 @@ from visualwords.classifiers.tables.level_codes import (
     full_layout,
     table_layout,
 )
-from visualwords.classifiers.tables.level_source import LevelSource
 from visualwords.classifiers.tables.rows import CanonicalRows, row_sums
 from visualwords.workers import map_on_workers
 
@@ -62,7 +61,7 @@ class TrainedTables:
 
 
 def train_tables(
-    source: LevelSource,
+    levels: Any,
     numbers: LevelNumbers,
     y: np.ndarray,
     taking_part: CanonicalRows,
@@ -81,8 +80,7 @@ def train_tables(
 
     Parameters
     ----------
-    source : LevelSource
-        Of an (n, d) unsigned array or CSR matrix; let go meanwhile where they take much memory.
+    levels : (n, d) unsigned array or CSR matrix
     numbers : LevelNumbers
         The levels that the result's tables have.
     y : (n_problems, n)
@@ -104,23 +102,21 @@ def train_tables(
     """
     layout = None
     if solver == "auto":
-        solver, layout = _fastest(source, numbers, y.shape[0], taking_part, settings, gram_limit)
+        solver, layout = _fastest(levels, numbers, y.shape[0], taking_part, settings, gram_limit)
     if start is None and start_tables is None:
         problems = one_vs_rest.blocks(y.shape[0], FEWEST_LANES if solver == "gram" else 1)
         if len(problems) > 1:
             pieces = [(y[some],) for some in problems]
-            shared = [source.whole(), numbers, taking_part, settings, solver, gram_limit]
+            shared = [levels, numbers, taking_part, settings, solver, gram_limit]
             return _joined(pieces, list(map_on_workers(_train_block, pieces, shared=shared)))
     if solver == "gram":
-        solved = solve_on_gram(source, numbers, y, taking_part, settings, start, gram_limit)
-        codes = numbers.numbers_of(source.whole(), settings.n_jobs)
-        source.release()
+        solved = solve_on_gram(levels, y, taking_part, settings, start, gram_limit)
+        codes = numbers.numbers_of(levels, settings.n_jobs)
         full = full_layout(codes, aligned=False)
         data = LevelCodes(codes, full.offsets, numbers.heights[full.heights.astype(int)])
         alpha, n_iter, violation = solved
         cells = build(data, alpha, y, taking_part, settings)
         return TrainedTables(data.offsets, cells, alpha, n_iter, violation, "gram")
-    levels = source.whole()
     if layout is None:
         layout = table_layout(
             levels, taking_part.rows, int(numbers.heights[-1]) + 1, settings.n_jobs
@@ -143,7 +139,7 @@ def train_tables(
 
 
 def _fastest(
-    source: LevelSource,
+    levels: Any,
     numbers: LevelNumbers,
     n_problems: int,
     taking_part: CanonicalRows,
@@ -151,10 +147,9 @@ def _fastest(
     gram_limit: int,
 ) -> tuple[str, Any]:
     """Return the name of the solver to take, and the layout of tables if it has been made."""
-    shape = (*source.shape, source.shape[1] * CELLS_AT_LEAST, n_problems)
+    shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_problems)
     if gram_is_faster(*shape, gram_limit=gram_limit):
         return "gram", None
-    levels = source.whole()
     layout = table_layout(levels, taking_part.rows, int(numbers.heights[-1]) + 1, settings.n_jobs)
     few_cells = layout.offsets[-1] <= taking_part.rows.size and not sparse.issparse(levels)
     return "primal" if few_cells and settings.loss == "squared_hinge" else "dual", layout
@@ -171,7 +166,7 @@ def _train_block(
 ) -> TrainedTables:
     """Train some of the problems, on a worker that has all samples."""
     how: dict[str, Any] = {"solver": solver, "gram_limit": gram_limit}
-    return train_tables(LevelSource(levels), numbers, y, taking_part, settings, **how)
+    return train_tables(levels, numbers, y, taking_part, settings, **how)
 
 
 def _joined(targets: list[tuple[np.ndarray]], blocks: list[TrainedTables]) -> TrainedTables:
@@ -189,7 +184,7 @@ def _joined(targets: list[tuple[np.ndarray]], blocks: list[TrainedTables]) -> Tr
 
 
 def train_crammer_singer(
-    source: LevelSource,
+    levels: Any,
     numbers: LevelNumbers,
     labels: np.ndarray,
     n_classes: int,
@@ -203,7 +198,7 @@ def train_crammer_singer(
 
     ``labels`` (n,) are class numbers; the other parameters are those of :func:`train_tables`.
     """
-    rows, levels = taking_part.rows, source.whole()
+    rows = taking_part.rows
     shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_classes)
     how: dict[str, Any] = {
         "n_classes": n_classes,
@@ -216,7 +211,7 @@ def train_crammer_singer(
     data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
     if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):
         solver = "gram"
-        gram = gram_of(source, numbers.heights, rows, gram_limit, settings.n_jobs)
+        gram = gram_of(levels, rows, gram_limit, settings.n_jobs)
         solved = solve_crammer_singer_gram(gram, labels[rows], taking_part.cost, **how)
         alpha = solved[0]
     else:

@@ -47,7 +47,7 @@ class TablePrediction:
         scores = self._scores_of_values(X)
         if scores is None:  # not all are finite, or a level is one that training never saw
             X = validate_data(self, given, accept_sparse="csr", dtype="numeric", reset=False)
-            scores = self._scores(self.quantizer_._levels(X))
+            scores = self._scores(self.quantizer_.levels_of(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
     def predict(self, X: Any) -> np.ndarray:
@@ -67,7 +67,7 @@ class TablePrediction:
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        levels = self.quantizer_._levels(X)
+        levels = self.quantizer_.levels_of(X)
         row = (levels.toarray() if sparse.issparse(levels) else levels)[0].astype(np.int64)
         start, step, share = self._steps_to(row, np.arange(row.size))
         return (start + share[:, None] * step)[:, : self._n_outputs()]
@@ -85,7 +85,7 @@ class TablePrediction:
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
-        levels = self.quantizer_._levels(X)
+        levels = self.quantizer_.levels_of(X)
         n_levels = self.quantizer_.n_levels_
         straight = straight_tables(self.tables_, level_counts(levels, n_levels))
         offsets = n_levels * np.arange(X.shape[1] + 1)

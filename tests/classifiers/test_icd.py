@@ -7,7 +7,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference import hik
 from visualwords.classifiers import ICDClassifier
-from visualwords.classifiers.tables import hik_solving
 
 
 @pytest.fixture
@@ -258,14 +257,3 @@ def test_new_values_that_are_not_finite_are_refused(rng, bad, dtype):
         new[7, where] = bad
         with pytest.raises(ValueError, match=r"NaN|infinity"):
             model.decision_function(new)
-
-
-def test_levels_let_go_while_the_matrix_is_made_change_no_bit(rng, monkeypatch):
-    X = rng.poisson(0.5, (600, 700)).astype(float)
-    y = rng.integers(0, 5, 600)
-    for quantization in ("uniform", "integer"):
-        models = []
-        for kept in (1 << 24, 0):
-            monkeypatch.setattr(hik_solving, "_KEPT", kept)
-            models.append(ICDClassifier(solver="gram", quantization=quantization).fit(X, y))
-        np.testing.assert_array_equal(models[0].table_values_, models[1].table_values_)

@@ -9,7 +9,7 @@ from visualwords.classifiers.low_rank.level_rows import (
     level_weights,
     rows_by_length,
 )
-from visualwords.classifiers.tables.level_survey import (
+from visualwords.classifiers.low_rank.level_survey import (
     UNMOVED,
     canonical,
     frequent_first,
