@@ -339,7 +339,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
         cost, codes = cost[order], codes[order]
         problems = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        weights, _, self.n_iter_, violation = dual_low_rank.solve_dual_low_rank(
+        (weights, _), self.n_iter_, violation = dual_low_rank.solve_dual_low_rank(
             chunks,
             sizes,
             self.n_features_in_,

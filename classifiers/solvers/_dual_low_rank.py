@@ -6,6 +6,8 @@ not turn these loops into vector instructions by itself; the two innermost are t
 its language, with vectors that it maps to whatever the processor has.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from llvmlite import ir
@@ -13,11 +15,77 @@ from numba.core import cgutils, types
 from numba.core.types.containers import UniTuple
 from numba.extending import intrinsic
 
+from visualwords import simd
 from visualwords.compiled import njit
 
-FAR = 0.25  # of the violation: samples at a bound with a gradient so far beyond it rest
+FAR = 0.25  # of the violation: samples at a bound whose gradient exceeds it by this are shrunk
 _ACCUMULATORS = 4  # independent sums that hide the latency of an addition
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_I32 = ir.IntType(32)
+
+
+class Rows(NamedTuple):
+    """Samples as pairs: row i has the positions ``bounds[i] … bounds[i + 1] - 1``; unsigned."""
+
+    columns: np.ndarray
+    levels: np.ndarray
+    bounds: np.ndarray
+
+
+class Samples(NamedTuple):
+    """What all problems share.
+
+    Attributes
+    ----------
+    codes : (n,) int64
+        Class of every sample.
+    curvature, upper : (n,) float32
+        Q_ii, and C of every sample.
+    score_table, update_table : (levels, rank) float32
+        s and u of every level.
+    """
+
+    codes: np.ndarray
+    curvature: np.ndarray
+    upper: np.ndarray
+    score_table: np.ndarray
+    update_table: np.ndarray
+
+
+class State(NamedTuple):
+    """How far some problems are.
+
+    Attributes
+    ----------
+    positive : (members,) int64
+        The class that is against the rest; −1 for a member that only fills up.
+    alpha, gradients : (n, members) float32
+        α, and the gradient right after the last visit.
+    active : (n,) uint8
+        Bit m: member m visits the sample.
+    pending : (problems,) bool
+        Not solved.
+    limits : (members,) float32
+        Gradient beyond a bound from which on a sample is shrunk.
+    violation : (problems,) float64
+        Of the last pass.
+    seen : (3, members) float64
+        Largest and smallest projected gradient of this pass, and its number of visits.
+    weights : (columns + 1, members × rank) float32
+    rank, members : tuples of as many zeros
+        The compiler must know these lengths.
+    """
+
+    positive: np.ndarray
+    alpha: np.ndarray
+    gradients: np.ndarray
+    active: np.ndarray
+    pending: np.ndarray
+    limits: np.ndarray
+    violation: np.ndarray
+    seen: np.ndarray
+    weights: np.ndarray
+    rank: tuple[int, ...]
+    members: tuple[int, ...]
 
 
 def _vector(length):
@@ -25,15 +93,15 @@ def _vector(length):
 
 
 def _load_row(builder, array, row, length):
-    """Pointer to row ``row`` of a C-ordered float32 array with rows of ``length``, as a vector."""
-    first = builder.gep(array.data, [builder.mul(row, ir.Constant(_I64, length))])
-    return builder.bitcast(first, _vector(length).as_pointer())
+    """Row of a C-ordered float32 array with rows of ``length``, as a vector."""
+    place = builder.mul(row, simd.INDEX(length))
+    return simd.load(builder, array.data, place, _vector(length))
 
 
 def _load_pair(builder, columns, levels, position):
     """Column and level at a position, as 64-bit integers."""
     return [
-        builder.zext(builder.load(builder.gep(array.data, [position])), _I64)
+        builder.zext(builder.load(builder.gep(array.data, [position])), simd.INDEX)
         for array in (columns, levels)
     ]
 
@@ -46,14 +114,14 @@ def _load_some(builder, array, position):
     """
     bits = array.data.type.pointee.width
     assert _ACCUMULATORS * bits >= 64, f"numbers of {bits} bits"
-    first = builder.bitcast(builder.gep(array.data, [position]), _I64.as_pointer())
+    first = builder.bitcast(builder.gep(array.data, [position]), simd.INDEX.as_pointer())
     numbers = []
     for k in range(_ACCUMULATORS):
         word, shift = divmod(k * bits, 64)
         if shift == 0:
-            whole = builder.load(builder.gep(first, [ir.Constant(_I64, word)]), align=bits // 8)
-        number = builder.lshr(whole, ir.Constant(_I64, shift))
-        numbers.append(builder.and_(number, ir.Constant(_I64, (1 << bits) - 1)))
+            whole = builder.load(builder.gep(first, [simd.INDEX(word)]), align=bits // 8)
+        number = builder.lshr(whole, simd.INDEX(shift))
+        numbers.append(builder.and_(number, simd.INDEX((1 << bits) - 1)))
     return numbers
 
 
@@ -61,13 +129,6 @@ def _repeat(builder, vector, rank, members):
     """(vector, vector, …): the same table entry for every member."""
     mask = ir.Constant(ir.VectorType(_I32, rank * members), [*range(rank)] * members)
     return builder.shuffle_vector(vector, vector, mask)
-
-
-def _fused_add(builder, a, b, c):
-    """a b + c of vectors."""
-    kind = ir.FunctionType(c.type, [c.type] * 3)
-    name = f"llvm.fma.v{c.type.count}f32"
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [a, b, c])
 
 
 @intrinsic
@@ -82,21 +143,19 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
     length = rank * members
 
     def emit(context, builder, signature, arguments):
-        column, level, entry, weight, result = (
-            context.make_array(signature.args[k])(context, builder, arguments[k])
-            for k in (0, 1, 4, 5, 6)
+        column, level, entry, weight, result = simd.arrays(
+            context, builder, signature, arguments, (0, 1, 4, 5, 6)
         )
-        zero = ir.Constant(_vector(length), [0.0] * length)
+        zero = simd.constant(_vector(length), 0.0)
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ACCUMULATORS)]
-        step = ir.Constant(_I64, _ACCUMULATORS)
+        step = simd.INDEX(_ACCUMULATORS)
         count = builder.sub(arguments[3], arguments[2])
         whole = builder.udiv(count, step)
 
         def add(j, k, total):
-            w = builder.load(_load_row(builder, weight, j, length), align=4)
-            t = builder.load(_load_row(builder, entry, k, rank), align=4)
-            t = _repeat(builder, t, rank, members)
-            builder.store(_fused_add(builder, w, t, builder.load(total)), total)
+            w = _load_row(builder, weight, j, length)
+            t = _repeat(builder, _load_row(builder, entry, k, rank), rank, members)
+            builder.store(simd.multiply_add(builder, w, t, builder.load(total)), total)
 
         with cgutils.for_range(builder, whole) as loop:
             first = builder.add(arguments[2], builder.mul(loop.index, step))
@@ -110,13 +169,11 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
         for other in sums[1:]:
             total = builder.fadd(total, builder.load(other))
         for m in range(members):
-            lanes = [
-                builder.extract_element(total, ir.Constant(_I32, m * rank + k)) for k in range(rank)
-            ]
-            score = lanes[0]
-            for lane in lanes[1:]:
+            first, *others = simd.lanes(builder, total)[m * rank : (m + 1) * rank]
+            score = first
+            for lane in others:
                 score = builder.fadd(score, lane)
-            builder.store(score, builder.gep(result.data, [ir.Constant(_I64, m)]))
+            builder.store(score, builder.gep(result.data, [simd.INDEX(m)]))
         return context.get_dummy_value()
 
     kinds = (columns, levels, types.int64, types.int64, table, weights, out)
@@ -130,22 +187,21 @@ def row_update(typing, columns, levels, start, stop, table, steps, weights, rank
     length = rank * members
 
     def emit(context, builder, signature, arguments):
-        column, level, entry, step, weight = (
-            context.make_array(signature.args[k])(context, builder, arguments[k])
-            for k in (0, 1, 4, 5, 6)
+        column, level, entry, step, weight = simd.arrays(
+            context, builder, signature, arguments, (0, 1, 4, 5, 6)
         )
         factor = ir.Constant(_vector(length), ir.Undefined)
         for k in range(length):
-            lane = builder.load(builder.gep(step.data, [ir.Constant(_I64, k // rank)]))
+            lane = builder.load(builder.gep(step.data, [simd.INDEX(k // rank)]))
             factor = builder.insert_element(factor, lane, ir.Constant(_I32, k))
-        size = ir.Constant(_I64, _ACCUMULATORS)
+        size = simd.INDEX(_ACCUMULATORS)
         whole = builder.udiv(builder.sub(arguments[3], arguments[2]), size)
 
         def add(j, k):
-            t = builder.load(_load_row(builder, entry, k, rank), align=4)
+            t = _repeat(builder, _load_row(builder, entry, k, rank), rank, members)
             w = _load_row(builder, weight, j, length)
-            t = _repeat(builder, t, rank, members)
-            builder.store(_fused_add(builder, factor, t, builder.load(w, align=4)), w, align=4)
+            added = simd.multiply_add(builder, factor, t, w)
+            simd.store(builder, added, weight.data, builder.mul(j, simd.INDEX(length)))
 
         with cgutils.for_range(builder, whole) as loop:
             first = builder.add(arguments[2], builder.mul(loop.index, size))
@@ -164,7 +220,7 @@ def _zeros(count):
     return UniTuple(types.int64, count)
 
 
-if numba.config.DISABLE_JIT:  # the same, for looking at the loops in plain Python
+if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has no intrinsics
 
     def row_scores(columns, levels, start, stop, table, weights, out, rank, members):
         w = weights[columns[start:stop]].reshape(-1, len(members), len(rank))
@@ -175,14 +231,15 @@ if numba.config.DISABLE_JIT:  # the same, for looking at the loops in plain Pyth
         np.add.at(weights, columns[start:stop], change.reshape(-1, weights.shape[1]))
 
 
-@njit()
-def rest(alpha, gradients, upper, limits, active, members):
-    """Samples at a bound with a gradient beyond it by the limit rest  [Hsieh08, Sec. 3.2]."""
-    alpha, gradients = alpha.reshape(-1), gradients.reshape(-1)
-    for m in range(len(members)):
-        bit, limit = np.uint8(1 << m), limits[m]
+@njit(inlined=(simd,))
+def shrink(upper, state):
+    """Deactivate samples at a bound whose gradient exceeds it by the limit  [Hsieh08, Sec. 3.2]."""
+    n_members, active = len(state.members), state.active
+    alpha, gradients = state.alpha.reshape(-1), state.gradients.reshape(-1)
+    for m in range(n_members):
+        bit, limit = np.uint8(1 << m), state.limits[m]
         for i in range(active.size):
-            a, g = alpha[i * len(members) + m], gradients[i * len(members) + m]
+            a, g = alpha[i * n_members + m], gradients[i * n_members + m]
             far = ((a <= 0) & (g > limit)) | ((a >= upper[i]) & (g < -limit))
             active[i] &= ~(bit if far else np.uint8(0))
 
@@ -210,60 +267,59 @@ def step(gradient, alpha, upper, curvature):
     return (new if new < upper else upper), projected
 
 
-@njit()
-def epoch(
-    columns, levels, bounds, starts, block, code, positive, curvature, upper,
-    score_table, update_table, alpha, gradients, active, limits, seen, weights, rank, members,
-):  # fmt: skip
-    """Visit the active samples once.
-
-    code : (n,) class of every sample         positive : (members,) class against the rest
-    alpha : (n, members) float32              active : (n,) bit m: member m visits the sample
-    gradients : (n, members) float32, right after the last visit
-    limits : (members,) float32
-    seen : (3, members) largest and smallest projected gradient, number of visits
-    """
+@njit(inlined=(simd,))
+def epoch(rows, samples, state, starts, block):
+    """Visit the active samples once, in blocks of rows that begin at ``starts``."""
+    columns, levels, bounds = rows
+    alpha, active, seen, rank, members = (
+        state.alpha, state.active, state.seen, state.rank, state.members,
+    )  # fmt: skip
     scores = np.empty(len(members), np.float32)
     steps = np.empty(len(members), np.float32)
-    rest(alpha, gradients, upper, limits, active, members)
+    shrink(samples.upper, state)
     for i in visiting_order(starts, block, active):
         first, last = bounds[i], bounds[i + 1]
-        row_scores(columns, levels, first, last, score_table, weights, scores, rank, members)
+        row_scores(
+            columns, levels, first, last, samples.score_table, state.weights, scores, rank, members
+        )
         moved = False
         for m in range(len(members)):
             steps[m] = 0
             if (active[i] >> m) & 1 == 0:
                 continue
-            sign = np.float32(1) if code[i] == positive[m] else np.float32(-1)
+            positive = samples.codes[i] == state.positive[m]
+            sign = np.float32(1) if positive else np.float32(-1)
             gradient, old = sign * scores[m] - np.float32(1), alpha[i, m]
-            new, projected = step(gradient, old, upper[i], curvature[i])
+            new, projected = step(gradient, old, samples.upper[i], samples.curvature[i])
             if projected > seen[0, m]:
                 seen[0, m] = projected
             if projected < seen[1, m]:
                 seen[1, m] = projected
             seen[2, m] += 1
-            gradients[i, m] = gradient + (new - old) * curvature[i]
+            state.gradients[i, m] = gradient + (new - old) * samples.curvature[i]
             if new != old:
                 steps[m] = (new - old) * sign
                 alpha[i, m] = new
                 moved = True
         if moved:
-            row_update(columns, levels, first, last, update_table, steps, weights, rank, members)
+            row_update(
+                columns, levels, first, last, samples.update_table, steps, state.weights, rank,
+                members,
+            )  # fmt: skip
 
 
-@njit()
-def judge(n_iter, tol, upper, active, pending, limits, violation, seen):
-    """After a pass: which members are solved, which need their resting samples again.
-
-    pending : (members,) not solved         violation : (members,) of the last pass
-    """
+@njit(inlined=(simd,))
+def end_pass(n_iter, tol, upper, state):
+    """After a pass: which members are solved, and which visit their shrunk samples again."""
+    pending, violation, limits, seen = state.pending, state.violation, state.limits, state.seen
+    active = state.active
     for m in range(pending.size):
         bit = np.uint8(1 << m)
         if pending[m]:
             violation[m] = max(seen[0, m] - seen[1, m], 0.0)
             limits[m] = np.inf
             if violation[m] > tol:
-                if n_iter > 1:  # the first pass says little: it started from nothing
+                if n_iter > 1:  # the first pass started from zero: its gradients are misleading
                     limits[m] = FAR * violation[m]
             elif seen[2, m] == np.count_nonzero(upper):
                 pending[m] = False
@@ -273,27 +329,20 @@ def judge(n_iter, tol, upper, active, pending, limits, violation, seen):
         seen[0, m], seen[1, m], seen[2, m] = -np.inf, np.inf, 0
 
 
-@njit()
-def passes(
-    columns, levels, bounds, orders, block, code, positive, curvature, upper, score_table,
-    update_table, alpha, gradients, active, pending, limits, violation, seen, weights, n_iter, tol,
-    rank, members,
-):  # fmt: skip
+@njit(inlined=(simd,))
+def passes(rows, samples, state, orders, block, n_iter, tol):
     """Pass after pass in the given orders, until all members are solved; returns how many."""
     for k in range(orders.shape[0]):
-        if not pending.any():
+        if not state.pending.any():
             return k
-        epoch(
-            columns, levels, bounds, orders[k], block, code, positive, curvature, upper,
-            score_table, update_table, alpha, gradients, active, limits, seen, weights,
-            rank, members,
-        )  # fmt: skip
-        judge(n_iter + k + 1, tol, upper, active, pending, limits, violation, seen)
+        epoch(rows, samples, state, orders[k], block)
+        end_pass(n_iter + k + 1, tol, samples.upper, state)
     return orders.shape[0]
 
 
-@njit()
-def scores(columns, levels, bounds, table, weights, out, rank, members):
-    """out[i] = scores of row i for all members."""
+@njit(inlined=(simd,))
+def scores(rows, table, weights, out, rank, members):
+    """out[i] = scores of row i for all members; table : (levels, rank), the other as in State."""
+    columns, levels, bounds = rows
     for i in range(out.shape[0]):
         row_scores(columns, levels, bounds[i], bounds[i + 1], table, weights, out[i], rank, members)

@@ -1,13 +1,13 @@
 """Dual coordinate descent with short vectors of weights: Algorithm 3 of [Yang12] and its kin."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visualwords.classifiers.low_rank.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
+from visualwords.classifiers.solvers._dual_low_rank import Rows, Samples, State
 from visualwords.threads import map_in_threads
 
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
@@ -15,6 +15,13 @@ _SMALL = 16 << 20  # bytes of pairs that a last-level cache holds
 _THIN, _FEW = 0.05, 64  # share of the columns that rows have, and rows in sequence, if below that
 _PASSES, _STARTS = 8, 1 << 17  # whose orders are drawn at a time, at most
 _BLOCK_ENTRIES = 4096  # that are read in sequence, where the pairs come from memory
+
+
+class LowRankSolution(NamedTuple):
+    """Weights (n_problems, n_columns, rank) and α (n, n_problems), float32."""
+
+    weights: np.ndarray
+    alpha: np.ndarray
 
 
 def solve_dual_low_rank(
@@ -32,7 +39,7 @@ def solve_dual_low_rank(
     max_iter: int,
     seed: int | None,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, int, float]:
+) -> tuple[LowRankSolution, int, float]:
     """Solve hinge-loss SVMs without bias, each of some classes against the rest ([Yang12], Eq. 5).
 
     Parameters
@@ -63,8 +70,7 @@ def solve_dual_low_rank(
 
     Returns
     -------
-    weights : (n_problems, n_columns, rank) float32
-    alpha : (n, n_problems) float32
+    solution : LowRankSolution
     n_iter : int
         Passes of the slowest problem.
     violation : float
@@ -75,12 +81,13 @@ def solve_dual_low_rank(
     Large data are visited in blocks of neighbouring rows, in random order of the blocks, so that
     memory is read in sequence; small data in random order of the rows, or of blocks where rows
     have few of the columns. From the second pass on, samples at a bound whose gradient points
-    beyond it by a quarter of the violation rest, until the others are solved; then all are visited.
+    beyond it by a quarter of the violation are shrunk until the others are solved; then all are
+    visited again.
     """
     rank = score_table.shape[1]
     share = _share(len(problems), rank)
     upper, curvature = cost.astype(np.float32), np.maximum(curvature, np.float32(1e-12))
-    samples = _Samples(codes, curvature, upper, score_table, update_table)
+    samples = Samples(codes, curvature, upper, score_table, update_table)
     groups = [
         _Group(np.array(problems[k : k + share]), share, n_columns, samples)
         for k in range(0, len(problems), share)
@@ -91,8 +98,9 @@ def solve_dual_low_rank(
     else:
         n_iter = _solve_by_chunks(chunks, sizes, groups, order, n_jobs, tol, max_iter)
     weights = np.concatenate([group.weights_by_problem() for group in groups])
-    alpha = np.concatenate([group.alpha[:, : group.size] for group in groups], axis=1)
-    return weights, alpha, n_iter, float(max(group.violation.max() for group in groups))
+    alpha = np.concatenate([group.state.alpha[:, : group.size] for group in groups], axis=1)
+    violation = float(max(group.state.violation.max() for group in groups))
+    return LowRankSolution(weights, alpha), n_iter, violation
 
 
 def _solve_in_memory(
@@ -105,7 +113,7 @@ def _solve_in_memory(
 ) -> int:
     """Some passes at a time; returns the passes of the slowest group."""
     block, n_iter = order.block_length(pairs), 0
-    while n_iter < max_iter and any(group.pending.any() for group in groups):
+    while n_iter < max_iter and any(group.state.pending.any() for group in groups):
         starts = order.starts(pairs, block, max_iter - n_iter)
         made = _each(n_jobs, groups, "passes", pairs, starts, block, n_iter, tol)
         n_iter += max(made)
@@ -116,19 +124,19 @@ def _solve_by_chunks(
     chunks: Sequence[LevelRows], sizes: Sequence[int], groups: "list[_Group]", order: "_Order",
     n_jobs: int | None, tol: float, max_iter: int,
 ) -> int:  # fmt: skip
-    """Every chunk once a pass, unless all its samples rest."""
+    """Every chunk once a pass, unless all its samples are shrunk."""
     limits, n_iter = np.concatenate([[0], np.cumsum(sizes)]), 0
-    while n_iter < max_iter and any(group.pending.any() for group in groups):
+    while n_iter < max_iter and any(group.state.pending.any() for group in groups):
         n_iter += 1
         for k in order.chunks(len(chunks)):
             rows = slice(limits[k], limits[k + 1])
-            busy = [g for g in groups if g.active[rows].any()]
+            busy = [g for g in groups if g.state.active[rows].any()]
             if busy:
                 pairs = chunks[k]
                 block = order.block_length(pairs)
                 _each(n_jobs, busy, "visit", pairs, order.starts(pairs, block)[0], block, rows)
         for group in groups:
-            group.judge(n_iter, tol)
+            group.end_pass(n_iter, tol)
     return n_iter
 
 
@@ -167,9 +175,7 @@ def scores(rows: LevelRows, table: np.ndarray, grouped: np.ndarray) -> np.ndarra
     parts = []
     for weights in grouped:
         out = np.empty((len(rows), share), np.float32)
-        loops.scores(
-            rows.columns, rows.levels, rows.bounds, table, weights, out, (0,) * rank, (0,) * share
-        )
+        loops.scores(_pairs(rows), table, weights, out, (0,) * rank, (0,) * share)
         parts.append(out)
     return np.concatenate(parts, axis=1)
 
@@ -179,69 +185,56 @@ def _share(n_problems: int, rank: int) -> int:
     return 1 if n_problems == 1 else max(1, _LANES // rank)
 
 
-@dataclass(frozen=True)
-class _Samples:
-    """What all problems share: classes, Q_ii, costs, and the tables s and u."""
-
-    codes: np.ndarray
-    curvature: np.ndarray
-    upper: np.ndarray
-    score_table: np.ndarray
-    update_table: np.ndarray
+def _pairs(rows: LevelRows) -> Rows:
+    return Rows(rows.columns, rows.levels, rows.bounds)
 
 
 class _Group:
     """Some problems that advance together; ``share`` is a power of two and may exceed them."""
 
-    def __init__(self, positive: np.ndarray, share: int, n_columns: int, samples: _Samples):
+    def __init__(self, positive: np.ndarray, share: int, n_columns: int, samples: Samples):
         n, rank = samples.codes.size, samples.score_table.shape[1]
         self.size, self.samples = positive.size, samples
-        self.positive = np.full(share, -1, np.int64)
-        self.positive[: self.size] = positive
-        self.alpha = np.zeros((n, share), np.float32)
-        self.gradients = np.zeros((n, share), np.float32)
-        self.weights = np.zeros((n_columns + 1, share * rank), np.float32)  # one that rows lack
-        self.violation = np.full(self.size, np.inf)
-        self.limits = np.full(share, np.inf, np.float32)
-        self.pending = np.ones(self.size, np.bool_)
         everyone = np.uint8((1 << self.size) - 1)
-        self.active = np.where(samples.upper > 0, everyone, np.uint8(0))
-        self.seen = np.repeat(np.array([[-np.inf], [np.inf], [0.0]]), share, axis=1)
-        self.lengths = (0,) * rank, (0,) * share
+        self.state = State(
+            positive=np.append(positive, np.full(share - self.size, -1)),
+            alpha=np.zeros((n, share), np.float32),
+            gradients=np.zeros((n, share), np.float32),
+            active=np.where(samples.upper > 0, everyone, np.uint8(0)),
+            pending=np.ones(self.size, np.bool_),
+            limits=np.full(share, np.inf, np.float32),
+            violation=np.full(self.size, np.inf),
+            seen=np.repeat(np.array([[-np.inf], [np.inf], [0.0]]), share, axis=1),
+            weights=np.zeros((n_columns + 1, share * rank), np.float32),  # one that rows lack
+            rank=(0,) * rank,
+            members=(0,) * share,
+        )
 
     def passes(
         self, pairs: LevelRows, starts: np.ndarray, block: int, n_iter: int, tol: float
     ) -> int:
         """Pass over all samples in the given orders, until solved; return how many were needed."""
-        x = self.samples
-        return loops.passes(
-            pairs.columns, pairs.levels, pairs.bounds, starts, block, x.codes, self.positive,
-            x.curvature, x.upper, x.score_table, x.update_table, self.alpha, self.gradients,
-            self.active, self.pending, self.limits, self.violation, self.seen, self.weights,
-            n_iter, tol, *self.lengths,
-        )  # fmt: skip
+        return loops.passes(_pairs(pairs), self.samples, self.state, starts, block, n_iter, tol)
 
     def visit(self, pairs: LevelRows, starts: np.ndarray, block: int, rows: slice) -> None:
         """Visit the active samples of a chunk once."""
-        x = self.samples
-        loops.epoch(
-            pairs.columns, pairs.levels, pairs.bounds, starts, block, x.codes[rows], self.positive,
-            x.curvature[rows], x.upper[rows], x.score_table, x.update_table, self.alpha[rows],
-            self.gradients[rows], self.active[rows], self.limits, self.seen, self.weights,
-            *self.lengths,
-        )  # fmt: skip
+        samples, state = (
+            record._replace(**{name: getattr(record, name)[rows] for name in names})
+            for record, names in (
+                (self.samples, ("codes", "curvature", "upper")),
+                (self.state, ("alpha", "gradients", "active")),
+            )
+        )
+        loops.epoch(_pairs(pairs), samples, state, starts, block)
 
-    def judge(self, n_iter: int, tol: float) -> None:
-        """After a pass over all chunks: which problems are solved."""
-        loops.judge(
-            n_iter, tol, self.samples.upper, self.active, self.pending, self.limits,
-            self.violation, self.seen,
-        )  # fmt: skip
+    def end_pass(self, n_iter: int, tol: float) -> None:
+        """After a pass over all chunks: find which problems are solved."""
+        loops.end_pass(n_iter, tol, self.samples.upper, self.state)
 
     def weights_by_problem(self) -> np.ndarray:
         """(size, n_columns, rank)."""
-        rank, share = map(len, self.lengths)
-        parts = self.weights[:-1].reshape(-1, share, rank)[:, : self.size]
+        rank, share = len(self.state.rank), len(self.state.members)
+        parts = self.state.weights[:-1].reshape(-1, share, rank)[:, : self.size]
         return np.ascontiguousarray(np.swapaxes(parts, 0, 1))
 
 

@@ -4,8 +4,8 @@ from scipy import sparse
 
 from tests.reference import additive_svm as reference
 from visualwords.classifiers.low_rank.level_rows import LevelScale, rows_by_length
+from visualwords.classifiers.low_rank.level_survey import UNMOVED
 from visualwords.classifiers.solvers.dual_low_rank import solve_dual_low_rank
-from visualwords.classifiers.tables.level_survey import UNMOVED
 
 TOP, RANK = 20, 4
 
@@ -34,7 +34,7 @@ def solved(problem, cost, **how):
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_optimum_is_that_of_a_plain_solver(problem, C):
     _, _, codes, long = problem
-    weights, alpha, n_iter, violation = solved(problem, np.full(150, C))
+    (weights, alpha), n_iter, violation = solved(problem, np.full(150, C))
     assert violation <= 1e-3
     assert n_iter > 3
     for m in range(3):
@@ -47,10 +47,10 @@ def test_optimum_is_that_of_a_plain_solver(problem, C):
         np.testing.assert_allclose(found, wanted, rtol=1e-4)
 
 
-def test_samples_that_rested_satisfy_the_conditions_too(problem):
+def test_shrunk_samples_satisfy_the_conditions_too(problem):
     _, _, codes, long = problem
     cost = np.full(150, 0.02)
-    weights, alpha, *_ = solved(problem, cost)
+    (weights, alpha), *_ = solved(problem, cost)
     for m in range(3):
         gradient = np.where(codes == m, 1, -1) * (long @ weights[m].ravel()) - 1
         assert gradient[alpha[:, m] == 0].min() > -2e-3
@@ -60,6 +60,6 @@ def test_samples_that_rested_satisfy_the_conditions_too(problem):
 def test_samples_without_cost_do_not_take_part(problem):
     cost = np.full(150, 0.1)
     cost[::3] = 0
-    _, alpha, _, violation = solved(problem, cost)
+    (_, alpha), _, violation = solved(problem, cost)
     assert not alpha[::3].any()
     assert violation <= 1e-3
