@@ -1,9 +1,9 @@
 """Sums that Fisher vectors are made of, mostly by products of bytes.
 
-Few Gaussians matter to a descriptor. Which ones may, products of its coordinates, rounded to bytes,
-decide; only theirs are computed in float32. Processors with VNNI multiply four times as many bytes
-as float32 numbers in one instruction, the others twice as many: these multiply the even and the
-odd bytes, as 16-bit numbers (``pmaddwd``). All give the same whole numbers.
+Few Gaussians matter to a descriptor. Products of its coordinates, rounded to bytes, find those that
+may; only their responsibilities are computed in float32. Processors with VNNI multiply four times
+as many bytes as float32 numbers in one instruction, the others twice as many: these multiply the
+even and the odd bytes, as 16-bit numbers (``pmaddwd``). All give the same whole numbers.
 
 All of it is in one file because compiled loops are cached by file.
 """
@@ -15,8 +15,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from visualwords import simd
 from visualwords.compiled import njit
 from visualwords.processor import has_byte_products, vector_bytes
+from visualwords.simd import INDEX
 
 LANES = {32: 8, 64: 16}.get(vector_bytes(), 0)  # 32-bit sums in a vector; 0: plain loops
 PLANES = 1 if has_byte_products() or not LANES else 2  # even and odd bytes have tables of their own
@@ -24,7 +26,7 @@ _VECTORS = 2
 GROUP = _VECTORS * LANES if LANES else 16  # columns whose products lie side by side
 POINTS = 10 if LANES == 16 else 5  # whose sums stay in registers
 BLOCK = 6 * POINTS  # whose intermediate results stay in the first-level cache
-_INT32, _BYTE, _FLOATS = ir.IntType(32), ir.IntType(8), ir.VectorType(ir.FloatType(), 16)
+_INT32, _FLOATS = ir.IntType(32), ir.VectorType(ir.FloatType(), 16)
 
 
 @intrinsic
@@ -38,114 +40,58 @@ def _multiply_block(typing, quads, point, tables, group, out, row):
 
 
 def _emit_block(context, builder, signature, arguments):
-    quads, tables, out = (
-        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 2, 4)
-    )
-    length = cgutils.unpack_tuple(builder, quads.shape)[1]
-    width = cgutils.unpack_tuple(builder, out.shape)[1]
+    quads, tables, out = simd.arrays(context, builder, signature, arguments, (0, 2, 4))
+    length, width = simd.row_length(builder, quads), simd.row_length(builder, out)
     point, group, first = arguments[1], arguments[3], arguments[5]
-    rows = [
-        builder.gep(quads.data, [builder.mul(builder.add(point, _index(length, p)), length)])
-        for p in range(POINTS)
-    ]
-    step = _index(length, PLANES * GROUP)
+    points = simd.rows(builder, quads, point, POINTS)
+    step = INDEX(PLANES * GROUP)
     table = builder.gep(tables.data, [builder.mul(builder.mul(group, length), step)])
-    zero = ir.Constant(_sums_type(), [0] * LANES)
-    sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(_VECTORS)] for _ in rows]
+    kind = ir.VectorType(_INT32, LANES)
+    zero = simd.constant(kind, 0)
+    sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(_VECTORS)] for _ in points]
     with cgutils.for_range(builder, length) as loop:
         position = builder.mul(loop.index, step)
-        vectors = [_load(builder, table, position, v) for v in range(PLANES * _VECTORS)]
-        for p in range(POINTS):
-            quad = builder.load(builder.gep(rows[p], [loop.index]), align=1)
-            _add_products(builder, _everywhere(builder, quad, LANES), vectors, sums[p])
-    column = builder.mul(group, _index(length, GROUP))
+        places = [builder.add(position, INDEX(v * LANES)) for v in range(PLANES * _VECTORS)]
+        vectors = [simd.load(builder, table, place, kind) for place in places]
+        for row, totals in zip(points, sums):
+            quad = builder.load(builder.gep(row, [loop.index]), align=1)
+            _add_products(builder, simd.broadcast(builder, quad, LANES), vectors, totals)
+    column = builder.mul(group, INDEX(GROUP))
     for p in range(POINTS):
-        line = builder.mul(builder.add(first, _index(length, p)), width)
-        row = builder.gep(out.data, [builder.add(line, column)])
-        for v in range(_VECTORS):
-            target = builder.gep(row, [_index(length, v * LANES)])
-            target = builder.bitcast(target, _sums_type().as_pointer())
-            builder.store(builder.load(sums[p][v]), target, align=4)
+        line = builder.mul(builder.add(first, INDEX(p)), width)
+        for v, total in enumerate(sums[p]):
+            place = builder.add(builder.add(line, column), INDEX(v * LANES))
+            simd.store(builder, builder.load(total), out.data, place)
     return context.get_dummy_value()
 
 
 def _add_products(builder, quad, vectors, sums):
     """sums[v] += products of one quad of a point with the quads of all columns."""
     if PLANES == 1:
-        kind = ir.FunctionType(_sums_type(), [_sums_type()] * 3)
-        multiply = cgutils.get_or_insert_function(
-            builder.module, kind, "llvm.x86.avx512.vpdpbusd.512"
-        )
         for vector, total in zip(vectors, sums):
-            builder.store(builder.call(multiply, [builder.load(total), quad, vector]), total)
+            factors = [builder.load(total), quad, vector]
+            added = simd.call(builder, "llvm.x86.avx512.vpdpbusd.512", vector.type, factors)
+            builder.store(added, total)
         return
     halves = ir.VectorType(ir.IntType(16), 2 * LANES)
-    kind = ir.FunctionType(_sums_type(), [halves, halves])
     name = "llvm.x86.avx512.pmaddw.d.512" if LANES == 16 else "llvm.x86.avx2.pmadd.wd"
-    multiply = cgutils.get_or_insert_function(builder.module, kind, name)
-    quad = builder.bitcast(quad, halves)
-    even = builder.and_(quad, ir.Constant(halves, [255] * 2 * LANES))
-    odd = builder.lshr(quad, ir.Constant(halves, [8] * 2 * LANES))
+    kind, quad = quad.type, builder.bitcast(quad, halves)
+    even = builder.and_(quad, simd.constant(halves, 255))
+    odd = builder.lshr(quad, simd.constant(halves, 8))
     for v, total in enumerate(sums):
         for part, vector in ((even, vectors[v]), (odd, vectors[_VECTORS + v])):
-            added = builder.call(multiply, [builder.bitcast(vector, halves), part])
+            added = simd.call(builder, name, kind, [builder.bitcast(vector, halves), part])
             builder.store(builder.add(builder.load(total), added), total)
 
 
-def _everywhere(builder, number, lanes):
-    vector = ir.VectorType(number.type, lanes)
-    single = builder.insert_element(
-        ir.Constant(vector, ir.Undefined), number, ir.Constant(_INT32, 0)
-    )
-    first = ir.Constant(ir.VectorType(_INT32, lanes), [0] * lanes)
-    return builder.shuffle_vector(single, single, first)
-
-
-def _load(builder, data, position, vector):
-    pointer = builder.gep(data, [builder.add(position, _index(position, vector * LANES))])
-    return builder.load(builder.bitcast(pointer, _sums_type().as_pointer()), align=4)
-
-
-def _index(like, value):
-    return ir.Constant(like.type, value)
-
-
-def _sums_type():
-    return ir.VectorType(_INT32, LANES)
-
-
-@intrinsic
-def _marks(typing, flags, start):
-    """The bytes flags[start : start + 64] as bits of a number: 1 where not 0."""
-
-    def emit(context, builder, signature, arguments):
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        kind = ir.VectorType(_BYTE, 64)
-        pointer = builder.bitcast(builder.gep(array.data, [arguments[1]]), kind.as_pointer())
-        bits = builder.icmp_unsigned("!=", builder.load(pointer, align=1), kind(None))
-        return builder.bitcast(bits, ir.IntType(64))
-
-    return types.uint64(flags, start), emit
-
-
-@intrinsic
-def _lowest_bit(typing, number):
-    """Number of the lowest bit that is 1."""
-
-    def emit(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.uint64(number), emit
-
-
-@njit()
+@njit(inlined=(simd,))
 def _multiply(quads, point, tables, out, row):
     """out[row + p, c] = products of POINTS rows of bytes with all columns."""
     for group in range(tables.shape[0]):
         _multiply_block(quads, point, tables, group, out, row)
 
 
-@njit()
+@njit(inlined=(simd,))
 def _project(quads, start, m, tables, scale, offset, sums, last, x):
     """x[i, 0] = scale · products of descriptor start + i with the columns - offset, i < m."""
     for first in range(0, m, POINTS):
@@ -159,7 +105,7 @@ def _project(quads, start, m, tables, scale, offset, sums, last, x):
                 x[first + p, 0, j] = np.float32(sums[p, j]) * scale[j] - offset[j]
 
 
-@njit()
+@njit(inlined=(simd,))
 def project_bytes(quads, tables, scale, offset, x):
     """x[i, 0, j] = scale[j] · product of descriptor i with column j - offset[j].
 
@@ -180,19 +126,18 @@ def _four_dots(typing, x, points, first, factors, k, out):
 
 
 def _emit_dots(context, builder, signature, arguments):
-    points, out = (_array(context, builder, signature, arguments, k) for k in (1, 5))
-    right, width = _row(context, builder, signature, arguments, 3, arguments[4])
-    places = [builder.add(arguments[2], _index(width, i)) for i in range(4)]
+    x, points, factors, out = simd.arrays(context, builder, signature, arguments, (0, 1, 3, 5))
+    (right,), width = simd.rows(builder, factors, arguments[4], 1), simd.row_length(builder, x)
+    places = [builder.add(arguments[2], INDEX(i)) for i in range(4)]
     owners = [builder.load(builder.gep(points.data, [place])) for place in places]
-    rows = [_row(context, builder, signature, arguments, 0, owner)[0] for owner in owners]
-    zero = ir.Constant(_FLOATS, [0.0] * 16)
+    rows = [simd.rows(builder, x, owner, 1)[0] for owner in owners]
+    zero = simd.constant(_FLOATS, 0.0)
     sums = [cgutils.alloca_once_value(builder, zero) for _ in rows]
-    with cgutils.for_range_slice(builder, _index(width, 0), width, _index(width, 16)) as (at, _):
-        factor = _load_floats(builder, right, at, 0)
+    with cgutils.for_range_slice(builder, INDEX(0), width, INDEX(16)) as (at, _):
+        factor = simd.load(builder, right, at, _FLOATS)
         for row, total in zip(rows, sums):
-            added = _multiply_add(
-                builder, _load_floats(builder, row, at, 0), factor, builder.load(total)
-            )
+            value = simd.load(builder, row, at, _FLOATS)
+            added = simd.multiply_add(builder, value, factor, builder.load(total))
             builder.store(added, total)
     kind = ir.FunctionType(ir.FloatType(), [ir.FloatType(), _FLOATS])
     reduce = cgutils.get_or_insert_function(builder.module, kind, "llvm.vector.reduce.fadd.v16f32")
@@ -210,53 +155,27 @@ def _add_rows(typing, sums, row, x, points, weights, first, stop):
 
 
 def _emit_add(context, builder, signature, arguments):
-    points, weights = (_array(context, builder, signature, arguments, k) for k in (3, 4))
-    target, width = _row(context, builder, signature, arguments, 0, arguments[1])
-    with cgutils.for_range_slice(builder, _index(width, 0), width, _index(width, 64)) as (at, _):
+    totals, x, points, weights = simd.arrays(context, builder, signature, arguments, (0, 2, 3, 4))
+    (target,), width = simd.rows(builder, totals, arguments[1], 1), simd.row_length(builder, totals)
+    with cgutils.for_range_slice(builder, INDEX(0), width, INDEX(64)) as (at, _):
+        places = [builder.add(at, INDEX(16 * v)) for v in range(4)]
         sums = [
-            cgutils.alloca_once_value(builder, _load_floats(builder, target, at, v))
-            for v in range(4)
+            cgutils.alloca_once_value(builder, simd.load(builder, target, place, _FLOATS))
+            for place in places
         ]
-        with cgutils.for_range_slice(builder, arguments[5], arguments[6], _index(width, 1)) as (
-            i,
-            _,
-        ):
+        every = cgutils.for_range_slice(builder, arguments[5], arguments[6], INDEX(1))
+        with every as (i, _):
             owner = builder.load(builder.gep(points.data, [i]))
-            source, _ = _row(context, builder, signature, arguments, 2, owner)
+            (source,) = simd.rows(builder, x, owner, 1)
             weight = builder.load(builder.gep(weights.data, [i]))
-            factor = _everywhere(builder, weight, 16)
-            for v, total in enumerate(sums):
-                value = _load_floats(builder, source, at, v)
-                builder.store(_multiply_add(builder, factor, value, builder.load(total)), total)
-        for v, total in enumerate(sums):
-            builder.store(builder.load(total), _vector_at(builder, target, at, v), align=4)
+            factor = simd.broadcast(builder, weight, 16)
+            for place, total in zip(places, sums):
+                value = simd.load(builder, source, place, _FLOATS)
+                added = simd.multiply_add(builder, factor, value, builder.load(total))
+                builder.store(added, total)
+        for place, total in zip(places, sums):
+            simd.store(builder, builder.load(total), target, place)
     return context.get_dummy_value()
-
-
-def _array(context, builder, signature, arguments, k):
-    return context.make_array(signature.args[k])(context, builder, arguments[k])
-
-
-def _row(context, builder, signature, arguments, k, number):
-    """Pointer to a row of the array arguments[k], and the row's length."""
-    array = _array(context, builder, signature, arguments, k)
-    width = cgutils.unpack_tuple(builder, array.shape)[1]
-    return builder.gep(array.data, [builder.mul(number, width)]), width
-
-
-def _vector_at(builder, row, position, v):
-    pointer = builder.gep(row, [builder.add(position, _index(position, 16 * v))])
-    return builder.bitcast(pointer, _FLOATS.as_pointer())
-
-
-def _load_floats(builder, row, position, v):
-    return builder.load(_vector_at(builder, row, position, v), align=4)
-
-
-def _multiply_add(builder, x, y, z):
-    kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
-    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v16f32")
-    return builder.call(function, [x, y, z])
 
 
 @njit(fastmath=True)
@@ -317,15 +236,15 @@ def _exponentials(x, n, bits):
         x[a] *= powers[a]
 
 
-@njit()
+@njit(inlined=(simd,))
 def _candidates(flags, m, active, stops):
     """List the columns of the flags that are not 0; those of row p end at stops[p + 1]."""
     n = np.uint64(0)
     for p in range(m):
         for start in range(0, flags.shape[1], 64):
-            marks = _marks(flags, p * flags.shape[1] + start)
+            marks = simd.nonzero(flags, p * flags.shape[1] + start)
             while marks:
-                active[n] = np.uint64(start) + _lowest_bit(marks)
+                active[n] = np.uint64(start + simd.lowest_bit(marks))
                 marks &= marks - np.uint64(1)
                 n += np.uint64(1)
         stops[p + 1] = n
@@ -350,7 +269,7 @@ def _group(active, stops, m, ends, points, slots):
             points[e], slots[a] = p, e
 
 
-@njit()
+@njit(inlined=(simd,))
 def _log_probabilities(both, factors, constants, ends, points, logits):
     """log p(x, k) of the candidates; three more numbers are overwritten."""
     start = np.uint64(0)
@@ -388,7 +307,7 @@ def _responsibilities(m, stops, slots, least, shares, bits, logits):
     return likelihood + math.log(product)
 
 
-@njit()
+@njit(inlined=(simd,))
 def _add(cells, start, m, both, ends, points, shares, zeroth, sums):
     """Add the responsibilities, and what they weight, to the cells of the points.
 
@@ -413,7 +332,7 @@ def _add(cells, start, m, both, ends, points, shares, zeroth, sums):
             _add_rows(sums, cell * ends.size + k, both, points, shares, first, n)
 
 
-@njit()
+@njit(inlined=(simd,))
 def add_moments(
     quads,
     projection,

@@ -10,8 +10,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from visualwords import simd
 from visualwords.compiled import njit
 from visualwords.processor import vector_bytes
+from visualwords.simd import INDEX
 
 POINTS, _VECTORS = 5, 2  # of the block whose sums stay in registers
 LANES = {32: 8, 64: 16}.get(vector_bytes(), 0)  # 32-bit sums in a vector with pmaddwd
@@ -30,64 +32,42 @@ def block_of_scores(typing, pairs, point, words, group, bias, out, column):
 
 
 def _emit_block(context, builder, signature, arguments):
-    pairs, words, bias, out = (
-        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 2, 4, 5)
-    )
-    length = cgutils.unpack_tuple(builder, pairs.shape)[1]
-    width = cgutils.unpack_tuple(builder, out.shape)[1]
+    pairs, words, bias, out = simd.arrays(context, builder, signature, arguments, (0, 2, 4, 5))
+    length, width = simd.row_length(builder, pairs), simd.row_length(builder, out)
     point, group, column = arguments[1], arguments[3], arguments[6]
-    rows = [
-        builder.gep(pairs.data, [builder.mul(builder.add(point, _index(length, p)), length)])
-        for p in range(POINTS)
-    ]
-    first_word = builder.mul(builder.mul(group, length), _index(length, GROUP))
+    points = simd.rows(builder, pairs, point, POINTS)
+    first_word = builder.mul(builder.mul(group, length), INDEX(GROUP))
     table = builder.gep(words.data, [first_word])
-    start = [_load(builder, bias.data, column, v) for v in range(_VECTORS)]
+    start = _load(builder, bias.data, column)
     sums = [[cgutils.alloca_once_value(builder, s) for s in start] for _ in range(POINTS)]
     with cgutils.for_range(builder, length) as loop:
-        position = builder.mul(loop.index, _index(length, GROUP))
-        vectors = [_load(builder, table, position, v) for v in range(_VECTORS)]
-        for p in range(POINTS):
-            _add_products(
-                builder, builder.load(builder.gep(rows[p], [loop.index])), vectors, sums[p]
-            )
+        vectors = _load(builder, table, builder.mul(loop.index, INDEX(GROUP)))
+        for row, totals in zip(points, sums):
+            pair = builder.load(builder.gep(row, [loop.index]))
+            _add_products(builder, pair, vectors, totals)
     for p in range(POINTS):
-        row = builder.gep(out.data, [builder.add(builder.mul(_index(length, p), width), column)])
-        for v in range(_VECTORS):
-            target = builder.gep(row, [_index(length, v * LANES)])
-            target = builder.bitcast(target, _sums_type().as_pointer())
-            builder.store(builder.load(sums[p][v]), target, align=4)
+        first = builder.add(builder.mul(INDEX(p), width), column)
+        for v, total in enumerate(sums[p]):
+            place = builder.add(first, INDEX(v * LANES))
+            simd.store(builder, builder.load(total), out.data, place)
     return context.get_dummy_value()
 
 
 def _add_products(builder, pair, vectors, sums):
     """sums[v] += products of one pair of a point with the pairs of the words."""
     halves = ir.VectorType(ir.IntType(16), 2 * LANES)
-    single = builder.insert_element(
-        ir.Constant(_sums_type(), ir.Undefined), pair, ir.Constant(ir.IntType(32), 0)
-    )
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    spread = builder.shuffle_vector(single, single, everywhere)
-    kind = ir.FunctionType(_sums_type(), [halves, halves])
-    multiply = cgutils.get_or_insert_function(builder.module, kind, _MULTIPLY_ADD[LANES])
+    spread = builder.bitcast(simd.broadcast(builder, pair, LANES), halves)
     for vector, total in zip(vectors, sums):
-        added = builder.call(
-            multiply, [builder.bitcast(vector, halves), builder.bitcast(spread, halves)]
-        )
+        factors = [builder.bitcast(vector, halves), spread]
+        added = simd.call(builder, _MULTIPLY_ADD[LANES], vector.type, factors)
         builder.store(builder.add(builder.load(total), added), total)
 
 
-def _load(builder, data, position, vector):
-    pointer = builder.gep(data, [builder.add(position, _index(position, vector * LANES))])
-    return builder.load(builder.bitcast(pointer, _sums_type().as_pointer()), align=4)
-
-
-def _index(like, value):
-    return ir.Constant(like.type, value)
-
-
-def _sums_type():
-    return ir.VectorType(ir.IntType(32), LANES)
+def _load(builder, data, position):
+    """The vectors of a group, from a position on."""
+    kind = ir.VectorType(ir.IntType(32), LANES)
+    places = [builder.add(position, INDEX(v * LANES)) for v in range(_VECTORS)]
+    return [simd.load(builder, data, place, kind) for place in places]
 
 
 @njit()
@@ -107,7 +87,7 @@ def as_pairs(descriptors, start, pairs, lengths):
     return stop
 
 
-@njit()
+@njit(inlined=(simd,))
 def best_in_block(
     pairs, n, lengths, words, first, bias, unsure, scores, numbers, label, best, close
 ):

@@ -196,7 +196,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return state
 
     def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":
-        """Become the encoder, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.codebook_ = clone(self.codebook).set_state(part_of("codebook_", state))
         if self.tf_idf:
             self.idf_ = np.asarray(state["idf"], np.float32)
@@ -277,7 +277,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 names = ", ".join(map(str, allowed))
-                raise ValueError(f"{name}={getattr(self, name)!r}; there are {names}")
+                raise ValueError(f"{name}={getattr(self, name)!r}; choose one of {names}")
         if not (self.power > 0 and self.softness > 0 and self.n_neighbors >= 1):
             raise ValueError(
                 f"power={self.power}, softness={self.softness}, n_neighbors={self.n_neighbors}; "

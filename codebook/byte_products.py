@@ -1,4 +1,4 @@
-"""Products of bytes with columns of small whole numbers, laid out as the processor wants them."""
+"""Products of bytes with columns of small whole numbers, laid out for vector instructions."""
 
 import numpy as np
 

@@ -32,7 +32,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array([f"word{k}" for k in range(self.n_words)], dtype=object)
 
     def _training_descriptors(self, X: Any, y: Any) -> tuple[np.ndarray, np.random.RandomState]:
-        """Descriptors to learn from, at most ``max_descriptors``, and the source of chance."""
+        """Descriptors to learn from, at most ``max_descriptors``, and the random generator."""
         random = check_random_state(self.random_state)
         most = self.max_descriptors
         rows = None
@@ -48,7 +48,7 @@ class Codebook(TransformerMixin, BaseEstimator):
 
     def _check_number(self, n: int) -> None:
         if not (isinstance(self.n_words, int | np.integer) and self.n_words >= 1):
-            raise ValueError(f"n_words={self.n_words!r}; needed is a whole number, at least 1")
+            raise ValueError(f"n_words={self.n_words!r}; expected a whole number, at least 1")
         if n < self.n_words:
             raise ValueError(
                 f"n_samples={n} descriptors are too few for n_words={self.n_words}; give more "

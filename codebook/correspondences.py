@@ -1,4 +1,4 @@
-"""Which points of two sets the pyramid match takes for each other, and at which level."""
+"""Which points of two sets the pyramid match pairs, and at which level."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +122,7 @@ def _split(tags: np.ndarray, starts: np.ndarray) -> list[np.ndarray]:
 
 
 def _pair_up(points: np.ndarray, rows: np.ndarray, n_first: int, free: np.ndarray) -> np.ndarray:
-    """Pair the free points of one bin across the two sets; they are free no longer."""
+    """Pair the free points of one bin across the two sets; mark them as taken."""
     left, right = rows[rows < n_first], rows[rows >= n_first]
     if not len(left) or not len(right):
         return np.empty((0, 2), np.int64)

@@ -10,7 +10,7 @@ __all__ = ["balanced_rows", "fair_shares"]
 
 
 def fair_shares(available: np.ndarray, total: int) -> np.ndarray:
-    """Divide ``total`` as equally as possible where nobody can take more than is available.
+    """Divide ``total`` as equally as possible; no share exceeds what is available.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def fair_shares(available: np.ndarray, total: int) -> np.ndarray:
     shares = np.zeros_like(available)
     left = min(int(total), int(available.sum()))
     order = np.argsort(available, kind="stable")
-    for rank, i in enumerate(order):  # the poorest first: what they leave goes to the others
+    for rank, i in enumerate(order):  # smallest first: what they leave is divided among the others
         shares[i] = min(available[i], left // (len(order) - rank))
         left -= shares[i]
     return shares

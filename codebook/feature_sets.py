@@ -37,7 +37,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
     sample_size : int, default 50_000
         Descriptors from which the components are learned, drawn at random from all.
     random_state : int, RandomState or None, default 0
-        Of that draw.
+        Random seed of that draw.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         }
 
     def set_state(self, state: dict[str, np.ndarray]) -> "FeatureSetEncoder":
-        """Become the encoder, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.mean_ = np.asarray(state["mean"], np.float64)
         self.components_ = np.asarray(state["components"], np.float64)
         self.lowest_ = np.asarray(state["lowest"], np.float64)
@@ -213,7 +213,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self, descriptors: np.ndarray) -> None:
         if not 1 <= self.side <= FARTHEST:
-            raise ValueError(f"side={self.side}: needed is 1 … {FARTHEST}")
+            raise ValueError(f"side={self.side}: expected 1 … {FARTHEST}")
         if not self.position_weight >= 0:
             raise ValueError(f"position_weight={self.position_weight} must not be negative")
         n, d = descriptors.shape

@@ -46,7 +46,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
     scope : {"window", "level", "image"}, default "window"
         What is brought to length 1.
     max_iter : int, default 30
-        Of learning the mixture.
+        Iterations of expectation-maximisation, at most.
     max_descriptors : int or None, default 200,000
         Learn from no more than these.
 
@@ -180,7 +180,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         }
 
     def set_state(self, state: dict[str, np.ndarray]) -> "FisherVectors":
-        """Become the encoder, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.projection_ = Projection(state["mean"], state["directions"])
         self._set_mixture(DiagonalMixture(state["weights"], state["means"], state["variances"]))
         return self
@@ -229,9 +229,9 @@ class FisherVectors(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         if self.scope not in SCOPES:
-            raise ValueError(f"scope={self.scope!r}; there are {', '.join(SCOPES)}")
+            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
         if not self.power > 0:
-            raise ValueError(f"power={self.power}; needed is a positive number")
+            raise ValueError(f"power={self.power}; expected a positive number")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -246,7 +246,7 @@ def _training_sample(
     """At most ``most`` descriptors to learn from, balanced if they belong to images."""
     if isinstance(X, np.ndarray):
         if X.ndim != 2:
-            raise ValueError(f"descriptors of shape {X.shape}; needed is an (n, d) array")
+            raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
         few = most is None or len(X) <= most
         return X if few else X[np.sort(random.permutation(len(X))[:most])]
     sets = as_sets(X)

@@ -182,7 +182,7 @@ class HIKCodebook(Codebook):
         }
 
     def set_state(self, state: dict[str, np.ndarray]) -> "HIKCodebook":
-        """Become the codebook, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         numbers = [float(v) for v in state["numbers"]]
         self.levels_per_unit_, self.scale_, self.constant_, self.inertia_ = numbers[:4]
         self.mean_distance_, self.n_iter_ = numbers[4], int(numbers[5])
@@ -285,9 +285,9 @@ class HIKCodebook(Codebook):
 
     def _check_parameters(self) -> None:
         if self.center not in ("mean", "median"):
-            raise ValueError(f"center={self.center!r}; there are mean and median")
+            raise ValueError(f"center={self.center!r}; choose mean or median")
         if not 2 <= self.n_levels <= 256:
-            raise ValueError(f"n_levels={self.n_levels}; needed are 2 to 256")
+            raise ValueError(f"n_levels={self.n_levels}; expected 2 to 256")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -199,7 +199,7 @@ class KMeansCodebook(Codebook):
         }
 
     def set_state(self, state: dict[str, np.ndarray]) -> "KMeansCodebook":
-        """Become the codebook, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self._set_words(np.asarray(state["words"], np.float32))
         self.counts_ = np.asarray(state["counts"], np.int64)
         self.inertia_ = float(state["inertia"])
@@ -226,7 +226,7 @@ class KMeansCodebook(Codebook):
             words = np.asarray(self.init)
             if words.shape != (self.n_words, X.shape[1]):
                 raise ValueError(
-                    f"init has shape {words.shape}; needed is {(self.n_words, X.shape[1])}"
+                    f"init has shape {words.shape}; expected {(self.n_words, X.shape[1])}"
                 )
         self.counts_ = np.zeros(self.n_words, np.int64)
         self.inertia_, self.n_iter_ = float("inf"), 0
@@ -255,7 +255,7 @@ class KMeansCodebook(Codebook):
     ) -> None:
         size = min(int(self.batch_size or 0), len(X))
         if size < 1:
-            raise ValueError(f"batch_size={self.batch_size!r}; needed is at least 1")
+            raise ValueError(f"batch_size={self.batch_size!r}; expected at least 1")
         order, used = random.permutation(len(X)), 0
         for _ in range(self.max_iter):
             if used + size > len(order):

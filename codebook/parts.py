@@ -1,4 +1,4 @@
-"""One pass over many descriptors as a map over parts, their results put together in order.
+"""One pass over many descriptors as a map over parts, with the results in order.
 
 Parts are slices of a fixed size, so the outcome does not depend on how many threads or machines
 share the work, sums of floating-point numbers included.
@@ -19,7 +19,7 @@ ROWS = 1 << 16  # of a part
 
 @contextmanager
 def in_parts(X: np.ndarray) -> Iterator[list[Any]]:
-    """Yield the parts of an array for several calls of `map_parts`; they travel once."""
+    """Yield the parts of an array for several calls of `map_parts`; each is sent once."""
     with within_reach([X[start : start + ROWS] for start in range(0, len(X), ROWS)]) as parts:
         yield parts
 
@@ -32,8 +32,8 @@ def map_parts(
     Parameters
     ----------
     function : callable
-        Takes the rows of a part. It goes to other processes where joblib's active backend has
-        such, so it must be importable there: a function of a module, or a ``partial`` of one.
+        Takes the rows of a part. It may run in other processes of joblib's active backend, so it
+        must be importable there: a function of a module, or a ``partial`` of one.
     parts : sequence
         From `in_parts`.
     n_jobs : int or None

@@ -122,7 +122,7 @@ def as_feature_sets(sets: Any, side: int | None = None) -> FeatureSets:
         return FeatureSets(sets.points, sets.offsets, side)
     if isinstance(sets, np.ndarray) and sets.ndim == 2:
         raise ValueError(
-            f"an array of shape {sets.shape} is one set of points; needed is a list of such arrays"
+            f"an array of shape {sets.shape} is one set of points; expected a list of such arrays"
         )
     return FeatureSets.from_arrays(sets, side)
 
@@ -135,7 +135,7 @@ def _as_points(array: Any, index: int) -> np.ndarray:
     if points.ndim != 2 or points.dtype.kind not in "iufb":
         raise ValueError(
             f"set {index} has shape {points.shape} and type {points.dtype}; "
-            "needed are numbers in an array (number of points, dimensions)"
+            "expected numbers in an array (number of points, dimensions)"
         )
     if points.dtype.kind == "f":
         if not np.isfinite(points).all():

@@ -25,7 +25,7 @@ class GridBins:
     finest_level : int ≥ 0
         The first level counted; 0 are the paper's bins of side 1.
     random_state : int, RandomState or None
-        Of the shifts. The same seed gives the same bins for any ``side``.
+        Random seed of the shifts. The same seed gives the same bins for any ``side``.
 
     Notes
     -----
@@ -56,7 +56,7 @@ class GridBins:
     ) -> None:
         if not 1 <= side <= FARTHEST or n_shifts < 1 or not 0 <= finest_level <= 29:
             raise ValueError(
-                f"side={side}, n_shifts={n_shifts}, finest_level={finest_level}: needed are "
+                f"side={side}, n_shifts={n_shifts}, finest_level={finest_level}: expected "
                 f"1 … {FARTHEST}, at least 1, and 0 … 29"
             )
         self.side = side
@@ -137,7 +137,7 @@ class GridBins:
         return {"shifts": self.shifts_, "origins": self.origins_, "n_cells": self.n_cells_}
 
     def set_state(self, state: dict[str, np.ndarray]) -> "GridBins":
-        """Become the bins, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.shifts_ = np.asarray(state["shifts"], np.int64)
         self.origins_ = np.asarray(state["origins"], np.int64)
         self.n_cells_ = np.asarray(state["n_cells"], np.int64)

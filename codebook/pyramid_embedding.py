@@ -30,7 +30,7 @@ class _Branches:
     most: np.ndarray
 
     def follow(self, n_parents: int, n_columns: int) -> bool:
-        """Say if these can be the children of so many bins: searching them does not ask again."""
+        """Return whether these can be children of so many bins; the search does not check."""
         n = len(self.codes)
         return bool(
             self.child_starts.shape == (n_parents + 1,)
@@ -67,9 +67,9 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         D; by default the training sets' own.
     min_sets : int, default 1
         Bins that fewer training sets share get no column. 1 loses nothing; 2 is much smaller and
-        drops what tells a single training set from all others, the dominant diagonal.
+        drops what distinguishes a single training set from all others, the dominant diagonal.
     random_state : int, RandomState or None, default 0
-        Of the shifts.
+        Random seed of the shifts.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         return state | prefixed("grid_", self.bins_.get_state())
 
     def set_state(self, state: dict[str, np.ndarray]) -> "PyramidMatchEmbedding":
-        """Become the embedding, of the same parameters, whose :meth:`get_state` this is."""
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
         numbers = (int(v) for v in state["numbers"])
         self.side_, self.n_dimensions_, self.largest_, self.n_columns_ = numbers
         grids = GridBins(self.side_, self.n_shifts, self.finest_level)

@@ -46,7 +46,7 @@ def choose_seeds(
     if method == "random":
         return random.permutation(n)[:n_words]
     if method != "k-means++":
-        raise ValueError(f"init={method!r}; there are k-means++ and random")
+        raise ValueError(f"init={method!r}; choose k-means++ or random")
     sample = random.permutation(n)[: max(_SAMPLE * n_words, _LEAST)]
     distances = distances_among(sample)
     trials = 2 + int(np.log(n_words))

@@ -116,7 +116,7 @@ class SpatialPyramid(BaseEstimator):
         weights = np.ones(len(self.levels)) if self.weights is None else np.asarray(self.weights)
         if weights.shape != (len(self.levels),) or not (weights >= 0).all():
             raise ValueError(
-                f"weights={self.weights!r}; needed are {len(self.levels)} numbers >= 0, one a level"
+                f"weights={self.weights!r}; expected {len(self.levels)} numbers >= 0, one a level"
             )
         return weights[self.level_of_window].astype(np.float32)
 

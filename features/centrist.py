@@ -106,7 +106,7 @@ class Centrist(Extractor):
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         if self.layout not in _LAYOUTS:
-            raise ValueError(f"layout={self.layout!r}; there are {', '.join(_LAYOUTS)}")
+            raise ValueError(f"layout={self.layout!r}; choose one of {', '.join(_LAYOUTS)}")
         if self.patch_size < 3 or self.step < 1:
             raise ValueError(
                 f"patch_size={self.patch_size} must be at least 3, step={self.step} at least 1"

@@ -92,7 +92,7 @@ class ColorHistogram(Extractor):
         self._bins()
         as_windows(self.windows)
         if self.space not in _CHANNELS:
-            raise ValueError(f"space={self.space!r}; there are {', '.join(_CHANNELS)}")
+            raise ValueError(f"space={self.space!r}; choose one of {', '.join(_CHANNELS)}")
         if self.layout not in ("whole", "dense"):
             raise ValueError(f"layout={self.layout!r}; there are whole and dense")
         if self.patch_size < 1 or self.step < 1:
@@ -179,7 +179,7 @@ class ColorHistogram(Extractor):
         bins = (given,) * 3 if np.isscalar(given) else tuple(given)
         fits = all(isinstance(b, int | np.integer) and 1 <= b <= 256 for b in bins)
         if len(bins) != 3 or not fits:
-            raise ValueError(f"bins={self.bins!r}; needed are 1 to 256 for each of 3 channels")
+            raise ValueError(f"bins={self.bins!r}; expected 1 to 256 for each of 3 channels")
         if math.prod(bins) > _LARGEST:
             raise ValueError(f"bins={self.bins!r} make {math.prod(bins)} columns; use fewer")
         return bins

@@ -39,7 +39,7 @@ def color_planes(image: np.ndarray, color: str = "grey", sobel: bool = False) ->
     [255, 191, 85]
     """
     if color not in COLORS:
-        raise ValueError(f"color={color!r}; there are {', '.join(COLORS)}")
+        raise ValueError(f"color={color!r}; choose one of {', '.join(COLORS)}")
     if color == "grey":
         planes = [as_grey(image)]
     else:

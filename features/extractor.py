@@ -162,7 +162,7 @@ def _check_image(image: np.ndarray) -> np.ndarray:
         )
     if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)) or image.size == 0:
         raise ImageError(
-            f"the image's shape is {image.shape}; needed is (height, width) for grey or "
+            f"the image's shape is {image.shape}; expected (height, width) for grey or "
             "(height, width, 3) for RGB, at least 1x1"
         )
     return image

@@ -64,7 +64,7 @@ def as_windows(windows: Any) -> np.ndarray:
     boxes = np.asarray(windows, dtype=float)
     if boxes.ndim != 2 or boxes.shape[1] != 4 or not len(boxes):
         raise ValueError(
-            f"windows has shape {boxes.shape}; needed is a number, (rows, columns) or an (n, 4) "
+            f"windows has shape {boxes.shape}; expected a number, (rows, columns) or an (n, 4) "
             "array of x0, y0, x1, y1"
         )
     if not ((boxes >= 0) & (boxes <= 1)).all() or (boxes[:, :2] >= boxes[:, 2:]).any():

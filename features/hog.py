@@ -111,10 +111,10 @@ class HOG(Extractor):
             if not (isinstance(value, int | np.integer) and 1 <= value <= (largest or value)):
                 raise ValueError(f"{name}={value!r} must be an integer of at least 1")
         if self.color not in ("rgb", "grey"):
-            raise ValueError(f"color={self.color!r}; there are rgb and grey")
+            raise ValueError(f"color={self.color!r}; choose rgb or grey")
         if self.resize_wh is not None:
             if np.shape(self.resize_wh) != (2,) or min(self.resize_wh) < 1:
-                raise ValueError(f"resize_wh={self.resize_wh!r}; needed is (width, height)")
+                raise ValueError(f"resize_wh={self.resize_wh!r}; expected (width, height)")
             self._check_size(*self.resize_wh)
 
     def describe(self, image: np.ndarray) -> np.ndarray:

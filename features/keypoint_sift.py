@@ -89,13 +89,13 @@ class KeypointSIFT(Extractor):
         if most is not None and not (isinstance(most, int | np.integer) and most >= 1):
             raise ValueError(f"max_keypoints={most!r} must be at least 1, or None for all")
         if self.detector not in ("sift", "harris"):
-            raise ValueError(f"detector={self.detector!r}; there are sift and harris")
+            raise ValueError(f"detector={self.detector!r}; choose sift or harris")
         if self.threshold is not None and not self.threshold >= 0:
             raise ValueError(f"threshold={self.threshold!r} must not be negative")
         if not self.patch_size >= 4:
             raise ValueError(f"patch_size={self.patch_size!r} must be at least 4")
         if self.dtype not in ("uint8", "float32"):
-            raise ValueError(f"dtype={self.dtype!r}; there are uint8 and float32")
+            raise ValueError(f"dtype={self.dtype!r}; choose uint8 or float32")
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of all keypoints; an image may have none.

@@ -41,7 +41,7 @@ def find_extractor(name: str) -> type[Extractor]:
     announced = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not announced:
         raise ValueError(
-            f"no extractor is named {name!r}; there are {', '.join(list_extractors())}"
+            f"no extractor is named {name!r}; choose one of {', '.join(list_extractors())}"
         )
     if len({entry.value for entry in announced}) > 1:
         places = " and ".join(sorted(entry.value for entry in announced))
@@ -68,7 +68,7 @@ def _load(entry: EntryPoint) -> type[Extractor]:
         raise ValueError(f"extractor {entry.name!r} ({entry.value}): {problem}") from problem
     if not (isinstance(found, type) and issubclass(found, Extractor)):
         raise ValueError(
-            f"extractor {entry.name!r} ({entry.value}) is no subclass of "
+            f"extractor {entry.name!r} ({entry.value}) is not a subclass of "
             "visualwords.features.extractor.Extractor"
         )
     return found

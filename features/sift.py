@@ -115,16 +115,16 @@ class DenseSIFT(Extractor):
         sizes = self._bin_sizes()
         if not sizes or not all(isinstance(b, int) and 1 <= b <= _LARGEST_BIN for b in sizes):
             raise ValueError(
-                f"bin_size={self.bin_size!r}; needed are one or several of 1 to {_LARGEST_BIN}"
+                f"bin_size={self.bin_size!r}; expected one or several of 1 to {_LARGEST_BIN}"
             )
         if not (isinstance(self.step, int | np.integer) and self.step >= 1):
             raise ValueError(f"step={self.step!r} must be at least 1")
         if not self.contrast_threshold >= 0:
             raise ValueError(f"contrast_threshold={self.contrast_threshold} must not be negative")
         if self.dtype not in ("uint8", "float32"):
-            raise ValueError(f"dtype={self.dtype!r}; there are uint8 and float32")
+            raise ValueError(f"dtype={self.dtype!r}; choose uint8 or float32")
         if self.color not in COLORS:
-            raise ValueError(f"color={self.color!r}; there are {', '.join(COLORS)}")
+            raise ValueError(f"color={self.color!r}; choose one of {', '.join(COLORS)}")
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of all patches.

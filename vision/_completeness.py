@@ -29,10 +29,10 @@ PIECE = 1 << 20
 def jpeg_lacks_data(
     data: bytes, pixels: np.ndarray, progressive: bool, decode: Callable[[bytes], np.ndarray]
 ) -> bool:
-    """Say if a JPEG's pixels change when junk is put before its end: then they needed more.
+    """Return whether a JPEG is truncated: its pixels change when junk is put before its end.
 
-    libjpeg takes data that end early for a grey rest of the image, and for a blurred one in a
-    progressive file. Complete data are not read beyond the last block: junk changes nothing.
+    libjpeg completes truncated data with grey, or with a blurred image in a progressive file.
+    Complete data are not read beyond the last block: junk changes nothing.
     """
     last = pixels[-1, -1].astype(int)
     if not progressive and (np.abs(last - 128) > 1).any():  # not the grey that libjpeg leaves
@@ -52,7 +52,7 @@ def _end_of_jpeg(data: bytes) -> int:
 
 
 def png_lacks_rows(data: bytes, image: Image.Image) -> bool:
-    """Say if a PNG whose chunks are intact holds fewer rows than its header promises."""
+    """Return whether a PNG whose chunks are intact holds fewer rows than its header promises."""
     width, height = image.size
     if np.asarray(image.crop((0, height - 1, width, height))).any():  # not what Pillow leaves
         return False
@@ -81,7 +81,7 @@ def _inflated_sizes(data: bytes) -> Iterator[int]:
 
 
 def tiff_lacks_strips(image: Image.Image) -> bool:
-    """Say if the strips that a TIFF lists are too few for its height."""
+    """Return whether the strips that a TIFF lists are too few for its height."""
     tags = image.tag_v2  # type: ignore[attr-defined]
     if STRIP_OFFSETS not in tags:  # in tiles
         return False

@@ -209,13 +209,13 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
 
 @cache
 def can_read_faxes() -> bool:
-    """Say if damage in a fax-coded TIFF can't let unwritten memory pass for pixels."""
+    """Return whether a fax-coded TIFF, if damaged, can't show uninitialised memory as pixels."""
     version = features.version("libtiff") or "0"
     return tuple(int(part) for part in version.split(".") if part.isdigit()) >= SAFE_FOR_FAXES
 
 
 def _has_deep_colours(data: bytes, header: Image.Image) -> bool:
-    """Say if the file holds colours of more than 8 bits, which Pillow would cut to their top 8."""
+    """Return whether colours have more than 8 bits, which Pillow would cut to their top 8."""
     if header.mode not in ("RGB", "RGBA", "LA"):
         return False
     if header.format == "PNG":

@@ -111,7 +111,7 @@ def _with_warnings(
 
 
 def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> Listing:
-    """List ``root/train/class/…`` and its kin, or a table in each split."""
+    """List ``root/train/class/…`` or similar, or a table in each split."""
     names = " and ".join(splits)
     others = [name for name in top if name not in splits and _holds_data(top[name])]
     if others:

@@ -108,7 +108,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _names_other(name: str) -> bool:
-    """Return whether a file's name says that it is no image."""
+    """Return whether a file's name says that it is not an image."""
     return os.path.splitext(name)[1].lower() in NOT_IMAGES
 
 

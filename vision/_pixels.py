@@ -20,7 +20,7 @@ def to_eight_bits(pixels: np.ndarray) -> np.ndarray:
         alpha = _scale(pixels[:, :, -1:], np.iinfo(pixels.dtype).max)
         return np.concatenate([to_eight_bits(pixels[:, :, :-1]), alpha], axis=2)
     if pixels.min(initial=0) < 0:
-        raise DamagedImageError(f"negative samples (down to {pixels.min()}) are no colours")
+        raise DamagedImageError(f"negative samples (down to {pixels.min()}) are not colours")
     largest = int(pixels.max(initial=0))
     bits = next((depth for depth in DEPTHS if largest < 1 << depth), 64)
     return _scale(pixels, (1 << bits) - 1)
@@ -36,7 +36,7 @@ def _scale(pixels: np.ndarray, white: int) -> np.ndarray:
 
 def _from_float(pixels: np.ndarray) -> np.ndarray:
     if not np.isfinite(pixels).all():
-        raise DamagedImageError("NaN or infinite samples are no colours")
+        raise DamagedImageError("NaN or infinite samples are not colours")
     low, high = float(pixels.min()), float(pixels.max())
     if low < 0 or high > 255:
         raise DamagedImageError(

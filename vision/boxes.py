@@ -79,7 +79,7 @@ def suppress(
     [1, 2]
     """
     if measure not in OVERLAPS:
-        raise ValueError(f"measure={measure!r}; there are {', '.join(OVERLAPS)}")
+        raise ValueError(f"measure={measure!r}; choose one of {', '.join(OVERLAPS)}")
     boxes = _as_boxes(boxes_xyxy)
     waiting = np.argsort(-np.asarray(scores), kind="stable")
     kept = []

@@ -10,7 +10,7 @@ class ImageError(VisualWordsError, ValueError):
 
 
 class UnreadableImageError(ImageError):
-    """The bytes can't be had: missing, not a regular file, no permission, empty."""
+    """The bytes can't be read: missing, not a regular file, no permission, empty."""
 
 
 class UnknownFormatError(ImageError):
@@ -18,7 +18,7 @@ class UnknownFormatError(ImageError):
 
 
 class DamagedImageError(ImageError):
-    """An image format, but truncated, inconsistent, or with values that are no colours."""
+    """An image format, but truncated, inconsistent, or with values that are not colours."""
 
 
 class ImageTooLargeError(ImageError):

@@ -16,7 +16,7 @@ Rules of the walk, so that the same files always mean the same data set:
 - Paths are sorted by class, then by the bytes of their names; the order on disk is irrelevant.
 - Sub-folders of a class belong to the class. Hidden files, ``__MACOSX`` and the files of
   ``NOT_IMAGES`` are ignored. Any other regular file is a candidate whatever its extension: images
-  are told by their content. Pipes, sockets, broken or looping links are listed in ``skipped``.
+  are recognised by content. Pipes, sockets, broken or looping links are listed in ``skipped``.
 - Files beside the class folders have no label: they are left out, and ``warnings`` says so.
 - Class names are compared in Unicode's composed form (NFC): ``é`` typed in two ways is one class.
   Names that differ only in case are two classes, and ``warnings`` says so.

@@ -118,7 +118,7 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         raise ModelFileError("no model: the manifest is missing or a member is there twice")
     for name in members.keys() - {MANIFEST}:
         if not (name.endswith(".npy") and NAME.fullmatch(name[:-4])):
-            raise ModelFileError(f"member {name!r} does not belong into a model")
+            raise ModelFileError(f"member {name!r} is not part of a model file")
     if not {info.compress_type for info in infos} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise ModelFileError("compressed by a method that models don't use")
     total = sum(info.file_size for info in infos)
@@ -216,10 +216,10 @@ def _npy_bytes(array: np.ndarray) -> bytes:
 def _declared_bytes(declared: dict[str, Any]) -> int:
     """Return the bytes that the items of a declared array take, without making it."""
     if not _storable(declared["dtype"]):
-        raise ModelFileError(f"an array of type {declared['dtype']!r} does not belong into a model")
+        raise ModelFileError(f"an array of type {declared['dtype']!r} is not allowed")
     shape = declared["shape"]
     if not all(isinstance(side, int) and 0 <= side <= MAX_MODEL_BYTES for side in shape):
-        raise ModelFileError("an array's shape is no shape")
+        raise ModelFileError("an array's shape is not a list of sizes")
     return math.prod(shape) * np.dtype(declared["dtype"]).itemsize
 
 

@@ -1,4 +1,4 @@
-"""States of several things in one dictionary of arrays, told apart by prefixes; and as bytes."""
+"""Several states in one dictionary of arrays, separated by prefixes; and states as bytes."""
 
 import hashlib
 import io
@@ -22,7 +22,7 @@ def part_of(prefix: str, state: State) -> State:
 
 
 def add_to(digest: "hashlib.blake2b", state: State) -> None:
-    """Let a fingerprint depend on named arrays, whatever their order."""
+    """Add named arrays to a fingerprint, independent of their order."""
     for name, value in sorted(state.items()):
         digest.update(f"{name} {value.dtype} {value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())

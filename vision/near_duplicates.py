@@ -65,7 +65,7 @@ def portrait(image: np.ndarray) -> Portrait:
 def find_near_duplicates(portraits: Sequence[Portrait]) -> list[list[int]]:
     """Return the groups of positions whose portraits are nearly the same, in their order.
 
-    What two images have to do with each other can pass through a third: a group may be a chain.
+    Groups are connected components of similar pairs: a group may be a chain.
     """
     if not portraits:
         return []

@@ -1,4 +1,4 @@
-"""How long work tells how far it is, without knowing who listens."""
+"""Progress reports of long work, independent of how they are shown."""
 
 from time import perf_counter
 from typing import Protocol
@@ -25,14 +25,14 @@ class Silent:
 
 
 class StageTimes:
-    """Passes progress on, and remembers how long every stage took.
+    """Pass progress on, and record how long every stage took.
 
-    A stage lasts until the next one begins; one that comes again is added to itself.
+    A stage lasts until the next one begins; times of a repeated stage are added up.
 
     Parameters
     ----------
     listener : Progress, optional
-        Who else is told.
+        Receives the same reports.
 
     Attributes
     ----------

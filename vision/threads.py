@@ -21,10 +21,10 @@ def _helpers_of(process: int) -> ThreadPoolExecutor:
 
 @contextmanager
 def helping(tasks: Iterable[Callable[[], None]]) -> Iterator[None]:
-    """Let other threads begin tasks; when the body ends, those begun are waited for.
+    """Offer tasks to other threads; at the end of the body wait for those that have begun.
 
-    Tasks that no thread was free to begin are never done: the body must not rely on them. So
-    threads can ask for help that are themselves helpers.
+    Tasks that no thread was free to begin are cancelled: the body must not rely on them. So helper
+    threads can ask for help themselves without deadlock.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def helping(tasks: Iterable[Callable[[], None]]) -> Iterator[None]:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads of this process a number of jobs means, whatever else it has.
+    """Return how many threads of this process ``n_jobs`` means, whatever the active backend.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int |
     Parameters
     ----------
     do : function of one item
-        Must let other threads run (``nogil``) to gain anything.
+        Must release the GIL (``nogil``) to gain anything.
     items : iterable
     n_jobs : int or None
         Threads, as joblib counts them. They are not joblib's own, which takes ten milliseconds to
@@ -85,7 +85,7 @@ def map_in_threads(do: Callable[[Any], Any], items: Iterable[Any], n_jobs: int |
 
 
 def _work_off(todo: deque[tuple[int, Any]], do: Callable[[Any], Any], results: list[Any]) -> None:
-    """Do what is left, item by item; after a failure nothing is."""
+    """Process the remaining items; a failure cancels them."""
     try:
         for place, item in iter(partial(_next, todo), None):
             results[place] = do(item)
@@ -114,7 +114,7 @@ def in_threads(
     Parameters
     ----------
     do : function of two numbers
-        Must let other threads run (``nogil``) to gain anything, and write only what is its own.
+        Must release the GIL (``nogil``) to gain anything, and write only its own part.
     n, step : int
     n_jobs : int or None
         Threads, as joblib counts them.

@@ -28,8 +28,8 @@ def map_on_workers(
     Parameters
     ----------
     function : callable
-        It goes to other processes where the active backend has such, so it must be importable
-        there: a function of a module, or a ``partial`` of one.
+        It may run in other processes of the active backend, so it must be importable there: a
+        function of a module, or a ``partial`` of one.
     pieces : iterable of tuples
     shared : sequence
         Not to be changed: on a worker all pieces see the same objects.

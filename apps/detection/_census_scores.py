@@ -14,7 +14,9 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from visualwords import simd
 from visualwords.compiled import njit
+from visualwords.simd import INDEX
 
 ROWS, COLUMNS = 22, 16  # codes of a super-block
 LATTICE = 4
@@ -25,7 +27,6 @@ BOX_STEP = 3  # boxes from a super-block to the next one below: 12 rows
 # as caches keep only a few numbers that lie a power of two apart
 LEVEL = CODES * LANES + 16
 
-_INDEX = ir.IntType(64)
 _EIGHT = ir.VectorType(ir.FloatType(), LANES)
 
 
@@ -48,44 +49,48 @@ def sum_cell(typing, codes, above, below, weights, cells, place):
 
 
 def _emit_come(context, builder, signature, arguments):
-    codes, places, steps, total = _pointers(context, builder, signature, arguments, (0, 2, 3, 4))
+    codes, places, steps, total = _first_of(context, builder, signature, arguments, (0, 2, 3, 4))
     parts = []
     for code in _load_codes(builder, codes, arguments[1], COLUMNS):
         where = builder.gep(places, [code])
         place = builder.load(where)
         builder.store(builder.add(place, place.type(LEVEL)), where)
-        parts.append(_load_lanes(builder, steps, builder.zext(place, _INDEX)))
-    after = builder.fadd(_load_lanes(builder, total, _INDEX(0)), _sum(builder, parts))
-    _store_lanes(builder, total, _INDEX(0), after)
+        parts.append(simd.load(builder, steps, builder.zext(place, INDEX), _EIGHT))
+    after = builder.fadd(
+        simd.load(builder, total, INDEX(0), _EIGHT), simd.pairwise_sum(builder.fadd, parts)
+    )
+    simd.store(builder, after, total, INDEX(0))
     return context.get_dummy_value()
 
 
 def _emit_go(context, builder, signature, arguments):
-    codes, places, steps, total = _pointers(context, builder, signature, arguments, (0, 2, 3, 4))
+    codes, places, steps, total = _first_of(context, builder, signature, arguments, (0, 2, 3, 4))
     parts = []
     for code in _load_codes(builder, codes, arguments[1], COLUMNS):
         where = builder.gep(places, [code])
         before = builder.load(where)
         place = builder.sub(before, before.type(LEVEL))
         builder.store(place, where)
-        parts.append(_load_lanes(builder, steps, builder.zext(place, _INDEX)))
-    after = builder.fsub(_load_lanes(builder, total, _INDEX(0)), _sum(builder, parts))
-    _store_lanes(builder, total, _INDEX(0), after)
+        parts.append(simd.load(builder, steps, builder.zext(place, INDEX), _EIGHT))
+    after = builder.fsub(
+        simd.load(builder, total, INDEX(0), _EIGHT), simd.pairwise_sum(builder.fadd, parts)
+    )
+    simd.store(builder, after, total, INDEX(0))
     return context.get_dummy_value()
 
 
 def _emit_cell(context, builder, signature, arguments):
-    codes, weights, cells = _pointers(context, builder, signature, arguments, (0, 3, 4))
+    codes, weights, cells = _first_of(context, builder, signature, arguments, (0, 3, 4))
     parts = [
-        _load_lanes(builder, weights, builder.mul(code, _INDEX(LANES)))
+        simd.load(builder, weights, builder.mul(code, INDEX(LANES)), _EIGHT)
         for first in arguments[1:3]
         for code in _load_codes(builder, codes, first, LATTICE)
     ]
-    _store_lanes(builder, cells, arguments[5], _sum(builder, parts))
+    simd.store(builder, simd.pairwise_sum(builder.fadd, parts), cells, arguments[5])
     return context.get_dummy_value()
 
 
-def _pointers(context, builder, signature, arguments, which):
+def _first_of(context, builder, signature, arguments, which):
     """First elements of arrays."""
     kinds, make = signature.args, context.make_array
     return [make(kinds[k])(context, builder, arguments[k]).data for k in which]
@@ -95,28 +100,12 @@ def _load_codes(builder, codes, first, n):
     """Neighbouring codes, each as an index; up to eight are loaded as one word."""
     word, indices = ir.IntType(8 * min(n, 8)), []
     for k in range(0, n, 8):
-        where = builder.gep(codes, [builder.add(first, _INDEX(k))])
+        where = builder.gep(codes, [builder.add(first, INDEX(k))])
         several = builder.load(builder.bitcast(where, word.as_pointer()), align=1)
         for bit in range(0, word.width, 8):
             code = builder.and_(builder.lshr(several, word(bit)), word(255))
-            indices.append(builder.zext(code, _INDEX) if word.width < 64 else code)
+            indices.append(builder.zext(code, INDEX) if word.width < 64 else code)
     return indices
-
-
-def _load_lanes(builder, numbers, place):
-    where = builder.bitcast(builder.gep(numbers, [place]), _EIGHT.as_pointer())
-    return builder.load(where, align=4)
-
-
-def _store_lanes(builder, numbers, place, lanes):
-    where = builder.bitcast(builder.gep(numbers, [place]), _EIGHT.as_pointer())
-    builder.store(lanes, where, align=4)
-
-
-def _sum(builder, parts):
-    while len(parts) > 1:
-        parts = [builder.fadd(*pair) for pair in zip(parts[::2], parts[1::2])]
-    return parts[0]
 
 
 if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
@@ -144,7 +133,7 @@ def want_boxes(rows, columns, n_down, skip, wanted):
             wanted[rows[n] * skip + i * BOX_STEP, columns[n]] = 1
 
 
-@njit()
+@njit(inlined=(simd,))
 def slide_down(codes, top, left, skip, wanted, base, steps, boxes):
     """boxes[m, b] = Σ_c table[c, count of code c in box (m, b)], where wanted.
 
@@ -188,7 +177,7 @@ def add_lanes(boxes, rows, columns, n_down, skip, scores):
         scores[n] += total
 
 
-@njit()
+@njit(inlined=(simd,))
 def add_linear(codes, top, left, skip, n_down, weights, scores):
     """scores[a, b] += Σ_i Σ weights[code, i] over the codes of the i-th box of window (a, b).
 

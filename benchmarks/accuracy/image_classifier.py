@@ -4,8 +4,8 @@
     python -m benchmarks.accuracy.image_classifier caltech101 --recipe object    15 images a class
     python -m benchmarks.accuracy.image_classifier corel1000 --seeds 5           random halves
 
-Mean accuracy per class on test images that had no say in anything, once; without
-BACKGROUND_Google, which is no class. Prints what was tried, and seconds of CPU.
+Mean accuracy per class on test images that no choice was made on, used once; without
+BACKGROUND_Google, which is not a class. Prints the recipes tried and seconds of CPU.
 """
 
 import argparse

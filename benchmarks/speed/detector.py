@@ -8,7 +8,7 @@ OpenCV 5 has no HOGDescriptor in its default build, so this needs an environment
 
 Both sides search one 640×480 image. At equal stride 4 and scale factor 1.2 ours are the census
 features, whose windows all overlap, without padding: as many windows as OpenCV's. The last rows are
-the shipped detector as it comes against OpenCV as it comes (stride 8, scale factor 1.05).
+the shipped detector against OpenCV, both with their defaults (stride 8, scale factor 1.05).
 """
 
 # isort: off

@@ -2,7 +2,7 @@
 
 The pictures are noise with the spectrum of photographs (amplitude 1/f), saved as cameras do:
 quality 90, chroma at half resolution. The peer decodes to RGB by Pillow and makes that grey by the
-quickest way there is, OpenCV's; a line without a bar tells what its decoding to RGB alone takes.
+quickest way there is, OpenCV's; a line without a bar is its decoding to RGB alone.
 """
 
 # isort: off

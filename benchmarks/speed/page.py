@@ -4,7 +4,7 @@
 
 Eight clients on the same machine send 300×250 JPEGs to ``classify-images serve`` without pause,
 each the next image when the last is answered. The clients share the two cores with the server, so
-the server's own CPU time an image is told as well.
+the server's own CPU time an image is printed as well.
 """
 
 import argparse

@@ -61,5 +61,5 @@ def test_no_boxes_are_no_boxes():
 
 
 def test_an_unknown_measure_is_named():
-    with pytest.raises(ValueError, match="'iou'; there are smaller, union"):
+    with pytest.raises(ValueError, match="'iou'; choose one of smaller, union"):
         suppress(np.ones((1, 4)), np.ones(1), 0.5, "iou")
