@@ -44,8 +44,8 @@ def test_a_folder_imports_only_folders_to_its_left(folder):
 
 def test_only_the_map_over_workers_uses_joblibs_and_only_the_cluster_uses_dask():
     allowed = {
-        "joblib.Parallel": ["vision/workers.py"],
-        "joblib._dask": ["apps/cluster/backend.py"],
+        "joblib.Parallel": "vision/workers.py",
+        "joblib._dask": "apps/cluster/backend.py",
     }
     for path in (path for folder in ORDER for path in (ROOT / folder).rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
