@@ -150,8 +150,8 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         if 4 * n * n > LARGEST_GRAM:
             most = int((LARGEST_GRAM / 4) ** 0.5)
             raise ValueError(
-                f"{n} images, but this classifier takes at most {most}; use recipe 'words' or "
-                "'fast', which have no such limit"
+                f"{n} samples, but the matrix of their products may have at most {most} rows; "
+                "use fewer samples, or a classifier without this limit such as ICDClassifier"
             )
         gram = _products(X)
         self._mean_square = max(float(np.mean(np.diagonal(gram))), 1.0)

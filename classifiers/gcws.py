@@ -19,7 +19,7 @@ from visualwords.classifiers import _gcws as loops
 from visualwords.classifiers.kernels.signed import split_signs, unit_sum
 from visualwords.threads import in_threads, n_threads
 
-KEPT_BYTES = 1 << 29  # draws of more than this are made again for every call
+KEPT_BYTES = 1 << 29  # larger tables of draws are recomputed in every call
 
 
 class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

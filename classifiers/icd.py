@@ -73,7 +73,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         Levels of the quantisation, v̄ ([Wu10], Eq. 13).
     class_weight : dict, "balanced" or None
     random_state : int, default=0
-        Of the order in which samples are visited.
+        Seed of the order in which samples are visited.
     n_jobs : int or None
         Threads. The model does not depend on it.
     quantization : {"auto", "uniform", "quantile", "integer"}, default="auto"
@@ -81,7 +81,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         takes natural counts as they are. "auto" is "uniform" for values ≥ 0, as histograms are,
         and "quantile" where there are negative ones: such features have units of their own.
     order : {"random", "cyclic"}, default="random"
-        Of the visits in coordinate descent; "cyclic" is the paper's, and slower.
+        Order of the visits in coordinate descent; "cyclic" is the paper's, and slower.
     shrinking : bool, default=True
         Whether "dual" leaves out samples that will probably stay at their bounds.
     gram_limit : int, default=2**30

@@ -25,7 +25,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default 1.0
     random_state : int, default 0
-        Of the order in which samples are visited.
+        Seed of the order in which samples are visited.
     n_jobs : ignored
         Solved by one thread; the parameter is there for exchange with other classifiers.
 

@@ -23,7 +23,7 @@ from visualwords.model_file import read_model, write_model
 from visualwords.threads import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
-ENOUGH = 4  # shared buckets tell a near row from one that is there by chance
+ENOUGH = 4  # shared buckets distinguish a near row from one found by chance
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -215,7 +215,7 @@ class MinMaxIndex(BaseEstimator):
         known = manifest["parameters"]
         numbers = [known[name] for name in ("n_hashes", "codes_per_table", "n_features", "seed")]
         if not all(type(number) is int and 0 <= number < 2**31 for number in numbers):
-            raise ValueError("a parameter is no small number")
+            raise ValueError("a parameter is not a whole number in 0 … 2³¹ − 1")
         n_hashes, m, n_features, seed = numbers
         if known["similarity"] not in ("ngmm", "gint", "gmm") or not 1 <= m <= n_hashes:
             raise ValueError("parameters contradict each other")
@@ -265,7 +265,7 @@ class MinMaxIndex(BaseEstimator):
         probes = sample[:N_PROBES]
         s = self._similarities(rows[probes], rows[sample])
         s = s / (2 - s) if self.similarity == "gint" else s
-        s[np.arange(len(probes)), np.arange(len(probes))] = 0  # a row is no neighbour of itself
+        s[np.arange(len(probes)), np.arange(len(probes))] = 0  # a row is not its own neighbour
         share = len(sample) / rows.shape[0]
         rank = min(max(1, round(N_NEIGHBORS * share)), len(sample) - 1)
         near = np.sort(s, axis=1)[:, -rank:]

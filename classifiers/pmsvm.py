@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.low_rank import kernel_tables, level_survey
-from visualwords.classifiers.low_rank.row_blocks import StoredRows
+from visualwords.classifiers.low_rank.row_blocks import StoredLevelRows
 from visualwords.classifiers.solvers import dual_low_rank
 from visualwords.threads import map_in_threads
 
@@ -74,7 +74,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         Passes over the samples.
     class_weight : dict, "balanced" or None
     random_state : int or None, default=0
-        Of the order in which samples are visited; None: the paper's fixed order.
+        Seed of the order in which samples are visited; None: the paper's fixed order.
     n_jobs : int or None
         Threads: groups of classes in training, rows in prediction. The model does not depend on it.
     probability : bool, default=False
@@ -96,7 +96,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
     are kept by their values at the nodes (Lagrange's form) instead of the coefficients of powers,
     which float32 can't represent at higher degrees; Chebyshev's nodes are taken on the interval of
     ln(x + 0.05); with "eigen", Q_ii is the approximated kernel's. Large data are visited in blocks
-    of neighbouring rows, blocks in random order, and samples stuck at a bound rest (shrinking).
+    of neighbouring rows, blocks in random order, and samples stuck at a bound are shrunk.
 
     References
     ----------
@@ -222,7 +222,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         place = level_survey.frequent_first(found, self.n_features_in_)
         self._tables = kernel_tables.make_tables(found, vars(self))
         update, by_level = self._tables.update(self._tables.score, self._tables.scale.values())
-        stored, curvature, orders = StoredRows(folder), [], []
+        stored, curvature, orders = StoredLevelRows(folder), [], []
         for X, *_ in blocks:
             X = level_survey.canonical(self._check(X))
             rows, score, _ = self._tables.read(X, place, by_length=self.random_state is not None)
@@ -282,7 +282,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def tables_(self) -> np.ndarray:
-        """What every feature adds at every level, (n_problems, n_features, levels); made anew."""
+        """What every feature adds at every level, (n_problems, n_features, levels)."""
         check_is_fitted(self)
         return self.weights_ @ self.score_table_.T
 

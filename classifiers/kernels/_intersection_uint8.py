@@ -10,12 +10,15 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from visualwords import simd
 from visualwords.compiled import njit
 from visualwords.processor import vector_bytes
 
 _ROWS, _COLUMNS = 2, 4  # of the block whose sums stay in registers
 WIDTH = vector_bytes()
 TILE = 16  # numbers in a cache line
+_BYTES = ir.VectorType(ir.IntType(8), max(WIDTH, 8))
+_SUMS = ir.VectorType(ir.IntType(64), max(WIDTH, 8) // 8)
 _SUM_OF_BYTES = {
     16: "llvm.x86.sse2.psad.bw",
     32: "llvm.x86.avx2.psad.bw",
@@ -34,77 +37,40 @@ def block_of_min_sums(typing, x, i, y, j, mask, out):
 
 
 def _emit_block(context, builder, signature, arguments):
-    x, y, mask, out = (
-        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 2, 4, 5)
-    )
-    length = cgutils.unpack_tuple(builder, x.shape)[1]
-    a = _row_pointers(builder, x.data, arguments[1], length, _ROWS)
-    b = _row_pointers(builder, y.data, arguments[3], length, _COLUMNS)
-    sums = [cgutils.alloca_once_value(builder, _zero_sums()) for _ in range(_ROWS * _COLUMNS)]
-    width = ir.Constant(length.type, WIDTH)
+    x, y, mask, out = simd.arrays(context, builder, signature, arguments, (0, 2, 4, 5))
+    length = simd.row_length(builder, x)
+    a = simd.rows(builder, x, arguments[1], _ROWS)
+    b = simd.rows(builder, y, arguments[3], _COLUMNS)
+    zero = simd.constant(_SUMS, 0)
+    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ROWS * _COLUMNS)]
+    width = simd.INDEX(WIDTH)
     whole = builder.udiv(length, width)
     with cgutils.for_range(builder, whole) as loop:
         _add_minima(builder, a, b, builder.mul(loop.index, width), None, sums)
     with builder.if_then(builder.icmp_unsigned("!=", builder.mul(whole, width), length)):
-        keep = _load(builder, mask.data, ir.Constant(length.type, 0))
+        keep = simd.load(builder, mask.data, simd.INDEX(0), _BYTES)
         _add_minima(builder, a, b, builder.sub(length, width), keep, sums)
     for k, where in enumerate(sums):
-        total = _horizontal_sum(builder, builder.load(where))
-        target = builder.gep(out.data, [ir.Constant(length.type, k)])
-        builder.store(total, target)
+        total = simd.pairwise_sum(builder.add, simd.lanes(builder, builder.load(where)))
+        builder.store(total, builder.gep(out.data, [simd.INDEX(k)]))
     return context.get_dummy_value()
 
 
 def _add_minima(builder, a, b, position, keep, sums):
     """sums[r, c] += sum of min(a_r, b_c) over one vector."""
-    left = [_load(builder, row, position) for row in a]
+    left, right = ([simd.load(builder, row, position, _BYTES) for row in side] for side in (a, b))
     if keep is not None:
         left = [builder.and_(vector, keep) for vector in left]
-    right = [_load(builder, row, position) for row in b]
-    bytes_type = ir.VectorType(ir.IntType(8), WIDTH)
-    sums_type = ir.VectorType(ir.IntType(64), WIDTH // 8)
-    kind = ir.FunctionType(sums_type, [bytes_type, bytes_type])
-    add_bytes = cgutils.get_or_insert_function(builder.module, kind, _SUM_OF_BYTES[WIDTH])
-    zero = ir.Constant(bytes_type, [0] * WIDTH)
+    zero = simd.constant(_BYTES, 0)
     for r, vector in enumerate(left):
         for c, other in enumerate(right):
-            smaller = builder.select(builder.icmp_unsigned("<", vector, other), vector, other)
+            minima = simd.smaller(builder, vector, other)
+            added = simd.call(builder, _SUM_OF_BYTES[WIDTH], _SUMS, [minima, zero])
             where = sums[r * _COLUMNS + c]
-            added = builder.call(add_bytes, [smaller, zero])
             builder.store(builder.add(builder.load(where), added), where)
 
 
-def _row_pointers(builder, data, first, length, count):
-    """Addresses of rows first, first + 1, … of a C-ordered array."""
-    offset = builder.mul(first, length)
-    rows = []
-    for _ in range(count):
-        rows.append(builder.gep(data, [offset]))
-        offset = builder.add(offset, length)
-    return rows
-
-
-def _load(builder, row, position):
-    pointer = builder.gep(row, [position])
-    vector = ir.VectorType(ir.IntType(8), WIDTH)
-    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=1)
-
-
-def _zero_sums():
-    return ir.Constant(ir.VectorType(ir.IntType(64), WIDTH // 8), [0] * (WIDTH // 8))
-
-
-def _horizontal_sum(builder, vector):
-    lanes = [
-        builder.extract_element(vector, ir.Constant(ir.IntType(32), k)) for k in range(WIDTH // 8)
-    ]
-    total = lanes[0]
-    for lane in lanes[1:]:
-        total = builder.add(total, lane)
-    return total
-
-
-@njit()
+@njit(inlined=(simd,))
 def gram_rows(x, y, first, last, symmetric, mask, out):
     """out[i, j] = sum_k min(x[i, k], y[j, k]) for i in first … last - 1, by 2 × 4 blocks.
 

@@ -148,7 +148,7 @@ def _rows(X: Any, Y: Any, kernel: str, a: float) -> tuple[sparse.csr_array, spar
 
 
 def _nonzeros(rows: Any, dtype: np.dtype) -> sparse.csr_array:
-    """CSR without stored zeros, whose logarithm or inverse nobody wants."""
+    """CSR without stored zeros, of which logarithms and inverses would be infinite."""
     rows = sparse.csr_array(rows).astype(dtype, copy=False)
     if rows.nnz and not rows.data.all():
         rows = rows.copy()

@@ -32,7 +32,7 @@ def kernel_function(kernel: str | Callable[..., Any]) -> Callable[..., Any]:
 
 
 def are_sets(X: Any) -> bool:
-    """Tell whether X is a list of feature sets (2-D arrays) rather than rows of a matrix."""
+    """Return whether X is a list of feature sets (2-D arrays) rather than rows of a matrix."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or hasattr(X, "iloc"):
         return False
     return not isinstance(X, Sequence) or (len(X) > 0 and np.ndim(X[0]) == 2)

@@ -47,7 +47,7 @@ def pyramid_match(
         Divide K̃ by the size of the smaller set; by √(K̃(y, y) K̃(z, z)); or not. An empty set
         matches nothing: 0.
     random_state : int, RandomState or None, default 0
-        Of the shifts. Gram matrices that belong together need the same seed.
+        Seed of the shifts. Gram matrices that are used together need the same seed.
     side : int, optional, keyword only
         D, the range of coordinates: L = ⌈log₂ D⌉ levels are counted. By default the sets' own (of
         an encoder's sets), else one more than the largest coordinate of ``sets`` and ``other``;

@@ -154,7 +154,7 @@ def move_columns(columns, place):
 
 
 @njit()
-def row_sums(levels, bounds, by_level, out):
+def level_sums(levels, bounds, by_level, out):
     """out[i] = sum over the row's levels of by_level[level], in sums that do not wait."""
     four = np.uint64(4)
     for i in range(out.size):

@@ -44,7 +44,7 @@ class LevelRows:
     def sums(self, by_level: np.ndarray) -> np.ndarray:
         """Return Σ_q by_level[level_q] of every row, float32."""
         out = np.empty(len(self), np.float32)
-        loops.row_sums(self.levels, self.bounds, np.asarray(by_level, np.float64), out)
+        loops.level_sums(self.levels, self.bounds, np.asarray(by_level, np.float64), out)
         return out
 
 

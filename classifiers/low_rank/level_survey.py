@@ -105,7 +105,7 @@ def _limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def _single(limits: Any) -> np.ndarray:
-    """Return limits with 32 bits; ``ValueError`` where these could not tell them from 0 or ∞."""
+    """Return limits with 32 bits; ``ValueError`` where 32 bits would round them to 0 or ∞."""
     limits = np.ravel(limits)
     sizes = np.abs(limits[limits != 0]).astype(np.float64)
     if sizes.size and not (1 / _LARGEST <= sizes.min() <= sizes.max() <= _LARGEST):

@@ -104,7 +104,7 @@ class SvmlightBlocks:
                 yield X, y
 
 
-class StoredRows:
+class StoredLevelRows:
     """Rows of pairs in a folder, one chunk in three ``.npy`` files, read when asked for.
 
     Parameters

@@ -12,7 +12,7 @@ from visualwords.compiled import njit
 
 
 @njit()
-def look_up(cells, rows, t, out):
+def sum_cells(cells, rows, t, out):
     """out[r] = sum_j t[cells[i, j]], i = rows[r]  [Wu10, Eq. 6]."""
     for r in range(rows.size):
         row = cells[rows[r]]
@@ -93,7 +93,7 @@ def solve(stiffness, starts, inverse, right, out):
 def add_coarse(nodes, shares, inverse, right, out):
     """out += P A⁻¹ Pᵀ right; every cell lies between two nodes of its feature.
 
-    nodes : (n_cells, 2) int64      shares : (n_cells, 2), 0 for what is no node
+    nodes : (n_cells, 2) int64      shares : (n_cells, 2), 0 where there is no node
     inverse : (m, m), A⁻¹ of the nodes; (0, 0) for no correction
     """
     if inverse.shape[0] == 0:

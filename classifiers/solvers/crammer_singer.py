@@ -36,7 +36,7 @@ def solve_crammer_singer_gram(
     max_iter : int
         Passes over the samples.
     seed : int or None
-        Of the visiting order; None is the cyclic order.
+        Seed of the visiting order; None is the cyclic order.
 
     Returns
     -------

@@ -40,7 +40,7 @@ def solve_dual_gram(
     max_iter : int
         Passes over the samples.
     seed : int or None
-        Of the visiting order; None is the cyclic order.
+        Seed of the visiting order; None is the cyclic order.
     start : (n_problems, n), optional
         First α, inside the box.
     n_jobs : int or None

@@ -64,7 +64,7 @@ def solve_dual_low_rank(
         differ by at most this.
     max_iter : int
     seed : int or None
-        Of the order of visits; None: as stored.
+        Seed of the order of visits; None: as stored.
     n_jobs : int or None
         Threads, over groups of problems.
 

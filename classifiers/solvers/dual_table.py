@@ -47,7 +47,7 @@ def solve_dual_table(
     max_iter : int
         Passes over the samples.
     seed : int or None
-        Of the visiting order; None is the paper's cyclic order.
+        Seed of the visiting order; None is the paper's cyclic order.
     shrinking : bool, default=True
         Leave out samples that will probably stay at their bounds, and visit all of them again
         before stopping.

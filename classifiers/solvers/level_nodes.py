@@ -1,8 +1,8 @@
-"""A few nodes of every feature's levels: where features that act together are told apart.
+"""A coarse correction on a few nodes of every feature's levels, for correlated features.
 
 Newton's method on tables is preconditioned by treating every feature alone. That is slow where
 features carry the same information: then only the sum of their tables matters to the loss, and how
-it is shared out is decided by the regulariser. Such differences are smooth in the level, so a few
+it is distributed is decided by the regulariser. Such differences are smooth in the level, so a few
 nodes a feature, and the exact Hessian between these, are enough to get them right.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from visualwords.classifiers.solvers import _primal_table as loops
 
 _SOME_ROWS = 1024  # that stand for all in the Hessian of the nodes …
-_ROWS_A_NODE = 4  # … or more if there are many nodes; with fewer it would say nothing about all
+_ROWS_A_NODE = 4  # … or more if there are many nodes; with fewer the estimate is too noisy
 _RENEWED = 0.25  # change of the number of active rows that makes it out of date
 
 
@@ -26,7 +26,7 @@ class LevelNodes:
     nodes : (n_cells, 2) int64
         The two nodes between which a cell lies.
     shares : (n_cells, 2) float64
-        How much the cell's value takes from each; 0 at level 0, which is no node.
+        How much the cell's value takes from each; 0 at level 0, which is not a node.
     inverse : (m, m) float64
         Empty while there is none.
     n_active : int

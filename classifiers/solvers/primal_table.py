@@ -80,7 +80,7 @@ def solve_primal_table(
     max_iter : int
         Newton steps.
     seed : int or None
-        Of the subsample on which the first steps are taken; None takes no such steps.
+        Seed of the subsample on which the first steps are taken; None takes no such steps.
     start : (n_cells,), optional
         First table.
 
@@ -105,7 +105,7 @@ def solve_primal_table(
         )
     nodes = level_nodes(data.starts)
     scores = np.empty(n)
-    loops.look_up(data.cells, np.arange(n), table, scores)
+    loops.sum_cells(data.cells, np.arange(n), table, scores)
     n_iter, move = 0, np.inf
     while n_iter < max_iter and move > tol:
         n_iter += 1
@@ -139,7 +139,7 @@ def _newton_step(
         nodes.inverse, gradient, _ACCURACY, _MAX_TURNS,
     )  # fmt: skip
     change = np.empty(y.size)
-    loops.look_up(data.cells, np.arange(y.size), step, change)
+    loops.sum_cells(data.cells, np.arange(y.size), step, change)
     length = _line_search(data, y, cost, stretched, scores, step, change, gradient @ step)
     return length * step, length * change
 

@@ -12,8 +12,8 @@ class DualProblem:
     Attributes
     ----------
     rows : (m,) int64
-        The samples that take part. Other arrays have an element for every sample; those that do
-        not take part are never looked at.
+        The samples used in training. Other arrays have an element for every sample; those of
+        unused samples are never read.
     diagonal : (n,) float64
         D_ii: 1/(2C_i) for the squared hinge, 0 for the hinge.
     upper : (n,) float64
@@ -34,7 +34,7 @@ def dual_problem(rows: np.ndarray, cost: np.ndarray, norms: np.ndarray, loss: st
     Parameters
     ----------
     rows : (m,) int
-        The samples that take part.
+        The samples used in training.
     cost : (m,)
         Their C_i > 0.
     norms : (n,)

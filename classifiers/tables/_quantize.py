@@ -36,7 +36,7 @@ def fill_buckets(edges, low, scale, buckets):
 def quantize_columns(x, edges, low, scale, buckets, first, last, out):
     """out[i, j] = how many of the ascending edges[j] are <= x[i, j], columns first … last - 1.
 
-    A value's bucket says which edges are certainly below it, and which may be: few or none.
+    A value's bucket bounds its level from below and above; few or no edges lie between.
     """
     n_buckets = np.float64(buckets.shape[1] - 1)
     for i in range(x.shape[0]):

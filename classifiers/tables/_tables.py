@@ -12,6 +12,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from visualwords import simd
 from visualwords.compiled import njit
 
 LANES = 8
@@ -25,34 +26,37 @@ def add_rows(typing, values, cells, count, lane, out, i):
 
 
 def _emit_add_rows(context, builder, signature, arguments):
-    values, cells, out = (
-        context.make_array(signature.args[k])(context, builder, arguments[k]) for k in (0, 1, 4)
-    )
+    values, cells, out = simd.arrays(context, builder, signature, arguments, (0, 1, 4))
     count, lane, i = arguments[2], arguments[3], arguments[5]
-    vector = ir.VectorType(ir.FloatType(), LANES)
-    sums = [
-        cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
-        for _ in range(_UNROLL)
-    ]
+    vector, wide = (ir.VectorType(kind(), LANES) for kind in (ir.FloatType, ir.DoubleType))
+    zero = simd.constant(vector, 0.0)
+    sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_UNROLL)]
     unroll = ir.Constant(count.type, _UNROLL)
     groups = builder.udiv(count, unroll)
     whole = builder.mul(groups, unroll)
+
+    def add(position, where):
+        cell = builder.load(builder.gep(cells.data, [position]))
+        row = _place(builder, values, builder.sext(cell, position.type), lane)
+        loaded = simd.load(builder, values.data, row, vector)
+        builder.store(builder.fadd(builder.load(where), loaded), where)
+
     with cgutils.for_range(builder, groups) as loop:
         first = builder.mul(loop.index, unroll)
         for k, where in enumerate(sums):
-            position = builder.add(first, ir.Constant(count.type, k))
-            row = _vector_at(builder, values, _cell(builder, cells, position), lane, vector)
-            builder.store(builder.fadd(builder.load(where), builder.load(row, align=4)), where)
+            add(builder.add(first, ir.Constant(count.type, k)), where)
     with cgutils.for_range(builder, builder.sub(count, whole)) as loop:
-        position = builder.add(loop.index, whole)
-        row = _vector_at(builder, values, _cell(builder, cells, position), lane, vector)
-        builder.store(builder.fadd(builder.load(sums[0]), builder.load(row, align=4)), sums[0])
-    a, b, c, d = (builder.load(where) for where in sums)
-    wide = ir.VectorType(ir.DoubleType(), LANES)
-    total = builder.fpext(builder.fadd(builder.fadd(a, b), builder.fadd(c, d)), wide)
-    target = _vector_at(builder, out, i, lane, wide)
-    builder.store(builder.fadd(builder.load(target, align=8), total), target, align=8)
+        add(builder.add(loop.index, whole), sums[0])
+    total = simd.pairwise_sum(builder.fadd, [builder.load(where) for where in sums])
+    target = _place(builder, out, i, lane)
+    before = simd.load(builder, out.data, target, wide)
+    simd.store(builder, builder.fadd(before, builder.fpext(total, wide)), out.data, target)
     return context.get_dummy_value()
+
+
+def _place(builder, array, row, lane):
+    """Position of array[row, lane] in a C-ordered array."""
+    return builder.add(builder.mul(row, simd.row_length(builder, array)), lane)
 
 
 @intrinsic
@@ -65,99 +69,46 @@ def _emit_sum_of_differences(context, builder, signature, arguments):
     kind = signature.args[0].dtype
     if isinstance(kind, types.Integer):
         return ir.Constant(ir.DoubleType(), 0.0)
-    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    number = context.get_data_type(kind)
-    vector = ir.VectorType(number, LANES)
-    total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * LANES))
-    start, step = ir.Constant(ir.IntType(64), 0), ir.Constant(ir.IntType(64), LANES)
+    (values,) = simd.arrays(context, builder, signature, arguments, (0,))
+    vector = ir.VectorType(context.get_data_type(kind), LANES)
+    total = cgutils.alloca_once_value(builder, simd.constant(vector, 0.0))
+    start, step = simd.INDEX(0), simd.INDEX(LANES)
     with cgutils.for_range_slice(builder, start, arguments[1], step, inc=True) as (k, _):
-        where = builder.bitcast(builder.gep(data, [k]), vector.as_pointer())
-        loaded = builder.load(where, align=4)
+        loaded = simd.load(builder, values.data, k, vector)
         difference = builder.fsub(loaded, loaded)
         builder.store(builder.fadd(builder.load(total), difference), total)
-    found = builder.load(total)
-    lanes = [builder.extract_element(found, ir.IntType(32)(k)) for k in range(LANES)]
-    while len(lanes) > 1:
-        lanes = [builder.fadd(a, b) for a, b in zip(lanes[::2], lanes[1::2])]
-    return lanes[0] if kind == types.float64 else builder.fpext(lanes[0], ir.DoubleType())
+    found = simd.pairwise_sum(builder.fadd, simd.lanes(builder, builder.load(total)))
+    return found if kind == types.float64 else builder.fpext(found, ir.DoubleType())
 
 
-@intrinsic
-def nonzero(typing, values, first):
-    """Bit k of the result: values[first + k] != 0, of 64 values."""
-    return types.uint64(values, types.int64), _emit_nonzero
+if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has no intrinsics
+
+    def add_rows(values, cells, count, lane, out, i):
+        """out[i, lane … lane + 7] += sum of values[cells[k], lane … lane + 7] over k < count."""
+        for k in range(count):
+            out[i, lane : lane + LANES] += values[cells[k], lane : lane + LANES]
+
+    def sum_of_differences(values, count):
+        """Sum of v − v over some values: 0, or NaN if one is not finite."""
+        return float((values[:count].astype(float) - values[:count]).sum())
 
 
-def _emit_nonzero(context, builder, signature, arguments):
-    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), 64)
-    where = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
-    zeros = ir.Constant(vector, [0] * 64)
-    different = builder.icmp_unsigned("!=", builder.load(where, align=1), zeros)
-    return builder.bitcast(different, ir.IntType(64))
-
-
-@intrinsic
-def lowest_bit(typing, word):
-    """Position of the lowest bit of a word that is not 0."""
-    return types.int64(types.uint64), _emit_lowest_bit
-
-
-def _emit_lowest_bit(context, builder, signature, arguments):
-    return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-
-def _cell(builder, cells, position):
-    """cells[position] (int32) as an index."""
-    cell = builder.load(builder.gep(cells.data, [position]))
-    return builder.sext(cell, position.type)
-
-
-def _vector_at(builder, array, row, lane, vector):
-    """Address of array[row, lane] of a C-ordered array, as that of a vector."""
-    width = cgutils.unpack_tuple(builder, array.shape)[1]
-    pointer = builder.gep(array.data, [builder.add(builder.mul(row, width), lane)])
-    return builder.bitcast(pointer, vector.as_pointer())
-
-
-def _plain_add_rows(values, cells, count, lane, out, i):
-    for k in range(count):
-        out[i, lane : lane + LANES] += values[cells[k], lane : lane + LANES]
-
-
-def _plain_nonzero(values, first):
-    return np.uint64(sum(1 << k for k in range(64) if values[first + k]))
-
-
-def _plain_sum_of_differences(values, count):
-    return float((values[:count].astype(float) - values[:count]).sum())
-
-
-def _plain_lowest_bit(word):
-    return (int(word) & -int(word)).bit_length() - 1
-
-
-if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
-    add_rows, sum_of_differences = _plain_add_rows, _plain_sum_of_differences
-    nonzero, lowest_bit = _plain_nonzero, _plain_lowest_bit
-
-
-@njit()
+@njit(inlined=(simd,))
 def find_cells(x, base, top, cells):
     """cells[j] = base[j] + min(x[j], top[j]), all int32 but x."""
     for j in range(np.uint64(x.size)):
         cells[j] = base[j] + min(np.int32(x[j]), top[j])
 
 
-@njit()
+@njit(inlined=(simd,))
 def find_nonzero_cells(x, base, top, cells):
     """Like ``find_cells`` without the features at level 0, where T is 0; returns how many."""
     count = 0
     whole = x.size - x.size % 64
     for start in range(0, whole, 64):
-        word = nonzero(x, start)
+        word = simd.nonzero(x, start)
         while word != np.uint64(0):
-            j = np.uint64(start + lowest_bit(word))
+            j = np.uint64(start + simd.lowest_bit(word))
             word &= word - np.uint64(1)
             cells[count] = base[j] + min(np.int32(x[j]), top[j])
             count += 1
@@ -167,7 +118,7 @@ def find_nonzero_cells(x, base, top, cells):
     return count
 
 
-@njit()
+@njit(inlined=(simd,))
 def look_up(x, rows, base, top, values, first, last, out):
     """out[r] += sum_j T[j, min(x_ij, top_j)], i = rows[r], first <= j < last  [Wu10, Eq. 6].
 
@@ -187,7 +138,7 @@ def look_up(x, rows, base, top, values, first, last, out):
                 add_rows(values, cells, count, lane, out, r)
 
 
-@njit()
+@njit(inlined=(simd,))
 def score_values(x, lowest, scale, number_of, base, top, values, levels, out):
     """out[i] += sum_j T[j, level of x_ij]; returns whether all is sound.
 
@@ -214,7 +165,7 @@ def score_values(x, lowest, scale, number_of, base, top, values, levels, out):
     return sound
 
 
-@njit()
+@njit(inlined=(simd,))
 def score_by_steps(x, lowest, scale, highest, heights, steps, levels, out):
     """Like ``score_values`` for one output with few levels: adds up the steps that are reached.
 
@@ -238,7 +189,7 @@ def score_by_steps(x, lowest, scale, highest, heights, steps, levels, out):
     return sound
 
 
-@njit()
+@njit(inlined=(simd,))
 def mark_equal(levels, height, seen, first):
     """seen[k] = 1 where the level is at the height, and 0 elsewhere if it is the first."""
     if first:
@@ -249,7 +200,7 @@ def mark_equal(levels, height, seen, first):
             seen[k] |= np.uint8(levels[k] == height)
 
 
-@njit()
+@njit(inlined=(simd,))
 def all_marked(seen):
     """Whether all of at most 65,535 marks are 1."""
     count = np.uint16(0)
@@ -267,7 +218,7 @@ def sum_reached(levels, height, steps):
     return total
 
 
-@njit()
+@njit(inlined=(simd,))
 def is_finite(x):
     """Whether no number is infinite or NaN; x : (n,)."""
     whole = x.size - x.size % LANES
@@ -277,7 +228,7 @@ def is_finite(x):
     return check == 0.0
 
 
-@njit()
+@njit(inlined=(simd,))
 def find_levels(x, lowest, scale, highest, levels):
     """levels = floor((x − lowest) scale), clipped to 0 … highest; NaN becomes 0."""
     top = np.float64(highest)
@@ -287,15 +238,15 @@ def find_levels(x, lowest, scale, highest, levels):
         levels[k] = np.int32(level if level < top else top)
 
 
-@njit()
+@njit(inlined=(simd,))
 def find_nonzero_numbered_cells(levels, number_of, base, top, cells):
     """Like ``find_nonzero_cells`` by the levels' numbers; returns whether all have one as well."""
     count, least = 0, np.int32(0)
     whole = levels.size - levels.size % 64
     for start in range(0, whole, 64):
-        word = nonzero(levels, start)
+        word = simd.nonzero(levels, start)
         while word != np.uint64(0):
-            j = np.uint64(start + lowest_bit(word))
+            j = np.uint64(start + simd.lowest_bit(word))
             word &= word - np.uint64(1)
             number = number_of[levels[j]]
             least |= number  # negative once one is
@@ -309,7 +260,7 @@ def find_nonzero_numbered_cells(levels, number_of, base, top, cells):
     return count, least >= 0
 
 
-@njit()
+@njit(inlined=(simd,))
 def sum_of(values, cells):
     """Sum of values[cells], in four parts that do not wait for each other."""
     a = b = c = d = np.float32(0)
@@ -324,7 +275,7 @@ def sum_of(values, cells):
     return (a + b) + (c + d)
 
 
-@njit()
+@njit(inlined=(simd,))
 def sparse_cells(data, indices, base, top, cells):
     """Cells of the entries of one sparse row."""
     for k in range(np.uint64(data.size)):
@@ -332,7 +283,7 @@ def sparse_cells(data, indices, base, top, cells):
         cells[k] = base[j] + min(np.int32(data[k]), top[j])
 
 
-@njit()
+@njit(inlined=(simd,))
 def look_up_sparse(data, indices, indptr, rows, base, top, values, out):
     """Like ``look_up`` for rows of a CSR matrix; features that are not stored are at level 0."""
     cells = np.empty(base.size, np.int32)

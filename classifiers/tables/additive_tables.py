@@ -177,7 +177,7 @@ def cells_around(
     return offsets[columns] + below, offsets[columns] + above, share.astype(np.float32)
 
 
-def look_up(
+def table_scores(
     levels: Any,
     offsets: np.ndarray,
     values: np.ndarray,

@@ -31,7 +31,7 @@ class Settings:
 
 
 def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit: int) -> bool:
-    """Tell whether coordinate descent needs fewer steps on the Gram matrix than on tables.
+    """Return whether coordinate descent needs fewer steps on the Gram matrix than on tables.
 
     Steps are vector instructions: ``n² d / 64 + 2 p n²`` on the matrix, which takes 4n² bytes, and
     ``20 p n (d + cells / 8)`` on tables, for n samples, d features and p problems.

@@ -1,4 +1,4 @@
-"""One-vs-rest HIK SVMs from level matrices: which solver to take, on which machine."""
+"""One-vs-rest HIK SVMs from level matrices: the choice of the solver, and its workers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from visualwords.classifiers.tables.level_codes import (
     full_layout,
     table_layout,
 )
-from visualwords.classifiers.tables.rows import CanonicalRows, row_sums
+from visualwords.classifiers.tables.rows import CanonicalRows, row_norms
 from visualwords.workers import map_on_workers
 
 
@@ -88,7 +88,7 @@ def train_tables(
     taking_part : CanonicalRows
     settings : Settings
     solver : {"auto", "gram", "dual", "primal"}
-        "auto": the Gram matrix if ``gram_is_faster`` says so; otherwise Newton's method in the
+        "auto": the Gram matrix if ``gram_is_faster``; otherwise Newton's method in the
         primal if the data are dense, the loss is the squared hinge and tables have no more cells
         than there are samples; otherwise dual coordinate descent on tables.
     gram_limit : int
@@ -130,7 +130,7 @@ def train_tables(
         )
         offsets, values = additive_tables.tables_at(offsets, heights, cells, numbers.heights)
         return TrainedTables(offsets, values, None, n_iter, violation, "primal")
-    norms = row_sums(levels)
+    norms = row_norms(levels)
     data = encode_levels(levels, layout, reuse)
     alpha, n_iter, violation = solve_on_tables(data, norms, y, taking_part, settings, start)
     cells = build(data, alpha, y, taking_part, settings)
@@ -221,7 +221,7 @@ def train_crammer_singer(
         )
         cost = np.zeros(labels.size)
         cost[rows] = taking_part.cost
-        solved = solve_crammer_singer_tables(dense, rows, labels, cost, row_sums(levels), **how)
+        solved = solve_crammer_singer_tables(dense, rows, labels, cost, row_norms(levels), **how)
         alpha = solved[0][rows]
     cells = additive_tables.build_tables(
         codes,

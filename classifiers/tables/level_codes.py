@@ -17,7 +17,7 @@ _WORTHWHILE = 0.7  # codes are made if they leave at most this share of the cell
 
 
 class LevelNumbers:
-    """The levels that occur anywhere, numbered; the identity if that are most of them.
+    """The levels that occur anywhere, numbered; the identity if most levels occur.
 
     Histograms of counts have few: Eq. 13 with 100 bins maps counts of 0 … 5 to 6 levels of 101.
 
@@ -59,7 +59,7 @@ class LevelNumbers:
 
     def unknown(self, levels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return rows, columns and levels of what has no number."""
-        if self.knows(levels):
+        if self.contains(levels):
             nothing = np.zeros(0, np.int64)
             return nothing, nothing, nothing
         if not sparse.issparse(levels):
@@ -69,7 +69,7 @@ class LevelNumbers:
         rows = np.searchsorted(levels.indptr, places, side="right") - 1
         return rows, levels.indices[places], levels.data[places].astype(np.int64)
 
-    def knows(self, levels: Any) -> bool:
+    def contains(self, levels: Any) -> bool:
         """Whether all levels of an array or CSR matrix have a number."""
         if self.is_identity:
             return True

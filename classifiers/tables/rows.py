@@ -68,7 +68,7 @@ def canonical_rows(
     return CanonicalRows(order[first], merged, sorted_keys[first])
 
 
-def row_sums(levels: Any) -> np.ndarray:
+def row_norms(levels: Any) -> np.ndarray:
     """Return Σ_j x_ij, which is the kernel's value of every row with itself; float64."""
     if sparse.issparse(levels):
         return np.asarray(levels.sum(axis=1, dtype=np.float64)).ravel()

@@ -92,7 +92,7 @@ class TablePrediction:
         flat = straight.reshape(straight.shape[0], -1).T
         shift = straight[:, :, 0].sum(axis=1)  # look-ups leave out level 0
         flat = flat - np.repeat(straight[:, :, 0].T, n_levels, axis=0)
-        scores = additive_tables.look_up(
+        scores = additive_tables.table_scores(
             levels, offsets, additive_tables.add_lanes(flat, np.float32)
         )
         scores = scores[:, : self._n_outputs()] + shift
@@ -134,8 +134,8 @@ class TablePrediction:
             offsets, values = additive_tables.tables_at(
                 offsets, self.table_levels_[of_cells], values, every
             )
-            return additive_tables.look_up(levels, offsets, values, n_jobs=self.n_jobs)
-        scores = additive_tables.look_up(
+            return additive_tables.table_scores(levels, offsets, values, n_jobs=self.n_jobs)
+        scores = additive_tables.table_scores(
             numbers.numbers_of(levels), offsets, values, n_jobs=self.n_jobs
         )
         if not unseen.size:

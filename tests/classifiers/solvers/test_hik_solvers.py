@@ -77,7 +77,7 @@ def test_primal_has_the_optimum_of_the_dual(problem):
     steps = np.diff(T)
     steps[primal.offsets[1:-1] - 1] = 0  # from one feature to the next
     slack = np.maximum(
-        1 - y * additive_tables.look_up(levels, primal.offsets, primal.tables)[:, 0], 0
+        1 - y * additive_tables.table_scores(levels, primal.offsets, primal.tables)[:, 0], 0
     )
     assert 0.5 * steps @ steps + cost @ slack**2 == pytest.approx(-value, rel=1e-6)
 

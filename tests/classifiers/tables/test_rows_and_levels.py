@@ -5,13 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numba import njit
 from scipy import sparse
 
 from tests.reference import hik
 from visualwords.classifiers.tables import (
     _rows,
-    _table_building,
     additive_tables,
     level_codes,
     rows,
@@ -47,8 +45,8 @@ def test_levels_are_numbered_if_few_occur():
     assert few.heights.tolist() == [0, 20, 100]
     numbers = few.numbers_of(np.array([20, 0, 100, 200], np.uint8))
     assert numbers.tolist() == [1, 0, 2, 2]
-    assert few.knows(np.array([20, 0, 100, 200], np.uint8))
-    assert not few.knows(np.array([50], np.uint8))
+    assert few.contains(np.array([20, 0, 100, 200], np.uint8))
+    assert not few.contains(np.array([50], np.uint8))
     many = level_codes.occurring_levels(np.array([[0, 2, 3]], np.uint8))
     assert many.is_identity
 
@@ -74,7 +72,7 @@ def test_tables_and_look_ups_equal_their_definitions(levels, n_outputs):
         layout.offsets,
         layout.heights,
     )
-    scores = additive_tables.look_up(levels, layout.offsets, values)[:, :n_outputs]
+    scores = additive_tables.table_scores(levels, layout.offsets, values)[:, :n_outputs]
     expected = hik.intersection_gram(levels, levels) @ coefficients
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-4)
 
@@ -98,23 +96,6 @@ def test_tables_of_many_features_equal_their_definition(rng, kind, n_outputs):
         np.testing.assert_allclose(
             values[cells, :n_outputs], smaller @ coefficients, rtol=1e-5, atol=1e-5
         )
-
-
-def test_cells_are_kept_alike_with_and_without_the_instruction(rng):
-    x = rng.poisson(0.7, 16).astype(np.uint8)
-    base, top = np.arange(0, 80, 5, dtype=np.int32), np.full(16, 2, np.int32)
-    cells = np.zeros((2, 32), np.int32)
-    counts = [
-        keep_nonzero(x, base, top, cells[0]),
-        _table_building._plain_keep_nonzero(x, base, top, 0, cells[1], 0),
-    ]
-    assert counts == [np.count_nonzero(x)] * 2
-    np.testing.assert_array_equal(cells[0, : counts[0]], cells[1, : counts[1]])
-
-
-@njit()
-def keep_nonzero(x, base, top, cells):
-    return _table_building.keep_nonzero(x, base, top, 0, cells, 0)
 
 
 @pytest.mark.parametrize("n_levels", [2, 8, 9, 10, 17, 200])
