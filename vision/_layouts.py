@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 
 from visualwords._listing import Item, Listing, files_below, files_in, folders_in, images_in
 from visualwords._split_names import SPLITS, split_of
-from visualwords._tables import has_labels, is_table, read_table
+from visualwords._table_files import has_labels, is_table, read_table
 from visualwords.errors import FolderError
 
 METADATA = ("metadata.csv", "metadata.jsonl", "_classes.csv")  # Hugging Face's names, Roboflow's

@@ -32,7 +32,7 @@ import numpy as np
 from visualwords._layouts import list_folder, list_table
 from visualwords._listing import Item, Listing, files_below
 from visualwords._splitting import choose_groups, choose_images
-from visualwords._tables import TABLES, is_table
+from visualwords._table_files import TABLES, is_table
 from visualwords.errors import FolderError
 
 

@@ -146,8 +146,8 @@ def _print_table(answers: "list[Answer]") -> None:
     for answer in answers:
         for rank, (name, score) in enumerate(answer.scores.items()):
             shown = "" if rank else printable(answer.path)
-            sure = "" if answer.probabilities is None else f"{answer.probabilities[name]:.1%}"
+            chance = "" if answer.probabilities is None else f"{answer.probabilities[name]:.1%}"
             if rank == 0 and not answer.is_confident:
                 name = f"unknown ({name}?)"
-            table.add_row(Text(shown), Text(printable(name)), sure, f"{score:+.2f}")
+            table.add_row(Text(shown), Text(printable(name)), chance, f"{score:+.2f}")
     stdout().print(table)

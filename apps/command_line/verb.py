@@ -22,7 +22,7 @@ class VerbGroup(click.Group):
 
     def fail_unknown(self, ctx: click.Context, name: str, what: str = "verb") -> NoReturn:
         """Fail with the verbs that are spelled alike, or with all of them."""
-        near = difflib.get_close_matches(name, self.commands, cutoff=0.5)
+        near = difflib.get_close_matches(name, self.commands)
         every = ", ".join(self.commands)
         hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {every}"
         ctx.fail(f"no {what} {name!r}; {hint}")

@@ -84,10 +84,10 @@ def _scenes(
     thumbnails = Thumbnails(MOST_SCENES)
     shown = []
     for path, (boxes, scores), truth in zip(paths, detections, marked):
-        sure = scores >= threshold
-        right = match(boxes[sure], scores[sure], truth)
+        kept = scores >= threshold
+        right = match(boxes[kept], scores[kept], truth)
         missed, false = len(truth) - int(right.sum()), int((~right).sum())
-        shown.append((-(missed + false), path, boxes[sure], scores[sure], missed, false))
+        shown.append((-(missed + false), path, boxes[kept], scores[kept], missed, false))
     worst = sorted(shown, key=lambda one: one[:2])[:MOST_SCENES]
     figures = "".join(_scene(thumbnails, *one[1:]) for one in worst)
     lead = "Those with the most mistakes first; green: confidence of at least 50 %."

@@ -76,11 +76,11 @@ def _panel_size(image: np.ndarray) -> np.ndarray:
 def _caption(explanation: Explanation, label: str) -> list[str]:
     column = explanation.column_of(label)
     score, offset = explanation.scores[column], explanation.offsets[column].round(6) + 0.0
-    sure = ""
+    probability = ""
     if explanation.probabilities is not None:
-        sure = f", {explanation.probabilities[column]:.1%}"
+        probability = f", {explanation.probabilities[column]:.1%}"
     return [
-        f"{printable(label)}{sure}",
+        f"{printable(label)}{probability}",
         f"score {score:+.3f} = {offset:+.3f} offset {score - offset:+.3f} evidence",
     ]
 

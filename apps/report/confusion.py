@@ -71,8 +71,8 @@ def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
 
 
 def _heading(trial: Trial, cell: Cell) -> str:
-    shown, said = (text(trial.evaluation.classes[k]) for k in cell)
-    return f"{shown}, recognised" if cell[0] == cell[1] else f"{shown}, predicted as {said}"
+    true, predicted = (text(trial.evaluation.classes[k]) for k in cell)
+    return f"{true}, recognised" if cell[0] == cell[1] else f"{true}, predicted as {predicted}"
 
 
 def _pictures(

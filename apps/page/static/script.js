@@ -55,7 +55,7 @@ function add(files) {
     $("strip").append(element("li", {}, image.tile));
   }
   const dropped = files.length - waiting.length;
-  if (images.length === MOST_IMAGES && dropped > 0) tell(`The page keeps at most ${MOST_IMAGES} images.`);
+  if (images.length === MOST_IMAGES && dropped > 0) announce(`The page keeps at most ${MOST_IMAGES} images.`);
   layOut();
   if (waiting.length) show(waiting[0]);
   work();
@@ -72,7 +72,7 @@ function work() {
 }
 
 async function predict(image) {
-  if (image === shown) tell(`Processing ${image.file.name}…`);
+  if (image === shown) announce(`Processing ${image.file.name}…`);
   try {
     if (about && image.file.size > about.limits.max_bytes) {
       const most = Math.floor(about.limits.max_bytes / 2 ** 20);
@@ -151,7 +151,7 @@ function showAnswer(image) {
       ? `${certaintyOf(best)}, in ${milliseconds(answer)}`
       : `${certaintyOf(best)} likely, in ${milliseconds(answer)}`;
     showClasses(answer.classes, image.label, chooseClass);
-    tell(`${image.file.name}: ${best.label}, ${certaintyOf(best)}`);
+    announce(`${image.file.name}: ${best.label}, ${certaintyOf(best)}`);
   }
 }
 
@@ -191,7 +191,7 @@ function sumOf({ score, map, offset }) {
 function chooseClass(label) {
   shown.label = label;
   clear(marks);
-  tell(`Evidence for ${label}`);
+  announce(`Evidence for ${label}`);
   explain(shown);
 }
 
@@ -206,7 +206,7 @@ function showFound(image) {
   $("box-controls").hidden = false;
   markBoxes(marks, photo, kept, width);
   showBoxes(kept, label);
-  tell(`${image.file.name}: ${count}`);
+  announce(`${image.file.name}: ${count}`);
 }
 
 function boxesFrom(boxes) {
@@ -242,7 +242,7 @@ function clearAll() {
   shown = null;
   $("strip").replaceChildren();
   layOut();
-  tell("All images removed");
+  announce("All images removed");
   $("files").focus();
 }
 
@@ -268,6 +268,6 @@ function milliseconds({ seconds }) {
   return seconds < 1 ? `${Math.max(1, Math.round(1000 * seconds))} ms` : `${seconds.toFixed(1)} s`;
 }
 
-function tell(sentence) {
+function announce(sentence) {
   $("status").textContent = sentence;
 }

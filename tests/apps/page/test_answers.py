@@ -198,7 +198,7 @@ def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
 def test_a_detector_says_what_it_finds():
     people = DetectorAnswers(TwoPeople(), "people", 10_000_000).about()
     assert people["classes"] == [{"label": "person", "images": None}]
-    assert people["summary"].startswith("Finds people who stand or walk")
+    assert people["summary"].startswith("Detects people who stand or walk")
     mugs = DetectorAnswers(TwoPeople(label="mug"), "mugs", 10_000_000).about()
     assert mugs["classes"] == [{"label": "mug", "images": None}]
     assert mugs["summary"].startswith("Finds objects of class mug")

@@ -94,7 +94,7 @@ def test_all_parts_are_there(page):
     for words in (
         "95 % confidence interval", "mean per class", "Recall", "Precision", "predicted as",
         "Discriminative words", "accuracy</text>", "reading images", "2.0 s",
-        "How to repeat it", "train &lt;script", "scikit-learn",
+        "How to reproduce it", "train &lt;script", "scikit-learn",
     ):  # fmt: skip
         assert words in page, words
 
@@ -104,8 +104,8 @@ def test_a_trial_by_folds_says_so(tmp_path, rng, model):
     trial = replace(made_up_trial(paths, model.classes_.tolist(), rng, wrong=1.0), n_folds=3)
     write_report(tmp_path / "r.html", model, trial)
     text = (tmp_path / "r.html").read_text()
-    assert "one of 3 models that had not seen it" in text
-    assert "explain the model of all images" in text
+    assert "3-fold cross-validation" in text
+    assert "explain the final model" in text
 
 
 def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
@@ -117,7 +117,7 @@ def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
     assert trial.probabilities is None
     write_report(tmp_path / "r.html", model, trial)
     text = (tmp_path / "r.html").read_text()
-    assert "scores, not probabilities" in text
+    assert "no probabilities" in text
     assert "<p class=lead>None.</p>" in text
 
 
