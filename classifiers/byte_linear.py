@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.classifiers import one_vs_rest
+from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, solve_dual_gram
 from visualwords.classifiers.solvers.problem import dual_problem
 from visualwords.workers import map_on_workers, n_workers
@@ -77,28 +78,35 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         self._keep(X, *self._solve(self._gram(X), codes, [None])[0])
         return self
 
-    def fit_and_hold_out(self, X: Any, y: Any, n_folds: int, seed: int) -> np.ndarray:
+    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
+
+        Parameters
+        ----------
+        X : (n, d) int8
+        y : (n,) labels
+        folds : (n,) int
+            The fold of every row; the rows outside of any fold must have all classes.
 
         Returns
         -------
-        (n,) for two classes, else (n, n_classes); zeros where ``n_folds`` is below 2
+        (n,) for two classes, else (n, n_classes)
         """
         X = _checked(X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         gram = self._gram(X)
-        folds = _folds(codes, n_folds, seed)
-        whole, *others = self._solve(gram, codes, [None, *(train for train, _ in folds)])
+        divisions = divide(np.asarray(folds))
+        whole, *others = self._solve(gram, codes, [None, *(train for train, _ in divisions)])
         self._keep(X, *whole)
-        return _held_out(gram, codes, folds, others)
+        return _held_out(gram, codes, divisions, others)
 
-    def held_out_scores(self, X: Any, y: Any, n_folds: int, seed: int) -> np.ndarray:
+    def held_out_scores(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Return every row's scores by a model that was trained without its fold."""
         X = _checked(X)
         _, codes = one_vs_rest.encode_labels(y)
-        gram, folds = self._gram(X), _folds(codes, n_folds, seed)
-        solved = self._solve(gram, codes, [train for train, _ in folds])
-        return _held_out(gram, codes, folds, solved)
+        gram, divisions = self._gram(X), divide(np.asarray(folds))
+        solved = self._solve(gram, codes, [train for train, _ in divisions])
+        return _held_out(gram, codes, divisions, solved)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
@@ -206,24 +214,16 @@ def _solve_block(
     return alpha * signs[block], int(n_iter.max())
 
 
-def _folds(codes: np.ndarray, n_folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    from sklearn.model_selection import StratifiedKFold
-
-    if n_folds < 2:
-        return []
-    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes))
-
-
 def _held_out(
     gram: np.ndarray,
     codes: np.ndarray,
-    folds: list[tuple[np.ndarray, np.ndarray]],
+    divisions: list[tuple[np.ndarray, np.ndarray]],
     solved: list[tuple[np.ndarray, int]],
 ) -> np.ndarray:
     """Return the scores of every fold's rows by the solution of the other rows."""
     n_classes = int(codes.max()) + 1
     scores = np.zeros((codes.size, 1 if n_classes == 2 else n_classes))
-    for (train, test), (coefficients, _) in zip(folds, solved):
+    for (train, test), (coefficients, _) in zip(divisions, solved):
         scores[test] = gram[np.ix_(test, train)].astype(np.float64) @ coefficients.T
     return scores[:, 0] if n_classes == 2 else scores
 

@@ -19,6 +19,7 @@ def held_out_scores(
     *,
     n_folds: int = 5,
     random_state: Any = 0,
+    folds: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return decision values of every sample from a clone trained without it.
 
@@ -35,7 +36,10 @@ def held_out_scores(
     n_folds : int, default=5
         Lowered to the size of the smallest class.
     random_state : int
-        Of the folds.
+        Seed of the folds.
+    folds : array of int of shape (n_samples,), optional
+        The fold of every sample, in place of random ones; without any fold, the others must have
+        all classes.
 
     Returns
     -------
@@ -46,23 +50,43 @@ def held_out_scores(
     ValueError
         If a class has a single sample: it can't be held out and learned from.
     """
-    from sklearn.model_selection import StratifiedKFold
-
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         raise ValueError(
             f"probabilities need two samples of every class, but {classes[counts.argmin()]!r} "
             "has one; use probability=False"
         )
-    folds = StratifiedKFold(min(n_folds, counts.min()), shuffle=True, random_state=random_state)
+    if folds is None:
+        folds = _random_folds(y, min(n_folds, counts.min()), random_state)
     scores = np.empty(y.size if classes.size == 2 else (y.size, classes.size))
-    divisions = list(folds.split(np.zeros(y.size), y))
+    divisions = divide(folds)
     shared = [estimator, X, y, sample_weight]
     for (_, test), found in zip(
         divisions, map_on_workers(_score_fold, divisions, shared=shared, n_jobs=1)
     ):
         scores[test] = found
     return scores
+
+
+def divide(folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return, for every fold, the positions of the samples outside of it and of those in it.
+
+    Examples
+    --------
+    >>> [(train.tolist(), test.tolist()) for train, test in divide(np.array([0, 1, 1]))]
+    [([1, 2], [0]), ([0], [1, 2])]
+    """
+    return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in np.unique(folds)]
+
+
+def _random_folds(y: np.ndarray, n_folds: int, random_state: Any) -> np.ndarray:
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    folds = np.zeros(y.size, np.intp)
+    for number, (_, members) in enumerate(splitter.split(folds, y)):
+        folds[members] = number
+    return folds
 
 
 def _score_fold(

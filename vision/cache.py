@@ -1,8 +1,8 @@
 """A cache of features on disk that can be wrong, old, shared or interrupted without harm.
 
-An entry is keyed by the bytes of the image file and by what was computed from them (the name,
-parameters and version of an extractor and of the preprocessing). It carries a checksum of its key
-and content. Whatever does not check out counts as absent and is computed again.
+An entry is keyed by a fingerprint of the image file's bytes and by what was computed from them (the
+name, parameters and version of an extractor and of the preprocessing). It carries a checksum of its
+key and content. Whatever does not check out counts as absent and is computed again.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ class FeatureCache:
     --------
     >>> import tempfile
     >>> cache = FeatureCache(tempfile.mkdtemp())
-    >>> key = cache.key(b"bytes of an image", {"extractor": "ColorHistogram", "bins": 4})
+    >>> key = cache.key(b"fingerprint of a file", {"extractor": "ColorHistogram", "bins": 4})
     >>> cache.get(key) is None
     True
     >>> cache.put(key, np.arange(3))
@@ -52,15 +52,15 @@ class FeatureCache:
         self._is_swept = False
 
     @staticmethod
-    def key(data: bytes, settings: dict[str, Any] | bytes) -> str:
-        """Return the name of what ``settings`` compute from a file's ``data``.
+    def key(fingerprint: bytes, settings: dict[str, Any] | bytes) -> str:
+        """Return the name of what ``settings`` compute from the content with a ``fingerprint``.
 
         Settings that many files share are better given as `written` has them.
         """
         text = settings if isinstance(settings, bytes) else written(settings)
         digest = hashlib.blake2b(text, digest_size=20)
         digest.update(b"\0")  # JSON has no zero byte: where the settings end is beyond doubt
-        digest.update(data)
+        digest.update(fingerprint)
         return digest.hexdigest()
 
     def get(self, key: str) -> np.ndarray | None:

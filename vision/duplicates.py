@@ -5,9 +5,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 
-from visualwords.errors import ImageError
 from visualwords.folders import ImageFolder
-from visualwords.images import read_bytes
 
 DIGEST_BYTES = 8  # a false alarm among a million different files has a chance of 1 in 37 million
 
@@ -17,32 +15,34 @@ def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
-def find_duplicates(paths: Sequence[str]) -> list[list[int]]:
-    """Return the groups of positions whose files have the same bytes, in order of appearance.
+def find_duplicates(fingerprints: Sequence[bytes]) -> list[list[int]]:
+    """Return the groups of positions with the same fingerprint, in order of appearance.
 
-    Only files of equal size are read; empty ones are no pictures and don't count.
+    An empty fingerprint stands for an image without a file, or one that can't be read.
+
+    Examples
+    --------
+    >>> find_duplicates([b"a", b"b", b"a", b"", b""])
+    [[0, 2]]
     """
-    by_size = defaultdict(list)
-    for position, path in enumerate(paths):
-        try:
-            by_size[os.stat(path).st_size].append(position)
-        except (OSError, ValueError):  # gone, or no name of a file: the reader will say so
-            continue
-    by_content = defaultdict(list)
-    for size, positions in by_size.items():
-        for position in positions if size > 0 and len(positions) > 1 else ():
-            try:
-                by_content[size, digest(read_bytes(paths[position]))].append(position)
-            except ImageError:
-                continue
-    return sorted(group for group in by_content.values() if len(group) > 1)
+    same = defaultdict(list)
+    for position, fingerprint in enumerate(fingerprints):
+        same[fingerprint].append(position)
+    same.pop(b"", None)
+    return [group for group in same.values() if len(group) > 1]
 
 
-def describe_duplicates(folder: ImageFolder) -> list[str]:
-    """Return one sentence for each kind of harm that equal files do to a labelled folder."""
+def describe_duplicates(folder: ImageFolder, fingerprints: Sequence[bytes]) -> list[str]:
+    """Return one sentence for each kind of harm that equal files do to a labelled folder.
+
+    Parameters
+    ----------
+    folder : ImageFolder
+    fingerprints : of the content of each of its files
+    """
     kinds = defaultdict(list)
     splits, labels = folder.splits, folder.labels
-    for group in find_duplicates(folder.paths):
+    for group in find_duplicates(fingerprints):
         if len({splits[i] for i in group}) > 1:
             kinds["in more than one split, so that a test measures memory"].append(group)
         elif len({labels[i] for i in group}) > 1:

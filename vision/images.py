@@ -26,7 +26,7 @@ import cv2
 import numpy as np
 
 from visualwords._decoding import decode
-from visualwords.errors import UnreadableImageError
+from visualwords.errors import MissingImageError, UnreadableImageError
 from visualwords.files import open_regular
 
 MAX_PIXELS = 100_000_000
@@ -95,7 +95,9 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             data = file.read(size + 1)
             return data if len(data) <= size else data + file.read(MAX_BYTES - len(data))
     except OSError as problem:
-        raise UnreadableImageError((problem.strerror or str(problem)).lower()) from None
+        missing = isinstance(problem, FileNotFoundError)
+        error = MissingImageError if missing else UnreadableImageError
+        raise error((problem.strerror or str(problem)).lower()) from None
 
 
 def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:

@@ -38,6 +38,16 @@ class Portrait:
     color: np.ndarray
     size_wh: tuple[int, int]
 
+    def to_array(self) -> np.ndarray:
+        """Return all of it as one array, (SIDE² + 5,) float32."""
+        return np.concatenate([self.pattern, self.color, np.float32(self.size_wh)])
+
+    @classmethod
+    def from_array(cls, numbers: np.ndarray) -> "Portrait":
+        """Return the portrait that `to_array` was given."""
+        pattern, color, size_wh = np.split(numbers, [SIDE**2, SIDE**2 + 3])
+        return cls(pattern, color, (int(size_wh[0]), int(size_wh[1])))
+
 
 def portrait(image: np.ndarray) -> Portrait:
     """Return the portrait of an RGB image.

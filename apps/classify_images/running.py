@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,12 @@ from visualwords.apps.command_line.options import n_threads
 from visualwords.apps.command_line.terminal import print_results, progress_bars, say, say_skipped
 from visualwords.apps.command_line.verb import equal_command
 from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
+from visualwords.apps.pipeline.contents import Contents
+from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipes import recipes_to_try
-from visualwords.errors import FolderError, VisualWordsError
+from visualwords.apps.pipeline.stage import fingerprint_files
+from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
 
@@ -42,7 +45,8 @@ class Run:
         self.quiet = quiet
         self.strict = strict
         self.as_json = as_json
-        self.skipped: list[tuple[str, str]] = []
+        self.skipped: list[Skipped | tuple[str, str]] = []
+        self.contents = Contents()
         self.times = StageTimes()
 
     @contextmanager
@@ -59,12 +63,22 @@ class Run:
             n_jobs=self.n_jobs, cache_dir=self.cache_dir, max_pixels=self.max_pixels
         )
 
+    def dataset(self, images: ImageFolder) -> Dataset:
+        """Return all images of a folder; a file is opened once in a run."""
+        return Dataset.of_folder(images, contents=self.contents)
+
+    def fingerprints(self, model: ImageClassifier, images: ImageFolder) -> list[bytes]:
+        """Return what identifies the content of each file, showing progress."""
+        with self.progress() as progress:
+            env = self.prepare(model).environment(progress)
+            return fingerprint_files(self.dataset(images), env)
+
     def train(self, model: ImageClassifier, images: ImageFolder) -> None:
         """Fit a model, showing progress."""
         self.prepare(model)
         with self.progress() as progress:
             try:
-                model.fit(images.paths, images.labels, progress=progress, warn=False)
+                model.fit(self.dataset(images), progress=progress, warn=False)
             except VisualWordsError:
                 say_skipped(getattr(model, "skipped_", []))
                 raise
@@ -74,7 +88,7 @@ class Run:
     def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
         """Compare a model's labels with the true ones."""
         with self.progress() as progress:
-            trial = run_trial(model, images, progress=progress)
+            trial = run_trial(model, self.dataset(images), progress=progress)
         self.skip(trial.skipped)
         self.check_strict()
         return trial
@@ -83,7 +97,8 @@ class Run:
         """Try a model fold by fold; what can't be read is noted when all images are learned."""
         say(f"{n_folds}-fold cross-validation:")
         with self.progress() as progress:
-            return cross_validate(self.prepare(model), images, n_folds, progress=progress)
+            data = self.dataset(images)
+            return cross_validate(self.prepare(model), data, n_folds, progress=progress)
 
     def tell(
         self,
@@ -120,7 +135,7 @@ class Run:
             json.dump(summary | {"skipped": skipped}, sys.stdout, indent=1)
             print()
 
-    def skip(self, skipped: list[tuple[str, str]]) -> None:
+    def skip(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
         """Note files that were left out."""
         self.skipped += skipped
 

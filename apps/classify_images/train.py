@@ -117,10 +117,11 @@ def train(
         if path is not None:
             check_output(path)
     images = ImageFolder(folder)
-    for sentence in [*images.warnings, *describe_duplicates(images)]:
+    run = Run(**reading)
+    copies = describe_duplicates(images, run.fingerprints(model, images))
+    for sentence in [*images.warnings, *copies]:
         say(f"warning: {sentence}")
     training, testing = _divide(images, test, test_size, seed)
-    run = Run(**reading)
     trial = run.cross_validate(model, training, folds) if folds else None
     _learn(run, model, training, images.skipped, output)
     if testing is not None and trial is None:

@@ -4,9 +4,7 @@ A scheduler's port runs code for whoever reaches it. Clusters started here liste
 only; one that you start yourself should do so too, or use TLS.
 """
 
-import errno
 import logging
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,14 +15,13 @@ import joblib
 
 import visualwords
 from visualwords.apps.cluster.backend import make_backend, watched
-from visualwords.errors import ClusterError
+from visualwords.errors import ClusterError, Skipped
 from visualwords.workers import workers_share_memory
 
 if TYPE_CHECKING:
     from distributed import Client
 
 LOOPBACK = "127.0.0.1"
-MISSING = os.strerror(errno.ENOENT).lower()  # why an image can't be read
 PATIENCE = 20  # seconds to wait for a scheduler and its first worker
 
 
@@ -89,22 +86,21 @@ def _parallel_on(client: "Client") -> Iterator[None]:
         yield
 
 
-def check_seen(paths: Sequence[Any], results: Sequence[Any]) -> None:
+def check_seen(results: Sequence[Any]) -> None:
     """Refuse a cluster whose workers lack a file that this machine has.
 
     Parameters
     ----------
-    paths : sequence of images, files by their names
     results : sequence
-        Results of the workers; the reason, a string, where a file is unreadable.
+        Results of the workers; `Skipped` where a file is unreadable.
     """
     if workers_share_memory():
         return
-    for path, result in zip(paths, results):
-        if isinstance(result, str) and result == MISSING and isinstance(path, str) and exists(path):
+    for result in results:
+        if isinstance(result, Skipped) and result.kind == "missing" and exists(result.source):
             raise ClusterError(
-                f"a worker lacks {path}; put images on a file system that all workers mount "
-                "under the same path"
+                f"a worker lacks {result.source}; put images on a file system that all workers "
+                "mount under the same path"
             )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.apps.detection.detector_figures import DetectionFigures
+    from visualwords.errors import Skipped
 
 LOWEST = 1e-3  # lowest confidence of the detections that the curves are drawn from
 
@@ -106,18 +107,19 @@ def evaluate(
 
 def _detect(
     detector: "PedestrianDetector", paths: list[str], jobs: int | None, quiet: bool
-) -> tuple[dict[str, tuple["np.ndarray", "np.ndarray"]], list[tuple[str, str]]]:
+) -> tuple[dict[str, tuple["np.ndarray", "np.ndarray"]], "list[Skipped]"]:
     """Return the detections of readable images, and the others with the reason."""
     from visualwords.apps.command_line.terminal import progress_bars
     from visualwords.apps.detect_pedestrians.one_image import search_files
+    from visualwords.errors import Skipped
 
     found, failed = {}, []
     with progress_bars(quiet) as progress:
         progress.start("searching", len(paths))
         answers = search_files(detector, paths, False, shared.n_threads(jobs))
         for path, result in zip(paths, answers):
-            if isinstance(result, str):
-                failed.append((path, result))
+            if isinstance(result, Skipped):
+                failed.append(result)
             else:
                 found[path] = result.boxes, result.confidences
             progress.advance()

@@ -10,7 +10,7 @@ import numpy as np
 from visualwords.apps.cluster.connection import check_seen
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.drawn_boxes import draw_detections
-from visualwords.errors import ImageError
+from visualwords.errors import ImageError, Skipped
 from visualwords.images import read_image
 from visualwords.workers import map_on_workers, workers_share_memory
 
@@ -38,8 +38,8 @@ class Found:
 
 def search_files(
     detector: PedestrianDetector, paths: Sequence[str], draw: bool, n_jobs: int | None
-) -> Iterator[Found | str]:
-    """Yield the detections of every image file, in order; the reason where it is unreadable.
+) -> Iterator[Found | Skipped]:
+    """Yield the detections of every image file, in order; why it is skipped if unreadable.
 
     Threads search one file each. Workers of a cluster get paths in chunks and return boxes;
     pictures are then drawn here.
@@ -51,28 +51,32 @@ def search_files(
     shared = [detector, draw and here]
     found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
     for path, answer in zip(paths, found):
-        check_seen([path], [answer])
-        yield answer if here or not draw or isinstance(answer, str) else _drawn(answer, path)
+        if isinstance(answer, Skipped):
+            answer = replace(answer, source=path)
+            check_seen([answer])
+        elif draw and not here:
+            answer = _drawn(answer, path)
+        yield answer
 
 
 def _search_chunk(
     detector: PedestrianDetector, draw: bool, paths: Sequence[str]
-) -> list[Found | str]:
-    answers: list[Found | str] = []
+) -> list[Found | Skipped]:
+    answers: list[Found | Skipped] = []
     for path in paths:
         try:
             answers.append(search_image(detector, read_image(path), draw))
         except ImageError as problem:
-            answers.append(str(problem))
+            answers.append(Skipped.of(path, problem))
     return answers
 
 
-def _drawn(found: Found, path: str) -> Found | str:
+def _drawn(found: Found, path: str) -> Found | Skipped:
     """Add the picture to detections of another machine."""
     try:
         picture = draw_detections(read_image(path), found.boxes, found.confidences)
     except ImageError as problem:
-        return str(problem)
+        return Skipped.of(path, problem)
     return replace(found, picture=picture)
 
 

@@ -21,7 +21,7 @@ from visualwords.apps.command_line.terminal import (
 from visualwords.apps.detect_pedestrians.one_image import Found, search_files, search_image
 from visualwords.apps.detect_pedestrians.videos import CODECS, Frames, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.errors import FolderError
+from visualwords.errors import FolderError, Skipped
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
 from visualwords.images import encode_image
@@ -59,7 +59,7 @@ class Searching:
         self.n_jobs = n_jobs
         self.quiet = quiet
         self.found: list[dict[str, Any]] = []
-        self.skipped: list[tuple[str, str]] = []
+        self.skipped: list[Skipped | tuple[str, str]] = []
         self.n_searched = 0
         self.written: set[str] = set()
         if output is not None and not self._is_video(output):
@@ -82,8 +82,8 @@ class Searching:
             progress.start("searching", len(paths))
             answers = search_files(self.detector, paths, draw, self.n_jobs)
             for path, answer in zip(paths, answers):
-                if isinstance(answer, str):
-                    self.skipped.append((path, answer))
+                if isinstance(answer, Skipped):
+                    self.skipped.append(answer)
                 else:
                     self._note(answer, path, None)
                     self._write(answer.picture, os.path.splitext(os.path.basename(path))[0])

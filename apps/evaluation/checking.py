@@ -1,29 +1,28 @@
 """What is wrong with a folder of labelled images, before a model learns it."""
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from visualwords.apps.evaluation.trial import Trial, cross_validate
+from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.stage import Environment, Stage, each_image
 from visualwords.duplicates import find_duplicates
-from visualwords.errors import ImageError
+from visualwords.errors import Skipped
 from visualwords.folders import ImageFolder
-from visualwords.images import read_image
 from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
-from visualwords.progress import Progress, Silent
-from visualwords.workers import map_on_workers
+from visualwords.progress import Progress
 
 __all__ = ["Finding", "check_folder", "suspicious_labels"]
 
 FEW_IMAGES = 10  # of a class
 LARGEST_RATIO = 20  # between the sizes of two classes
 TINY = 48  # pixels of the longer side
-CHUNK = 32  # images
 
 # What is found, in the order of its harm; True where it is a problem rather than a note.
 KINDS = {
@@ -93,21 +92,21 @@ def check_folder(
     -------
     list of Finding, the most harmful first
     """
-    progress = progress or Silent()
-    looks = _look(folder.paths, model.n_jobs, model.max_pixels, progress)
+    env = model.environment(progress)
+    data = Dataset.of_folder(folder)
+    looks = list(_portraits(data, env))
     findings = [Finding("folder", [folder.path], sentence) for sentence in folder.warnings]
     findings += [Finding("unreadable", [path], reason) for path, reason in folder.skipped]
     findings += [
-        Finding("unreadable", [path], look)
-        for path, look in zip(folder.paths, looks)
-        if isinstance(look, str)
+        Finding("unreadable", [look.source], look.reason)
+        for look in looks
+        if isinstance(look, Skipped)
     ]
-    readable = [i for i, look in enumerate(looks) if isinstance(look, Portrait)]
-    part = folder.select(readable)
-    findings += _of_classes(folder.labels, part.labels)
-    findings += _of_copies(part, [look for look in looks if isinstance(look, Portrait)])
-    if labels and _can_be_learned(part):
-        findings += suspicious_labels(cross_validate(model, part, n_folds, progress=progress))
+    readable = data.part(i for i, look in enumerate(looks) if isinstance(look, Portrait))
+    findings += _of_classes(folder.labels, readable.labels.tolist())
+    findings += _of_copies(readable, [look for look in looks if isinstance(look, Portrait)])
+    if labels and _can_be_learned(readable):
+        findings += suspicious_labels(cross_validate(model, readable, n_folds, progress=progress))
     order = list(KINDS)
     return sorted(findings, key=lambda finding: order.index(finding.kind))
 
@@ -146,33 +145,20 @@ def suspicious_labels(trial: Trial) -> list[Finding]:
     ]
 
 
-def _look(
-    paths: Sequence[str], n_jobs: int | None, max_pixels: int, progress: Progress
-) -> list[Portrait | str]:
-    """Return the portrait of each image, or why it has none."""
-    progress.start("looking at images", len(paths))
-    absolute = [os.path.abspath(path) for path in paths]  # workers may be elsewhere
-    chunks = ((absolute[i : i + CHUNK],) for i in range(0, len(paths), CHUNK))
-    looks: list[Portrait | str] = []
-    for chunk in map_on_workers(_portraits, chunks, shared=[max_pixels], n_jobs=n_jobs):
-        looks += chunk
-        progress.advance(len(chunk))
-    return looks
+def _portraits(data: Dataset, env: Environment) -> Iterator[Portrait | Skipped]:
+    """Yield the portrait of each image, or why it has none."""
+    stage = Stage("portrait", {"side": SIDE}, draw_portrait)
+    for made in each_image([stage], data, env, "looking at images"):
+        yield made if isinstance(made, Skipped) else Portrait.from_array(made[0])
 
 
-def _portraits(max_pixels: int, paths: Sequence[str]) -> list[Portrait | str]:
-    looks: list[Portrait | str] = []
-    for path in paths:
-        try:
-            looks.append(portrait(read_image(path, "rgb", max_pixels, max_side=8 * SIDE)))
-        except ImageError as problem:
-            looks.append(str(problem))
-    return looks
+def draw_portrait(image: OpenedImage) -> np.ndarray:
+    """Return the portrait of an image as one array."""
+    return portrait(image.pixels("rgb", 8 * SIDE)).to_array()
 
 
-def _can_be_learned(folder: ImageFolder) -> bool:
-    counts = Counter(folder.labels)
-    return len(counts) > 1 and min(counts.values()) > 1
+def _can_be_learned(data: Dataset) -> bool:
+    return len(data.classes) > 1 and np.bincount(data.codes).min() > 1
 
 
 def _of_classes(labels: list[str], readable: list[str]) -> Iterable[Finding]:
@@ -193,28 +179,28 @@ def _of_classes(labels: list[str], readable: list[str]) -> Iterable[Finding]:
         yield Finding("uneven classes", [most, least], sentence)
 
 
-def _of_copies(folder: ImageFolder, portraits: list[Portrait]) -> Iterable[Finding]:
-    for path, look in zip(folder.paths, portraits):
+def _of_copies(data: Dataset, portraits: list[Portrait]) -> Iterable[Finding]:
+    for path, look in zip(data.names, portraits):
         width, height = look.size_wh
         if max(width, height) < TINY:
             yield Finding("tiny image", [path], f"{width}×{height} pixels")
-    same = find_duplicates(folder.paths)
+    same = find_duplicates(data.fingerprints)
     for group in same:
-        yield _copies(folder, group, "copy", "")
+        yield _copies(data, group, "copy", "")
     copies_of = {group[0]: group for group in same}  # one of each stands for all
     extra = {i for group in same for i in group[1:]}
     alone = [i for i in range(len(portraits)) if i not in extra]
     for near in find_near_duplicates([portraits[i] for i in alone]):
         group = [k for i in near for k in copies_of.get(alone[i], [alone[i]])]
-        yield _copies(folder, sorted(group), "near copy", "nearly the same ")
+        yield _copies(data, sorted(group), "near copy", "nearly the same ")
 
 
-def _copies(folder: ImageFolder, group: list[int], kind: str, prefix: str) -> Finding:
-    splits = sorted({str(folder.splits[i]) for i in group})
-    labels = sorted({folder.labels[i] for i in group})
+def _copies(data: Dataset, group: list[int], kind: str, prefix: str) -> Finding:
+    splits = sorted({str(data.splits[i]) for i in group})
+    labels = sorted({str(data.labels[i]) for i in group})
     sentence = f"{len(group)} files" + (" are one picture" if kind == "copy" else " look alike")
     if len(splits) > 1:
         kind, sentence = f"{prefix}in several splits", f"{sentence}, in {' and '.join(splits)}"
     elif len(labels) > 1:
         kind, sentence = f"{prefix}in several classes", f"{sentence}, in {' and '.join(labels)}"
-    return Finding(kind, [folder.paths[i] for i in group], sentence)
+    return Finding(kind, [data.names[i] for i in group], sentence)

@@ -1,8 +1,6 @@
 """Trying a model on images whose labels are known: held back, or fold by fold."""
 
-import warnings
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,31 +8,33 @@ import numpy as np
 from sklearn.base import clone
 
 from visualwords.apps.evaluation.figures import Evaluation, compare
-from visualwords.apps.pipeline.cached_scores import judge_or_recall
+from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.scoring import score_files
+from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
-from visualwords.errors import FolderError
+from visualwords.errors import FolderError, Skipped
 from visualwords.folders import ImageFolder
-from visualwords.progress import Progress, Silent
+from visualwords.progress import Progress
 
 __all__ = ["Trial", "cross_validate", "run_trial"]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a model said about labelled images.
+    """What a model predicted for labelled images.
 
     Attributes
     ----------
     classes : list of str
         Those the model knows: the columns of scores and probabilities.
     paths, truth, guesses : list of str
-        The images that could be read, their labels, and what the model said.
+        The images that could be read, their labels, and what the model predicted.
     scores : (n, n_classes) float64
         Decision values; of two classes the first has minus the second's.
     probabilities : (n, n_classes) float64 or None
         None where the model has none.
-    skipped : list of (path, reason)
+    skipped : list of Skipped
     n_known : int
         How many of the images the model was trained on; more than 0 flatters it.
     n_folds : int
@@ -47,7 +47,7 @@ class Trial:
     guesses: list[str]
     scores: np.ndarray
     probabilities: np.ndarray | None
-    skipped: list[tuple[str, str]]
+    skipped: list[Skipped]
     n_known: int = 0
     n_folds: int = 0
 
@@ -69,7 +69,7 @@ class Trial:
 
 
 def run_trial(
-    model: ImageClassifier, images: ImageFolder, *, progress: Progress | None = None
+    model: ImageClassifier, images: ImageFolder | Dataset, *, progress: Progress | None = None
 ) -> Trial:
     """Let a model label images whose labels are known.
 
@@ -77,7 +77,7 @@ def run_trial(
     ----------
     model : ImageClassifier
         Fitted.
-    images : ImageFolder
+    images : ImageFolder or Dataset
     progress : Progress, optional
 
     Raises
@@ -85,26 +85,27 @@ def run_trial(
     FolderError
         If none of the images can be read.
     """
-    judgement = judge_or_recall(model, images.paths, progress or Silent())
-    if not len(judgement.kept):
-        raise FolderError(f"{images.path}: none of the {len(images)} images can be read")
-    scores = judgement.scores
-    digests = np.frombuffer(b"".join(judgement.digests), np.uint64)
+    data = _dataset(images)
+    found = score_files(model, data, model.environment(progress))
+    if not len(found.kept):
+        raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")
+    readable = data.part(found.kept)
+    digests = np.frombuffer(b"".join(content.digest for content in readable.contents), np.uint64)
     return Trial(
         classes=model.classes_.tolist(),
-        paths=[images.paths[i] for i in judgement.kept],
-        truth=[images.labels[i] for i in judgement.kept],
-        guesses=model.labels_of(scores).tolist(),
-        scores=both_classes(scores),
-        probabilities=None if model.sigmoids_ is None else model.probabilities(scores),
-        skipped=[(images.paths[i], reason) for i, reason in judgement.skipped],
+        paths=readable.names,
+        truth=readable.labels.tolist(),
+        guesses=model.labels_of(found.values).tolist(),
+        scores=both_classes(found.values),
+        probabilities=None if model.sigmoids_ is None else model.probabilities(found.values),
+        skipped=found.skipped,
         n_known=int(np.isin(digests, model.training_digests_).sum()),
     )
 
 
 def cross_validate(
     model: ImageClassifier,
-    images: ImageFolder,
+    images: ImageFolder | Dataset,
     n_folds: int = 5,
     *,
     progress: Progress | None = None,
@@ -112,44 +113,31 @@ def cross_validate(
     """Try a model on every image once, each time trained on the other folds.
 
     Folds have the classes in the same proportions and keep groups together. A model whose recipe
-    is "auto" chooses one anew in every fold, so that no image has a say in its own trial.
+    is "auto" chooses one anew in every fold, so that no image influences its own trial.
 
     Parameters
     ----------
     model : ImageClassifier
         Its parameters count; it is not changed.
-    images : ImageFolder
+    images : ImageFolder or Dataset
     n_folds : int
     progress : Progress, optional
     """
-    smallest, count = min(Counter(images.labels).items(), key=lambda pair: pair[1])
+    data = _dataset(images)
+    smallest, count = min(Counter(data.labels.tolist()).items(), key=lambda pair: pair[1])
     if count < 2:
         raise FolderError(
-            f"{images.path}: class {smallest!r} has only 1 image; folds need 2 of each class"
+            f"{data.origin}: class {smallest!r} has only 1 image; folds need 2 of each class"
         )
     trials = []
-    for training, testing in _folds(images, n_folds, model.random_state):
-        learner = clone(model)
-        learner.fit(training.paths, training.labels, progress=progress or Silent(), warn=False)
-        trials.append(run_trial(learner, testing, progress=progress))
+    for training, testing in divide(data.folds(n_folds, model.random_state)):
+        learner = clone(model).fit(data.part(training), progress=progress, warn=False)
+        trials.append(run_trial(learner, data.part(testing), progress=progress))
     return _joined(trials)
 
 
-def _folds(
-    images: ImageFolder, n_folds: int, seed: int
-) -> Iterator[tuple[ImageFolder, ImageFolder]]:
-    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
-    groups = None
-    if any(group is not None for group in images.groups):
-        groups = [f"group {g}" if g else f"image {i}" for i, g in enumerate(images.groups)]
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    splitter = kind(min(n_folds, len(images)), shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a class with fewer images than folds is fine here
-        divisions = list(splitter.split(images.paths, images.labels, groups))
-    for training, testing in divisions:
-        yield images.select(training), images.select(testing)
+def _dataset(images: ImageFolder | Dataset) -> Dataset:
+    return images if isinstance(images, Dataset) else Dataset.of_folder(images)
 
 
 def _joined(trials: list[Trial]) -> Trial:

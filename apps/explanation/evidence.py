@@ -7,7 +7,7 @@ import numpy as np
 
 from visualwords.apps.explanation import fisher_evidence
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
-from visualwords.apps.pipeline.encoding import ChannelEncoder
+from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
 from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures

@@ -75,10 +75,10 @@ class ClassifierAnswers:
     def predict(self, data: bytes, top: int, least: float | None = None) -> dict[str, Any]:
         """Return the best classes of an image."""
         start = time.perf_counter()
-        judgement = self.model.judge([data])
-        for _, reason in judgement.skipped:
+        found = self.model.score_images([data])
+        for _, reason in found.skipped:
             raise ImageError(reason)
-        scores = judgement.scores
+        scores = found.values
         shares = None
         if self.model.sigmoids_ is not None:
             shares = self.model.probabilities(scores)[0]
@@ -95,10 +95,7 @@ class ClassifierAnswers:
         start = time.perf_counter()
         if label is not None and label not in self.labels:
             raise RefusedError(404, "the model has no such class; /api/model lists them")
-        try:
-            found = self.model.explain(data)
-        except ImageError as problem:
-            raise ImageError(str(problem).removeprefix("image 0: ")) from None
+        found = self.model.explain(data)
         ranked = _ranked(self.labels, found.scores, found.probabilities)
         wanted = [c for c in ranked if c["label"] == label] if label is not None else ranked[:top]
         return {

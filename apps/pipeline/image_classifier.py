@@ -2,18 +2,23 @@
 
 import os
 import warnings
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from visualwords.apps.pipeline import disk_training, inputs
-from visualwords.apps.pipeline.encoding import rows_of, side_by_side
-from visualwords.apps.pipeline.extraction import encode_each, extract
-from visualwords.apps.pipeline.inputs import Source, many_images, name_of
-from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.apps.pipeline import disk_training
+from visualwords.apps.pipeline.channel_encoder import rows_of, side_by_side
+from visualwords.apps.pipeline.contents import Content, OpenedImage
+from visualwords.apps.pipeline.dataset import (
+    Dataset,
+    as_folder,
+    is_one_image,
+    one_image,
+    test_part,
+)
+from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
 from visualwords.apps.pipeline.recipes import (
     RECIPES,
@@ -22,13 +27,14 @@ from visualwords.apps.pipeline.recipes import (
     find_recipe,
     recipes_to_try,
 )
-from visualwords.apps.pipeline.scoring import Judgement, judge_each
+from visualwords.apps.pipeline.scoring import Scores, score_each
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
-from visualwords.apps.pipeline.trained import Trained, sigmoids_of
-from visualwords.apps.pipeline.training import TrainingImages
+from visualwords.apps.pipeline.stage import Arrays, Environment
+from visualwords.apps.pipeline.trained import Trained, calibrate
+from visualwords.apps.pipeline.training import Training
 from visualwords.classifiers import calibration
 from visualwords.classifiers.one_vs_rest import both_classes
-from visualwords.errors import ImageError
+from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
 from visualwords.remote_cache import open_cache
@@ -91,8 +97,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         What turns scores into probabilities; None where a class has a single image.
     gallery_ : Gallery or None
         What is kept of the training images.
-    skipped_ : list of (path or position, reason)
-        Training images that could not be read.
+    skipped_ : list of Skipped
+        Training images that were left out: source, reason and kind.
 
     Examples
     --------
@@ -139,43 +145,54 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.max_pixels = max_pixels
 
     def fit(
-        self, X: Any, y: Any = None, *, progress: Progress | None = None, warn: bool = True
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        progress: Progress | None = None,
+        warn: bool = True,
     ) -> "ImageClassifier":
         """Learn from a folder, or from images and their labels.
 
         Parameters
         ----------
-        X : path of a folder or table, ImageFolder, or sequence of paths or uint8 arrays
+        X : path of a folder or table, ImageFolder, Dataset, or sequence of paths or uint8 arrays
             Of a folder with given splits, the training part is used.
         y : sequence of labels
             For a sequence of images.
+        groups : sequence, optional
+            Images of a group (one object, patient or scene) stay together in all folds: in those
+            that compare recipes and in those that calibrate probabilities. Tables have their own.
         progress : Progress, optional
             Is told how far the work is.
         warn : bool
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
-        progress = progress or Silent()
-        sources, labels = inputs.training_images(X, y)
-        images = TrainingImages(sources, labels, self._reader, self.random_state, progress)
+        data = Dataset.of(X, y, groups)  # every file is opened once
+        training = Training(data, self.random_state, self.environment(progress))
         try:
-            trained = self._train(images)
+            recipe = self._recipe_for(training)  # given, or chosen by "auto"
+            trained = self._trained(training, recipe)  # sample, learn, encode, train
         finally:
-            skipped = images.last_skipped
-            self.skipped_ = [(name_of(sources, i), reason) for i, reason in skipped]
+            self.skipped_ = training.skipped
         if warn and self.skipped_:
-            self._warn_of_skipped(len(sources))
-        self._keep(trained, sources, labels, progress)
+            self._warn_of_skipped(len(data))
+        learned_from = data.part(trained.kept)
+        self._keep(trained, learned_from)
+        self.sigmoids_ = calibrate(trained, training.env.cache)
+        self.gallery_ = self._gallery(trained, learned_from, training.env)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of images: (n, n_classes), or (n,) for two classes."""
         check_is_fitted(self)
-        sources = many_images(X)
-        if not sources:
+        data = Dataset.unlabelled(X)
+        if not len(data):
             raise ValueError("there are no images; give at least one")
-        judgement = self.judge(sources)
-        _raise_first(judgement.skipped, sources)
-        return judgement.scores
+        scores = self.score_images(data)
+        _raise_first(scores.skipped)
+        return scores.values
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of classes, (n, n_classes), calibrated on training folds."""
@@ -196,34 +213,36 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of right labels; of a folder with splits, on its test part."""
         if y is None:
-            X = inputs.test_part(inputs.as_folder(X))
+            X = test_part(as_folder(X))
             y = X.labels
         return super().score(X, y, sample_weight)
 
-    def judge(self, X: Sequence[Source], *, progress: Progress | None = None) -> Judgement:
+    def score_images(self, X: Any, *, progress: Progress | None = None) -> Scores:
         """Return the scores of images; unreadable ones are listed, not raised.
 
         Parameters
         ----------
-        X : sequence of paths, files as bytes, or arrays
+        X : Dataset, or sequence of paths, files as bytes, or arrays
         progress : Progress, optional
         """
         check_is_fitted(self)
-        reader = self._reader(self.recipe_.max_side)
-        stream = encode_each(X, self.encoders_, reader, progress or Silent())
-        return judge_each(stream, self._decide)
+        env = self.environment(progress)
+        stream = encode_each(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
+        return score_each(stream, self._decide)
 
     def explain(self, image: Any) -> "Explanation":
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
         from visualwords.apps.explanation import evidence
 
         check_is_fitted(self)
-        source = inputs.one_image(image)
+        source, max_side = one_image(image), self.recipe_.max_side
+        opened = OpenedImage(Content(source, "image"), self.max_pixels)
         try:
-            opened = OpenedImage(source, self._reader(self.recipe_.max_side))
-            found = [opened.features(channel) for channel in self.recipe_.channels]
+            found = [opened.features(channel, max_side) for channel in self.recipe_.channels]
         except ImageError as problem:
-            raise ImageError(f"{name_of([source], 0)}: {problem}") from None
+            if isinstance(source, str):
+                raise ImageError(f"{source}: {problem}") from None
+            raise
         parts = [e.assemble([e.encode(f)]) for e, f in zip(self.encoders_, found)]
         row = side_by_side(parts)
         scores = self.classifier_.decision_function(row)
@@ -231,7 +250,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         known = self.sigmoids_ is not None
         return evidence.explain(
             self.encoders_,
-            [opened.pixels(c.build().color_mode) for c in self.recipe_.channels],
+            [opened.pixels(c.build().color_mode, max_side) for c in self.recipe_.channels],
             found,
             np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
             both_classes(scores)[0],
@@ -255,8 +274,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.gallery_ is None:
             raise ValueError("the model keeps no training images; train with keep_training=True")
-        alone = inputs.is_one_image(X)
-        rows = self.rows([inputs.one_image(X)] if alone else X)
+        alone = is_one_image(X)
+        rows = self.rows([one_image(X)] if alone else X)
         answers = [
             [
                 (self.gallery_.names[i], str(self.gallery_.labels[i]), float(similarity))
@@ -269,9 +288,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def rows(self, X: Any) -> Any:
         """Return the rows of numbers that images are for the classifier, (n, d) array or CSR."""
         check_is_fitted(self)
-        sources = many_images(X)
-        found = extract(sources, self.encoders_, self._reader(self.recipe_.max_side))
-        _raise_first(found.skipped, sources)
+        env = self.environment()
+        found = encode(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
+        _raise_first(found.skipped)
         return side_by_side([e.assemble(c) for e, c in zip(self.encoders_, found.channels)])
 
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
@@ -288,6 +307,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             for row, best in zip(scores, order)
         ]
 
+    def environment(self, progress: Progress | None = None) -> Environment:
+        """Return what stages of this model run in: its cache, threads and limits."""
+        cache = None if self.cache_dir is None else open_cache(self.cache_dir)
+        return Environment(cache, self.n_jobs, progress or Silent(), self.max_pixels)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file (``.vw``); read it with `visualwords.load`."""
         from visualwords.apps.pipeline.saving import save_image_classifier
@@ -295,52 +319,49 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         save_image_classifier(self, path)
 
-    def _decide(self, images: list[list[np.ndarray]]) -> np.ndarray:
+    def _decide(self, images: list[Arrays]) -> np.ndarray:
         """Return the scores of encoded images."""
         return self.classifier_.decision_function(rows_of(self.encoders_, images))
 
-    def _reader(self, max_side: int | None) -> Reader:
-        cache = None if self.cache_dir is None else open_cache(self.cache_dir)
-        return Reader(max_side, self.max_pixels, cache, self.n_jobs)
-
-    def _train(self, images: TrainingImages) -> Trained:
-        """Train the recipe, or those that "auto" tries."""
+    def _recipe_for(self, training: Training) -> Recipe:
+        """Return the recipe that was asked for, or the best of those that "auto" tries."""
         recipe, candidates = self._recipes()
         self.tried_: dict[str, float] = {}
         self.tried_seconds_: dict[str, float] = {}
-        few = images
-        if recipe is None:
-            if self.memory is not None:
-                few, candidates = disk_training.trial_of(images, candidates)
-            choice = choose_recipe(candidates, few, self.budget, self.n_jobs)
-            self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
-            if few is images:
-                return choice.best
-            recipe = choice.best.recipe
-        if self.memory is None:
-            return images.train(recipe, self.n_jobs)
-        return disk_training.train_within(images, recipe, self.memory, self.n_jobs)
+        if recipe is not None:
+            return recipe
+        few = training
+        if self.memory is not None:
+            few, candidates = disk_training.trial_of(training, candidates)
+        choice = choose_recipe(candidates, few, self.budget)
+        self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
+        return choice.best.recipe
 
-    def _keep(
-        self, trained: Trained, sources: list[Source], labels: np.ndarray, progress: Progress
-    ) -> None:
-        """Take over what was learned."""
-        labels = labels[trained.kept]
+    def _trained(self, training: Training, recipe: Recipe) -> Trained:
+        """Train a recipe in memory, or from disk where rows would need too much of it."""
+        if training.chosen is not None:
+            return training.chosen
+        if self.memory is None:
+            return training.train(recipe)
+        return disk_training.train_within(training, recipe, self.memory)
+
+    def _keep(self, trained: Trained, data: Dataset) -> None:
+        """Take over what was learned from images."""
         self.recipe_, self.encoders_ = trained.recipe, trained.encoders
         self.classifier_ = trained.classifier
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        self.class_counts_ = np.bincount(codes)
+        self.classes_ = data.classes
+        self.class_counts_ = np.bincount(data.codes)
         self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
-        self.sigmoids_ = sigmoids_of(trained, self._reader(None).cache)
         self.cross_validated_ = trained.accuracy
-        self.gallery_ = None
-        if self.keep_training and trained.signed is not None:
-            kept = [sources[i] for i in trained.kept]
-            names = [inputs.short_name(kept, i, label) for i, label in enumerate(labels)]
-            pictures = None
-            if self.thumbnails:
-                pictures = make_thumbnails(kept, self._reader(None), progress)
-            self.gallery_ = Gallery(*trained.signed, names, labels, pictures)
+
+    def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:
+        """Return what is kept of the training images."""
+        if not self.keep_training or trained.signed is None:
+            return None
+        named = zip(data.labels, data.names)
+        names = [f"{label}/{os.path.basename(name)}" for label, name in named]
+        pictures = make_thumbnails(data, env) if self.thumbnails else None
+        return Gallery(*trained.signed, names, data.labels, pictures)
 
     def _recipes(self) -> tuple[Recipe | None, list[Recipe]]:
         """Return the recipe, or None and those that "auto" may choose from."""
@@ -356,9 +377,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return None, [change_recipe(recipe, **changes, strict=False) for recipe in candidates]
 
     def _warn_of_skipped(self, n_images: int) -> None:
-        name, reason = self.skipped_[0]
         warnings.warn(
-            f"{len(self.skipped_)} of {n_images} images left out (first: {name}: {reason})",
+            f"{len(self.skipped_)} of {n_images} images left out (first: {self.skipped_[0]})",
             UserWarning,
             stacklevel=3,
         )
@@ -371,7 +391,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _raise_first(skipped: list[tuple[int, str]], sources: Sequence[Source]) -> None:
+def _raise_first(skipped: list[Skipped]) -> None:
     """Raise what is wrong with the first image that could not be read, if there is one."""
-    for position, reason in skipped:
-        raise ImageError(f"{name_of(sources, position)}: {reason}")
+    for one in skipped:
+        raise ImageError(str(one))

@@ -6,6 +6,7 @@ from typing import Any
 
 from visualwords.apps.classify_images.sort_into import UNKNOWN
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.errors import Skipped
 from visualwords.progress import Progress
 
 __all__ = ["Answer", "label_images"]
@@ -13,7 +14,7 @@ __all__ = ["Answer", "label_images"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says about one image.
+    """What a model predicts for one image.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ def label_images(
     min_confidence: float = 0.0,
     *,
     progress: Progress | None = None,
-) -> tuple[list[Answer], list[tuple[str, str]]]:
+) -> tuple[list[Answer], list[Skipped]]:
     """Label images.
 
     Parameters
@@ -65,17 +66,16 @@ def label_images(
     Returns
     -------
     answers : list of Answer
-    skipped : list of (path, reason)
+    skipped : list of Skipped
     """
-    judgement = model.judge(paths, progress=progress)
-    skipped = [(paths[i], reason) for i, reason in judgement.skipped]
-    if not len(judgement.kept):
-        return [], skipped
-    scores = judgement.scores
+    found = model.score_images(paths, progress=progress)
+    if not len(found.kept):
+        return [], found.skipped
+    scores = found.values
     chances = None if model.sigmoids_ is None else model.probabilities(scores)
     column = {str(name): i for i, name in enumerate(model.classes_)}
     answers = []
-    for row, (i, ranked) in enumerate(zip(judgement.kept, model.rank(scores, top))):
+    for row, (i, ranked) in enumerate(zip(found.kept, model.rank(scores, top))):
         best = ranked[0][0]
         known = (
             None
@@ -85,4 +85,4 @@ def label_images(
         confident = known is None or known[best] >= min_confidence
         label = best if confident else UNKNOWN
         answers.append(Answer(paths[i], label, dict(ranked), known, confident))
-    return answers, skipped
+    return answers, found.skipped

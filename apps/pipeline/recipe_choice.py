@@ -7,7 +7,7 @@ from time import perf_counter
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.sampling import IMAGES
 from visualwords.apps.pipeline.trained import Trained
-from visualwords.apps.pipeline.training import TrainingImages
+from visualwords.apps.pipeline.training import Training
 from visualwords.errors import FolderError
 
 CORES = 2  # of the machine whose seconds a plan is made of
@@ -23,13 +23,11 @@ class Choice:
     best : Trained
     accuracies : dict of recipe name → mean accuracy per class in the folds
     seconds : dict of recipe name → seconds of the clock that it took
-    left_out : names of the recipes that did not fit into the budget
     """
 
     best: Trained
     accuracies: dict[str, float]
     seconds: dict[str, float]
-    left_out: list[str]
 
 
 def estimate(channels: Iterable[Channel], n_images: int) -> float:
@@ -58,34 +56,31 @@ def plan(candidates: Sequence[Recipe], n_images: int, budget: float) -> list[Rec
     return chosen
 
 
-def choose_recipe(
-    candidates: Sequence[Recipe], images: TrainingImages, budget: float, n_jobs: int | None
-) -> Choice:
+def choose_recipe(candidates: Sequence[Recipe], training: Training, budget: float) -> Choice:
     """Train the recipes of the `plan` on the images, and return the most accurate.
 
-    Words are learned from all training images, without their labels having a say; classifiers are
-    tried on folds, which are the same for all recipes. A tie goes to the cheaper recipe. No recipe
-    is begun once the clock has passed the budget. With a class of fewer than two images nothing
-    can be compared, and the last recipe of the plan, the richest, is taken.
+    Words are learned from all training images, independently of their labels; classifiers are
+    tried on folds, which are the same for all recipes and keep groups together. A tie goes to the
+    cheaper recipe. No recipe is begun once the clock has passed the budget. With a class of fewer
+    than two images nothing can be compared, and the last recipe of the plan, the richest, is taken.
 
     Parameters
     ----------
     candidates : recipes to try
-    images : TrainingImages
+    training : Training
     budget : float
         Seconds.
-    n_jobs : int, optional
     """
     start = perf_counter()
     best: Trained | None = None
     accuracies: dict[str, float] = {}
     seconds: dict[str, float] = {}
-    for recipe in plan(candidates, len(images.sources), budget):
+    for recipe in plan(candidates, len(training.data), budget):
         before = perf_counter()
         if best is not None and before - start > budget:
             break
         try:
-            trained = images.train(recipe, n_jobs)
+            trained = training.train(recipe)
         except FolderError as problem:  # the images may be too small for its patches
             failure = problem
             continue
@@ -96,8 +91,8 @@ def choose_recipe(
             best = trained
     if best is None:
         raise failure
-    left_out = [recipe.name for recipe in candidates if recipe.name not in seconds]
-    return Choice(best, accuracies, seconds, left_out)
+    training.chosen, training.skipped = best, best.skipped
+    return Choice(best, accuracies, seconds)
 
 
 def _rank(trained: Trained) -> float:

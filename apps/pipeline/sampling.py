@@ -4,28 +4,30 @@ Neither needs the patches of all images in memory: some images of every class ar
 patches of each are kept, chosen by the content of its file.
 """
 
-import hashlib
 from collections.abc import Sequence
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-import visualwords
-from visualwords.apps.pipeline.encoding import ChannelEncoder
-from visualwords.apps.pipeline.inputs import Source
-from visualwords.apps.pipeline.reading import OpenedImage, Reader, channel_settings
+from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, channel_settings
+from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipe import Channel
+from visualwords.apps.pipeline.stage import Environment, Stage, each_image, fingerprint_files
 from visualwords.codebook.fair_shares import fair_shares
-from visualwords.errors import ImageError
+from visualwords.errors import Skipped
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.images import read_bytes
-from visualwords.named_arrays import packed, unpacked
-from visualwords.progress import Progress
 
 IMAGES = 600  # read for the sample, in equal shares of the classes
 PATCHES = 150_000  # of all of them together
 LEAST = 250  # of an image, if it has so many
-VERSION = 2  # of what is learned; to be raised when the same sample gives something else
+
+
+class Sample(NamedTuple):
+    """Patches for each channel that learns, and the images that were left out."""
+
+    patches: list[LocalFeatureSets]
+    skipped: list[Skipped]
 
 
 def chosen_images(codes: np.ndarray, seed: int, n_images: int = IMAGES) -> np.ndarray:
@@ -39,92 +41,71 @@ def chosen_images(codes: np.ndarray, seed: int, n_images: int = IMAGES) -> np.nd
 
 
 def sample_patches(
-    sources: Sequence[Source],
-    channels: Sequence[Channel],
-    reader: Reader,
-    progress: Progress,
-) -> list[LocalFeatureSets]:
+    channels: Sequence[Channel], data: Dataset, max_side: int | None, env: Environment
+) -> Sample:
     """Return some patches of every image that can be read, for each channel."""
     if not channels:
-        return []
-    n = max(LEAST, -(-PATCHES // max(len(sources), 1)))
-    found = reader.each(partial(_sample, channels, n), sources, "sampling patches", progress)
-    kept = [images for images in found if not isinstance(images, str)]
-    return [
-        LocalFeatureSets.concatenate([features_of(images[c]) for images in kept])
-        for c in range(len(channels))
-    ]
+        return Sample([], [])
+    n = max(LEAST, -(-PATCHES // max(len(data), 1)))
+    stages = [_sample_stage(channel, n, max_side) for channel in channels]
+    found = list(each_image(stages, data, env, "sampling patches"))
+    kept = [images for images in found if not isinstance(images, Skipped)]
+    return Sample(
+        [
+            LocalFeatureSets.concatenate([features_of(images[c]) for images in kept])
+            for c in range(len(channels))
+        ],
+        [skipped for skipped in found if isinstance(skipped, Skipped)],
+    )
 
 
 def learn(
-    encoders: Sequence[ChannelEncoder],
-    sources: Sequence[Source],
-    reader: Reader,
-    progress: Progress,
+    encoders: Sequence[ChannelEncoder], data: Dataset, max_side: int | None, env: Environment
 ) -> None:
-    """Let encoders learn from images; what the cache remembers is not learned again."""
-    keys = [_key(encoder, content_of(sources), reader) for encoder in encoders]
+    """Let encoders learn from a sample of patches; what is in the cache is not learned again."""
+    stages = [_learn_stage(encoder, max_side, env) for encoder in encoders]
+    content = None
+    if env.cache is not None:
+        fingerprint_files(data, env)
+        content = data.fingerprint()
     new = []
-    for encoder, key in zip(encoders, keys):
-        learned = None if key is None or reader.cache is None else reader.cache.get(key)
+    for encoder, stage in zip(encoders, stages):
+        learned = stage.load(content, env.cache)
         if learned is None:
-            new.append((encoder, key))
+            new.append((encoder, stage))
         else:
-            encoder.set_state(unpacked(learned))
-    samples = sample_patches(sources, [encoder.channel for encoder, _ in new], reader, progress)
-    for (encoder, key), sample in zip(new, samples):
-        encoder.learn(sample, progress)
-        if key is not None and reader.cache is not None:
-            reader.cache.put(key, packed(encoder.get_state()))
+            encoder.set_state(learned)
+    sample = sample_patches([encoder.channel for encoder, _ in new], data, max_side, env)
+    if any(skipped.may_pass for skipped in sample.skipped):
+        content = None  # another time these images may be learned from, too
+    for (encoder, stage), patches in zip(new, sample.patches):
+        encoder.learn(patches, env.progress)
+        stage.store(content, env.cache, encoder.get_state())
 
 
-def content_of(sources: Sequence[Source]) -> bytes:
-    """Return a fingerprint of the contents of files; nothing if some images are arrays."""
-    if any(isinstance(source, np.ndarray) for source in sources):
-        return b""
-    digest = hashlib.blake2b()
-    for source in sources:
-        try:
-            content = source if isinstance(source, bytes) else read_bytes(str(source))
-        except ImageError:  # it will be left out
-            content = b""
-        digest.update(hashlib.blake2b(content).digest())
-    return digest.digest()
-
-
-def _key(encoder: ChannelEncoder, content: bytes, reader: Reader) -> str | None:
-    """Return the name of what an encoder learns from images; None if it can't be remembered."""
-    if reader.cache is None or not content:
-        return None
+def _learn_stage(encoder: ChannelEncoder, max_side: int | None, env: Environment) -> Stage:
     settings = {
         **channel_settings(encoder.channel),
-        "stage": "learn",
         "channel": repr(encoder.channel),
         "sample": [IMAGES, PATCHES, LEAST],
-        "max_side": reader.max_side,
-        "max_pixels": reader.max_pixels,
+        "max_side": max_side,
+        "max_pixels": env.max_pixels,
         "seed": encoder.seed,
-        "version": [visualwords.__version__, VERSION],
     }
-    return reader.cache.key(content, settings)
+    return Stage("learn", settings)
 
 
-def _sample(channels: Sequence[Channel], n: int, image: OpenedImage) -> list[np.ndarray]:
-    return [
-        image.cached(
-            {**image.reader.settings(channel), "stage": "sample", "n": n},
-            partial(_some_patches, channel, n, image),
-        )
-        for channel in channels
-    ]
+def _sample_stage(channel: Channel, n: int, max_side: int | None) -> Stage:
+    settings = {**channel_settings(channel), "max_side": max_side, "n": n}
+    return Stage("sample", settings, some_patches, (channel, n, max_side))
 
 
-def _some_patches(channel: Channel, n: int, image: OpenedImage) -> np.ndarray:
+def some_patches(image: OpenedImage, channel: Channel, n: int, max_side: int | None) -> np.ndarray:
     """Return records of n patches, or of all there are, in the order of the extractor."""
-    local = image.features(channel)
+    local = image.features(channel, max_side)
     if not isinstance(local, LocalFeatures):
         raise TypeError(f"{channel.extractor} gives no patches to learn from")
-    rows = np.random.default_rng(image.seed).permutation(len(local))[:n]
+    rows = np.random.default_rng(image.content.seed).permutation(len(local))[:n]
     return records_of(local, np.sort(rows))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.pipeline import table_bytes
-from visualwords.apps.pipeline.encoding import make_encoders
+from visualwords.apps.pipeline.channel_encoder import make_encoders
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
@@ -221,7 +221,7 @@ def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageCl
 
 
 def _try_out(model: ImageClassifier) -> None:
-    """Let a model judge one small image: what does not fit together is missed now, not later."""
+    """Score one small image: parts that do not fit together fail now, not later."""
     if not np.isfinite(model.decision_function(golden_images()[:1])).all():
         raise ModelFileError("its scores are not finite")
 

@@ -1,60 +1,110 @@
-"""What a model says about many images, whose rows are never in memory together."""
+"""The scores of many images by a model, whose rows are never in memory together.
 
+Rows of images are in the cache, but they are large. `score_files` keeps the scores, too: where the
+same model meets the same files again, they are only fingerprinted.
+"""
+
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visualwords.apps.pipeline.extraction import Encoded
+from visualwords.apps.pipeline.channel_encoder import channel_settings
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.stage import Arrays, Environment, Stage, fingerprint_files
+from visualwords.errors import Skipped
+from visualwords.named_arrays import add_to, prefixed
+
+if TYPE_CHECKING:
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
 
 AT_ONCE = 64  # images whose rows, of up to 1 MB each, are laid side by side
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Scores:
     """Scores of images.
 
     Attributes
     ----------
-    scores : (n, n_classes) or (n,) float64
+    values : (n, n_classes) or (n,) float64
         Of the images that could be read.
     kept : (n,) positions of these images
-    skipped : list of (position, reason)
-    digests : fingerprints of the files among them; arrays have none
+    skipped : the others
     """
 
-    scores: np.ndarray
+    values: np.ndarray
     kept: np.ndarray
-    skipped: list[tuple[int, str]]
-    digests: list[bytes]
+    skipped: list[Skipped]
 
 
-def judge_each(
-    results: Iterable[Encoded | str], decide: Callable[[list[list[np.ndarray]]], np.ndarray]
-) -> Judgement:
+def score_each(
+    results: Iterable[Arrays | Skipped], decide: Callable[[list[Arrays]], np.ndarray]
+) -> Scores:
     """Score images as they come.
 
     Parameters
     ----------
-    results : what `visualwords.apps.pipeline.extraction.encode_each` yields
+    results : what `visualwords.apps.pipeline.encoding.encode_each` yields
     decide : function of several images' arrays, one for each channel, that returns their scores
     """
     kept: list[int] = []
-    skipped: list[tuple[int, str]] = []
-    digests: list[bytes] = []
-    scores: list[np.ndarray] = []
-    waiting: list[list[np.ndarray]] = []
+    skipped: list[Skipped] = []
+    values: list[np.ndarray] = []
+    waiting: list[Arrays] = []
     for position, result in enumerate(results):
-        if isinstance(result, str):
-            skipped.append((position, result))
+        if isinstance(result, Skipped):
+            skipped.append(result)
             continue
         kept.append(position)
-        digests += [result[0]] * bool(result[0])
-        waiting.append(result[1])
+        waiting.append(result)
         if len(waiting) == AT_ONCE:
-            scores.append(decide(waiting))
+            values.append(decide(waiting))
             waiting = []
     if waiting:
-        scores.append(decide(waiting))
-    together = np.concatenate(scores) if scores else np.zeros(0)
-    return Judgement(together, np.array(kept, np.intp), skipped, digests)
+        values.append(decide(waiting))
+    together = np.concatenate(values) if values else np.zeros(0)
+    return Scores(together, np.array(kept, np.intp), skipped)
+
+
+def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Scores:
+    """Return the scores of files, from the cache if the model has scored all of them before.
+
+    Scores are not kept where any of the files can't be read, or changes meanwhile.
+
+    Parameters
+    ----------
+    model : ImageClassifier
+        Fitted.
+    data : Dataset
+    env : Environment
+    """
+    if env.cache is None:
+        return model.score_images(data, progress=env.progress)
+    fingerprint_files(data, env)
+    stage, content = _stage(model), data.fingerprint()
+    known = stage.load(content, env.cache)
+    if known is not None:
+        return Scores(known["scores"], np.arange(len(data)), [])
+    scores = model.score_images(data, progress=env.progress)
+    if not scores.skipped:
+        stage.store(content, env.cache, {"scores": scores.values})
+    return scores
+
+
+def _stage(model: "ImageClassifier") -> Stage:
+    """Return the stage that scores files by a model: all that decides what it gives."""
+    state = prefixed("classifier/", model.classifier_.get_state())
+    for number, encoder in enumerate(model.encoders_):
+        state |= prefixed(f"channel{number}/", encoder.get_state())
+    learned = hashlib.blake2b()
+    add_to(learned, state)
+    settings = {
+        "recipe": model.recipe_.to_json(),
+        "extractors": [channel_settings(channel) for channel in model.recipe_.channels],
+        "learned": learned.hexdigest(),
+        "max_pixels": model.max_pixels,
+    }
+    return Stage("score", settings)

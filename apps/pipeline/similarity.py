@@ -1,16 +1,17 @@
 """Finding similar training images by short signatures of their rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.pipeline.inputs import Source
-from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.stage import Environment, Stage, each_image
+from visualwords.errors import Skipped
 from visualwords.images import encode_image
 from visualwords.named_arrays import part_of, prefixed
-from visualwords.progress import Progress
 
 __all__ = ["Gallery", "Signer", "make_thumbnails"]
 
@@ -159,19 +160,17 @@ class Gallery:
         return cls(signer, state["signatures"], names, labels, thumbnails)
 
 
-def make_thumbnails(sources: Sequence[Source], reader: Reader, progress: Progress) -> list[bytes]:
+def make_thumbnails(data: Dataset, env: Environment) -> list[bytes]:
     """Return small JPEGs of images; nothing for one that can't be read any more."""
-    made = reader.each(_thumbnail, sources, "drawing thumbnails", progress)
-    return [b"" if isinstance(picture, str) else picture for picture in made]
+    stage = Stage("thumbnail", {"jpeg": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}, draw_thumbnail)
+    made = each_image([stage], data, env, "drawing thumbnails")
+    return [b"" if isinstance(one, Skipped) else one[0].tobytes() for one in made]
 
 
-def _thumbnail(image: OpenedImage) -> bytes:
-    def draw() -> np.ndarray:
-        jpeg = encode_image(image.small(THUMBNAIL_SIDE), "jpeg", THUMBNAIL_QUALITY)
-        return np.frombuffer(jpeg, np.uint8)
-
-    settings = {"thumbnail": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}
-    return image.cached(settings, draw).tobytes()
+def draw_thumbnail(image: OpenedImage) -> np.ndarray:
+    """Return the bytes of a small JPEG."""
+    jpeg = encode_image(image.pixels("rgb", THUMBNAIL_SIDE), "jpeg", THUMBNAIL_QUALITY)
+    return np.frombuffer(jpeg, np.uint8)
 
 
 def _cut(state: dict[str, np.ndarray]) -> Iterator[bytes]:

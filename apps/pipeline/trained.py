@@ -1,18 +1,20 @@
 """A recipe that has learned, and how the cache keeps it."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-import visualwords
 from visualwords.apps.pipeline import table_bytes
-from visualwords.apps.pipeline.encoding import ChannelEncoder, make_encoders
+from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, make_encoders
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
+from visualwords.apps.pipeline.stage import Stage
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.duplicates import DIGEST_BYTES
+from visualwords.errors import Skipped
 from visualwords.named_arrays import State, part_of, prefixed
 
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
@@ -28,7 +30,7 @@ class Trained:
     encoders : list of ChannelEncoder
     classifier : fitted on the numbers of classes
     kept : positions of the images that it learned from
-    skipped : list of (position, reason)
+    skipped : the other images
     digests : fingerprints of the files
     signed : what makes signatures, and those of the images it learned from, by which similar images
         are found; None where rows are on disk
@@ -41,7 +43,7 @@ class Trained:
     encoders: list[ChannelEncoder]
     classifier: Any
     kept: np.ndarray
-    skipped: list[tuple[int, str]]
+    skipped: list[Skipped]
     digests: list[bytes]
     signed: tuple[Signer, np.ndarray] | None
     held_out: np.ndarray | None
@@ -58,7 +60,7 @@ class Trained:
         return float(balanced_accuracy_score(self.held_out_labels, guesses))
 
 
-def sigmoids_of(trained: Trained, cache: FeatureCache | None) -> np.ndarray | None:
+def calibrate(trained: Trained, cache: FeatureCache | None) -> np.ndarray | None:
     """Return what turns scores into probabilities, from the cache if it is there.
 
     None if a class was too small for held-out scores.
@@ -66,17 +68,13 @@ def sigmoids_of(trained: Trained, cache: FeatureCache | None) -> np.ndarray | No
     if trained.held_out is None:
         return None
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
-    key = None
-    if cache is not None:
-        content = trained.held_out.tobytes() + codes.tobytes()
-        key = cache.key(content, {"stage": "sigmoids", "version": visualwords.__version__})
-        known = cache.get(key)
-        if known is not None:
-            return known
-    sigmoids = calibration.fit_sigmoids(trained.held_out, codes)
-    if cache is not None and key is not None:
-        cache.put(key, sigmoids)
-    return sigmoids
+    stage = Stage("calibrate", {})
+    content = hashlib.sha256(trained.held_out.tobytes() + codes.tobytes()).digest()
+    known = stage.load(content, cache)
+    if known is None:
+        known = {"sigmoids": calibration.fit_sigmoids(trained.held_out, codes)}
+        stage.store(content, cache, known)
+    return known["sigmoids"]
 
 
 def state_of(trained: Trained) -> State:

@@ -20,7 +20,7 @@ from visualwords.apps.cluster import backend as cluster_backend
 from visualwords.apps.cluster import connection
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.apps.detect_pedestrians.searching import Searching
-from visualwords.apps.pipeline import extraction
+from visualwords.apps.pipeline import stage as pipeline_stage
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
 from visualwords.remote_cache import open_cache
@@ -61,7 +61,7 @@ def client():
         yield found
 
 
-@pytest.mark.parametrize("stage", ["work_on", "label_and_sum", "score_fold"])
+@pytest.mark.parametrize("stage", ["run_elsewhere", "label_and_sum", "score_fold"])
 def test_a_killed_worker_changes_nothing(stage, images, local_bytes, tmp_path):
     with local_workers() as client, on_cluster(client), a_killed_worker(client, stage):
         found = trained(images, tmp_path / "m.vw")
@@ -223,7 +223,7 @@ def test_rows_come_along_where_the_cache_is_not_shared(
 ):
     model = ImageClassifier("words", n_words=16, cache_dir="memory://here")
     with on_cluster(client), monkeypatch.context() as only_workers:
-        only_workers.setattr(extraction, "_encode", lambda *_: pytest.fail("made here"))
+        only_workers.setattr(pipeline_stage, "run_stages", lambda *_: pytest.fail("made here"))
         model.fit(str(images))
     model.save(tmp_path / "m.vw")
     assert (tmp_path / "m.vw").read_bytes() == local_bytes

@@ -46,7 +46,7 @@ def learned_by(model, X, y):
 def bytes_held_out(X, y):
     X = np.clip(10 * X, 0, 127).astype(np.int8)
     model = ByteLinearClassifier()
-    held_out = model.fit_and_hold_out(X, y, 5, 0)
+    held_out = model.fit_and_hold_out(X, y, np.arange(len(X)) % 5)
     return [held_out.tobytes(), model.weights_.tobytes(), model.factors_.tobytes()]
 
 

@@ -1,19 +1,20 @@
 """The stages of a recipe: samples by content, small rows, what is learned once is remembered."""
 
-import shutil
-
 import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline import sampling, scoring, training
-from visualwords.apps.pipeline.encoding import ChannelEncoder
-from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.apps.pipeline import contents, sampling, scoring, training
+from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
+from visualwords.apps.pipeline.contents import Content, OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
+from visualwords.apps.pipeline.stage import Environment
 from visualwords.codebook import FisherVectors
 from visualwords.features.local_features import LocalFeatureSets
 from visualwords.folders import ImageFolder
+from visualwords.images import MAX_PIXELS
 from visualwords.progress import Silent
 
 FISHER = RECIPES["scene"].channels[0]
@@ -23,19 +24,27 @@ FISHER = RECIPES["scene"].channels[0]
 def learned(photos):
     """Give the encoder of scene's SIFT channel, learned from all photos."""
     paths = ImageFolder(photos).paths
-    (sample,) = sampling.sample_patches(paths, [FISHER], Reader(640), Silent())
-    return ChannelEncoder(FISHER, 0).learn(sample), OpenedImage(paths[0], Reader(640))
+    return ChannelEncoder(FISHER, 0).learn(sampled(paths)), opened(paths[0])
+
+
+def opened(source):
+    return OpenedImage(Content(source, "image"), MAX_PIXELS)
+
+
+def sampled(paths, n_jobs=None):
+    data, env = Dataset.of(paths, paths), Environment(n_jobs=n_jobs)
+    (patches,) = sampling.sample_patches([FISHER], data, 640, env).patches
+    return patches
 
 
 def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch):
     monkeypatch.setattr(sampling, "LEAST", 20)
     monkeypatch.setattr(sampling, "PATCHES", 0)
     paths = ImageFolder(photos).paths
-    (one,) = sampling.sample_patches(paths, [FISHER], Reader(640), Silent())
-    (other,) = sampling.sample_patches(paths[::-1], [FISHER], Reader(640, n_jobs=3), Silent())
+    one, other = sampled(paths), sampled(paths[::-1], n_jobs=3)
     assert np.diff(one.offsets).tolist() == [20] * len(paths)
     np.testing.assert_array_equal(one[0].descriptors, other[len(paths) - 1].descriptors)
-    everything = OpenedImage(paths[0], Reader(640)).features(FISHER)
+    everything = opened(paths[0]).features(FISHER, 640)
     assert len(everything) > 20
     assert {d.tobytes() for d in one[0].descriptors} <= {
         d.tobytes() for d in everything.descriptors
@@ -51,8 +60,8 @@ def test_images_to_sample_from_are_equal_shares_of_the_classes():
 
 def test_rows_are_bytes_that_keep_the_products_of_fisher_vectors(learned):
     encoder, image = learned
-    exact = encoder.stage.encode(image.features(FISHER)).astype(float)
-    row = encoder.encode(image.features(FISHER))
+    exact = encoder.stage.encode(image.features(FISHER, 640)).astype(float)
+    row = encoder.encode(image.features(FISHER, 640))
     assert row.dtype == np.int8
     cosine = exact @ row / np.linalg.norm(exact) / np.linalg.norm(row.astype(float))
     assert cosine > 0.999
@@ -60,16 +69,16 @@ def test_rows_are_bytes_that_keep_the_products_of_fisher_vectors(learned):
 
 def test_an_image_without_patches_has_a_row_of_zeros(learned, rng):
     encoder, image = learned
-    tiny = OpenedImage(noisy(COLORS["sea"], rng, (9, 9)), Reader(640))
-    row = encoder.encode(tiny.features(FISHER))
-    assert row.shape == encoder.encode(image.features(FISHER)).shape
+    tiny = opened(noisy(COLORS["sea"], rng, (9, 9)))
+    row = encoder.encode(tiny.features(FISHER, 640))
+    assert row.shape == encoder.encode(image.features(FISHER, 640)).shape
     assert not row.any()
 
 
 def test_a_restored_encoder_has_the_same_rows_and_fingerprint(learned):
     encoder, image = learned
     again = ChannelEncoder(FISHER, 0).set_state(encoder.get_state())
-    found = image.features(FISHER)
+    found = image.features(FISHER, 640)
     np.testing.assert_array_equal(again.encode(found), encoder.encode(found))
     assert again.fingerprint() == encoder.fingerprint()
     assert ChannelEncoder(FISHER, 0).fingerprint() != encoder.fingerprint()
@@ -96,7 +105,7 @@ def test_channels_may_take_square_roots_of_counts(photos):
     )
     model = ImageClassifier(Recipe("r", "", (channel,), classifier="ByteLinearClassifier"))
     model.fit(photos)
-    found = OpenedImage(ImageFolder(photos).paths[0], Reader(640)).features(channel)
+    found = opened(ImageFolder(photos).paths[0]).features(channel, 640)
     encoder = model.encoders_[0]
     roots = encoder.prepared(LocalFeatureSets.concatenate([found])).descriptors
     np.testing.assert_allclose(roots, np.sqrt(found.descriptors.astype(float)), rtol=1e-6)
@@ -131,41 +140,42 @@ def test_many_images_are_decided_in_parts(photos, monkeypatch):
     np.testing.assert_array_equal(model.decision_function(paths), whole)
 
 
-def test_a_file_that_changes_meanwhile_is_not_remembered_by_its_old_content(photos, tmp_path):
-    class Replacing(Silent):
-        """Replaces a file once all have been looked at."""
+class Replacing(Silent):
+    """Writes another content to a file once all have been looked at."""
 
-        def start(self, stage, total):
-            if stage == "reading images":
-                shutil.copy(changing.with_name("1.png"), changing)
+    def __init__(self, path, content):
+        self.path, self.content = path, content
 
-    changing = next((photos / "sea").glob("0.png"))
-    before = changing.read_bytes()
-    cache = tmp_path / "cache"
-    replaced = ImageClassifier("color", cache_dir=cache).fit(photos, progress=Replacing())
+    def start(self, stage, total):
+        if stage == "reading images":
+            self.path.write_bytes(self.content)
+
+
+@pytest.mark.parametrize("recipe", ["color", "fast"])
+def test_a_file_that_changes_meanwhile_is_learned_as_it_was(photos, tmp_path, recipe):
+    changing = photos / "sea" / "0.png"
+    before, other = changing.read_bytes(), changing.with_name("1.png").read_bytes()
+    model = ImageClassifier(recipe, cache_dir=tmp_path / "cache")
+    model.fit(photos, progress=Replacing(changing, other))
     changing.write_bytes(before)
-    again = ImageClassifier("color", cache_dir=cache).fit(photos)
-    expected = ImageClassifier("color").fit(photos)
+    expected = ImageClassifier(recipe).fit(photos)
     paths = ImageFolder(photos).paths
-    scores = [model.decision_function(paths) for model in (replaced, again, expected)]
-    np.testing.assert_array_equal(scores[1], scores[2])
-    assert not np.array_equal(scores[0], scores[2])
+    np.testing.assert_array_equal(model.decision_function(paths), expected.decision_function(paths))
 
 
-def test_what_was_learned_without_a_file_is_not_recalled_when_it_is_back(photos, tmp_path):
-    file = photos / "sea" / "0.png"
-    cache, good = tmp_path / "cache", file.read_bytes()
-
-    class Breaking(Silent):
-        """Breaks a file once all have been looked at."""
-
-        def start(self, stage, total):
-            if stage == "reading images":
-                file.write_bytes(b"no image")
-
+@pytest.mark.parametrize("content", ["another image", "no image"])
+def test_a_file_that_changes_and_was_not_kept_is_left_out_and_learned_when_it_is_back(
+    photos, tmp_path, monkeypatch, content
+):
+    monkeypatch.setattr(contents, "MOST_BYTES", 0)
+    changing, cache = photos / "sea" / "0.png", tmp_path / "cache"
+    before = changing.read_bytes()
+    other = changing.with_name("1.png").read_bytes() if content == "another image" else b"none"
+    model = ImageClassifier("color", cache_dir=cache)
     with pytest.warns(UserWarning, match="1 of 24 images left out"):
-        ImageClassifier("color", cache_dir=cache).fit(photos, progress=Breaking())
-    file.write_bytes(good)
+        model.fit(photos, progress=Replacing(changing, other))
+    assert [(one.source, one.kind) for one in model.skipped_] == [(str(changing), "changed")]
+    changing.write_bytes(before)
     again = ImageClassifier("color", cache_dir=cache).fit(photos)
     assert again.skipped_ == []
     assert again.class_counts_.sum() == 24

@@ -1,0 +1,259 @@
+"""From the features of one image to its row: what every channel learns, and how it applies it.
+
+Three steps, each a plain function of what came before: ``learn`` from a sample of patches,
+``encode`` one image after the other (small arrays, which the cache keeps), and ``assemble`` the
+matrix of many.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from visualwords.apps.pipeline.contents import Features
+from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.codebook import (
+    BagOfWords,
+    FeatureSetEncoder,
+    FeatureSets,
+    FisherVectors,
+    HIKCodebook,
+    KMeansCodebook,
+    PyramidMatchEmbedding,
+    SpatialPyramid,
+)
+from visualwords.errors import FolderError, ImageError
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.features.registry import find_extractor
+from visualwords.named_arrays import add_to, part_of
+from visualwords.progress import Progress, Silent
+
+PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5
+PATCHES_PER_WORD = 5
+PATCHES_PER_GAUSSIAN = 20
+UNIT = 4096.0  # shares of words are multiplied by this before they become float16
+LENGTH = 500.0  # of signed bytes: a whole image's numbers, or a window of a Fisher vector
+
+CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
+
+Rows: TypeAlias = Any  # an array or a CSR matrix; SciPy publishes no types
+
+
+class ChannelEncoder:
+    """Learns and applies one channel's way from extracted features to rows.
+
+    Parameters
+    ----------
+    channel : Channel
+    seed : int
+    """
+
+    def __init__(self, channel: Channel, seed: int):
+        self.channel = channel
+        self.seed = seed
+        self.n_patches = 0
+        self.stage: Any = None
+        self.embedding: PyramidMatchEmbedding | None = None
+        self.scale = 1.0
+
+    def learn(self, sample: LocalFeatureSets, progress: Progress | None = None) -> "ChannelEncoder":
+        """Learn words, Gaussians or directions from patches.
+
+        Few patches make few words, at most one for every `PATCHES_PER_WORD`; none make rows
+        without columns.
+        """
+        self.n_patches = len(sample.descriptors)
+        self.stage = self._new_stage()
+        if self.stage is None:
+            return self
+        if isinstance(self.stage, FeatureSetEncoder):
+            self.stage.fit(sample)
+        else:
+            self.stage.fit(self.prepared(sample), progress=progress or Silent())
+        return self
+
+    def encode(self, features: Features) -> np.ndarray:
+        """Return what is kept of one image: a row of few bytes a column, or points of a set."""
+        if not isinstance(features, LocalFeatures):
+            return self._encode_vector(features)
+        if self.stage is None:
+            return np.zeros(0, np.float32)
+        if isinstance(self.stage, FeatureSetEncoder):
+            return self.stage.transform([features]).points
+        if isinstance(self.stage, FisherVectors):
+            row = self.stage.encode(self.prepared(features))
+            return _as_bytes(row, LENGTH * self.channel.weight)
+        return (self.stage.transform([features])[0] * np.float32(UNIT)).astype(np.float16)
+
+    def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
+        """Return the matrix of many images; with ``learn``, after learning the common scale."""
+        if isinstance(self.stage, FeatureSetEncoder):
+            return self._embed(encoded, learn)
+        rows = _stacked(encoded)
+        if rows.dtype == np.int8:
+            return rows
+        if learn:
+            numbers = rows[rows != 0]
+            self.scale = float(np.percentile(numbers, PERCENTILE)) if numbers.size else 1.0
+        return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return what was learned as plain arrays."""
+        state = {"scale": np.array(self.scale), "n_patches": np.array(self.n_patches)}
+        if self.stage is not None:
+            state |= {f"stage/{name}": value for name, value in self.stage.get_state().items()}
+        if self.embedding is not None:
+            state |= {f"sets/{name}": value for name, value in self.embedding.get_state().items()}
+        return state
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "ChannelEncoder":
+        """Become the encoder, of the same channel, whose `get_state` this is."""
+        self.scale, self.n_patches = float(state["scale"]), int(state["n_patches"])
+        self.stage = self._new_stage()
+        if self.stage is not None:
+            self.stage.set_state(part_of("stage/", state))
+        learned = part_of("sets/", state)
+        self.embedding = self._new_embedding().set_state(learned) if learned else None
+        return self
+
+    def fingerprint(self) -> str:
+        """Return a name for what `encode` does; part of the keys of what it made."""
+        digest = hashlib.blake2b(repr((self.channel, self.n_patches)).encode(), digest_size=16)
+        if self.stage is not None:
+            add_to(digest, self.stage.get_state())
+        return digest.hexdigest()
+
+    def _new_stage(self) -> Any:
+        """Return what learns from patches; None where there are none."""
+        words, fisher, sets = self.channel.words, self.channel.fisher, self.channel.sets
+        if not self.n_patches:
+            return None
+        if words is not None:
+            n_words = min(words.n_words, -(-self.n_patches // PATCHES_PER_WORD))
+            codebook = CODEBOOKS[words.codebook](
+                n_words, random_state=self.seed, **words.codebook_params
+            )
+            return BagOfWords(
+                codebook,
+                words.pyramid,
+                norm=words.norm,
+                scope=words.scope,
+                power=words.power,
+                output="dense",
+            )
+        if fisher is not None:
+            return FisherVectors(
+                min(fisher.n_gaussians, -(-self.n_patches // PATCHES_PER_GAUSSIAN)),
+                fisher.n_components,
+                SpatialPyramid(fisher.pyramid, weights=fisher.weights),
+                self.seed,
+            )
+        if sets is not None:
+            return FeatureSetEncoder(sets.n_components, random_state=self.seed)
+        return None
+
+    def _new_embedding(self) -> PyramidMatchEmbedding:
+        sets = self.channel.sets
+        if sets is None:
+            raise ValueError("the channel has no sets")
+        return PyramidMatchEmbedding(
+            sets.n_shifts,
+            finest_level=sets.finest_level,
+            min_sets=sets.min_sets,
+            random_state=self.seed,
+        )
+
+    def _embed(self, encoded: list[np.ndarray], learn: bool) -> Rows:
+        """Return sets of points as sparse rows."""
+        offsets = np.concatenate([[0], np.cumsum([len(points) for points in encoded])])
+        empty = np.zeros((0, self.stage.n_dimensions_), np.int32)
+        points = np.concatenate([*encoded, empty])
+        sets = FeatureSets(points, offsets.astype(np.int64), self.stage.side)
+        if learn:
+            self.embedding = self._new_embedding().fit(sets)
+        if self.embedding is None:
+            raise ValueError("the embedding has not learned")
+        rows = self.embedding.transform(sets)
+        if learn:
+            self.scale = float(np.percentile(rows.data, PERCENTILE)) if rows.data.size else 1.0
+        return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
+
+    def prepared(self, features: Any) -> Any:
+        """Return local features with square roots of the descriptors, if the channel wants them."""
+        if self.channel.fisher is None or not self.channel.fisher.root:
+            return features
+        roots = np.sqrt(features.descriptors.astype(np.float32))
+        rest = (features.positions, features.sizes)
+        if isinstance(features, LocalFeatureSets):
+            return LocalFeatureSets(roots, *rest, features.offsets)
+        return LocalFeatures(roots, *rest)
+
+    def _encode_vector(self, numbers: np.ndarray) -> np.ndarray:
+        comparable = _comparable(numbers, self.channel.power)
+        if not self.channel.linear:
+            return comparable
+        length = np.sqrt((comparable.astype(np.float64) ** 2).sum())
+        return _as_bytes(comparable / max(length, 1e-12), LENGTH * self.channel.weight)
+
+
+def channel_settings(channel: Channel) -> dict[str, Any]:
+    """Return the name of a channel's extractor, all its parameters and its version."""
+    return _extractor_settings(channel.extractor, json.dumps(channel.params))
+
+
+@lru_cache(maxsize=64)
+def _extractor_settings(extractor: str, params: str) -> dict[str, Any]:
+    made = find_extractor(extractor)(**json.loads(params))
+    return {"extractor": extractor, "params": made.get_params(), "version": made.version}
+
+
+def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:
+    """Return a new encoder for each channel of a recipe."""
+    return [ChannelEncoder(channel, seed) for channel in recipe.channels]
+
+
+def rows_of(encoders: Sequence[ChannelEncoder], images: list[list[np.ndarray]]) -> Rows:
+    """Return the matrix of images, each encoded by all channels of a recipe that has learned."""
+    lengths = {tuple(map(len, arrays)) for arrays in images}
+    if len(lengths) == 1 and all(array.dtype == np.int8 for array in images[0]):
+        return np.concatenate([a for arrays in images for a in arrays]).reshape(len(images), -1)
+    parts = [e.assemble([arrays[c] for arrays in images]) for c, e in enumerate(encoders)]
+    return side_by_side(parts)
+
+
+def side_by_side(rows: list[Rows]) -> Rows:
+    """Join the rows of channels; the result is sparse if any of them is."""
+    rows = [part for part in rows if part.shape[1]] or rows[:1]
+    if len(rows) == 1:
+        return rows[0]
+    if any(sparse.issparse(part) for part in rows):
+        return sparse.hstack([sparse.csr_matrix(part) for part in rows], format="csr")
+    return np.concatenate(rows, axis=1)
+
+
+def _as_bytes(values: np.ndarray, factor: float) -> np.ndarray:
+    return np.clip(np.rint(values * np.float32(factor)), -127, 127).astype(np.int8)
+
+
+def _comparable(numbers: np.ndarray, power: float | None) -> np.ndarray:
+    """Return counts as shares of their sum, raised to a power; no counts give zeros."""
+    if numbers.min(initial=0) < 0:
+        raise ImageError("the extractor gives negative numbers, which no histogram has")
+    if power is None:
+        return numbers.astype(np.float32, copy=False)
+    shares = numbers / max(numbers.sum(dtype=np.float64), 1.0)
+    return (shares**power).astype(np.float32)
+
+
+def _stacked(encoded: list[np.ndarray]) -> np.ndarray:
+    sizes = {len(vector) for vector in encoded}
+    if len(sizes) > 1:
+        raise FolderError(
+            f"the extractor gives from {min(sizes)} to {max(sizes)} numbers an image; "
+            "bring all images to one size, or give it a parameter that does"
+        )
+    return np.stack(encoded) if encoded else np.zeros((0, 0), np.float32)

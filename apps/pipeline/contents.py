@@ -1,0 +1,194 @@
+"""The content of images: each file is opened once, fingerprinted, and kept while there is room.
+
+Two images of one path share their content, so that training, testing and looking for copies open a
+file once a run. A file is opened again, once for each stage that needs its bytes, in two cases:
+
+- the bytes of all files together are more than `MOST_BYTES`, and those of this file were not kept;
+- the stage runs on workers of other processes (a cluster), which do not share this memory:
+  fingerprints (where there is a cache), the sample of patches and the encoding are three stages.
+
+It is then compared with its first fingerprint: a file that changed meanwhile is left out.
+"""
+
+import hashlib
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from visualwords.apps.pipeline.recipe import Channel
+from visualwords.duplicates import digest
+from visualwords.errors import ChangedImageError, ImageError, Skipped, UnreadableImageError
+from visualwords.features.extractor import as_grey, as_rgb
+from visualwords.features.local_features import LocalFeatures
+from visualwords.images import read_bytes, read_image, shrink
+
+MOST_BYTES = 256_000_000  # of files that are kept in memory
+
+Source = str | bytes | np.ndarray  # a path, the content of an image file, or pixels
+Features = np.ndarray | LocalFeatures
+
+
+class Contents:
+    """The images that were asked for, each with its content, and room for the bytes of files.
+
+    Parameters
+    ----------
+    most_bytes : int
+        What is kept in memory.
+    """
+
+    def __init__(self, most_bytes: int | None = None):
+        self._room = MOST_BYTES if most_bytes is None else most_bytes
+        self._lock = threading.Lock()
+        self._files: dict[str, Content] = {}
+
+    def of(self, source: Source, position: int) -> "Content":
+        """Return the content of an image; what has no path is named by its position."""
+        if not isinstance(source, str):
+            return Content(source, f"image {position}", self)
+        if source not in self._files:
+            self._files[source] = Content(source, source, self)
+        return self._files[source]
+
+    def has_room_for(self, n_bytes: int) -> bool:
+        """Reserve memory, if there is enough."""
+        with self._lock:
+            fits = n_bytes <= self._room
+            self._room -= n_bytes * fits
+        return fits
+
+
+class Content:
+    """One image: where it comes from, its bytes, and what identifies them.
+
+    Attributes
+    ----------
+    source : path, content of a file (bytes) or uint8 array
+    name : str
+        The path; "image 3" where there is none.
+    """
+
+    def __init__(self, source: Source, name: str, contents: Contents | None = None):
+        self.source, self.name = source, name
+        self._contents = contents
+        self._kept = source if isinstance(source, bytes) else None
+        self._identity: tuple[bytes, bytes] | None = None
+        self._problem: ImageError | None = None
+        if isinstance(source, np.ndarray):
+            self._identity = b"", b""
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of the file, by which caches find what was made of it; empty for an array."""
+        return self.identity[0]
+
+    @property
+    def digest(self) -> bytes:
+        """The eight bytes of the file that models keep; empty for an array."""
+        return self.identity[1]
+
+    @property
+    def identity(self) -> tuple[bytes, bytes]:
+        """Fingerprint and digest; the file is opened unless it has been."""
+        if self._identity is None:
+            self.read()
+        return self._identity or (b"", b"")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the file has been opened, or could not be."""
+        return self._identity is not None or self._problem is not None
+
+    def fail(self, skipped: Skipped) -> None:
+        """Take over that a worker of another process could not read the file."""
+        if skipped.may_pass:
+            self._problem = UnreadableImageError(skipped.reason)
+            self._problem.kind = skipped.kind
+
+    @identity.setter
+    def identity(self, found: tuple[bytes, bytes]) -> None:
+        """Take over what a worker of another process found."""
+        self._identity = found
+
+    @property
+    def seed(self) -> int:
+        """A number that depends on the content alone."""
+        if isinstance(self.source, np.ndarray):
+            return int.from_bytes(digest(np.ascontiguousarray(self.source).tobytes()), "little")
+        return int.from_bytes(self.digest, "little")
+
+    def read(self) -> bytes:
+        """Return the bytes of the file.
+
+        Raises
+        ------
+        ImageError
+            If there are none, as when they were asked for first, or if the file has changed.
+        """
+        if self._problem is not None:
+            raise self._problem.with_traceback(None)
+        try:
+            data = self._kept if self._kept is not None else read_bytes(str(self.source))
+            if not data:
+                raise UnreadableImageError("the file is empty")
+            if self._kept is None or self._identity is None:
+                self._identify(data)
+        except ImageError as problem:
+            self._problem = problem
+            raise
+        return data
+
+    def _identify(self, data: bytes) -> None:
+        found = hashlib.sha256(data).digest(), digest(data)
+        if self._identity is not None and found != self._identity:
+            raise ChangedImageError("the file changed while it was in use; run the same again")
+        self._identity = found
+        if self._contents is not None and self._contents.has_room_for(len(data)):
+            self._kept = data
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what workers need: names that they understand, and no bytes of files."""
+        is_path = isinstance(self.source, str)
+        source = os.path.abspath(self.source) if isinstance(self.source, str) else self.source
+        kept = None if is_path else self._kept
+        return self.__dict__ | {"source": source, "_kept": kept, "_contents": None}
+
+
+class OpenedImage:
+    """The pixels of one image, as extractors want them, and its features, made once each.
+
+    Parameters
+    ----------
+    content : Content
+    max_pixels : int
+        A larger image is refused.
+    """
+
+    def __init__(self, content: Content, max_pixels: int):
+        self.content, self.max_pixels = content, max_pixels
+        self._pixels: dict[tuple[str, int | None], np.ndarray] = {}
+        self._features: dict[str, Features] = {}
+
+    def pixels(self, mode: str, max_side: int | None) -> np.ndarray:
+        """Return the image as "rgb" or "grey", its longer side no larger than wanted."""
+        if (mode, max_side) not in self._pixels:
+            self._pixels[mode, max_side] = self._read(mode, max_side)
+        return self._pixels[mode, max_side]
+
+    def features(self, channel: Channel, max_side: int | None) -> Features:
+        """Return the local features or the vector that a channel's extractor gives."""
+        key = repr((channel.extractor, channel.params, max_side))
+        if key not in self._features:
+            extractor = channel.build()
+            image = self.pixels(extractor.color_mode, max_side)
+            made = extractor.extract if extractor.is_local else extractor.describe
+            self._features[key] = made(image)
+        return self._features[key]
+
+    def _read(self, mode: str, max_side: int | None) -> np.ndarray:
+        source = self.content.source
+        if isinstance(source, np.ndarray):
+            return shrink(as_rgb(source) if mode == "rgb" else as_grey(source), max_side)
+        return read_image(self.content.read(), mode, self.max_pixels, max_side=max_side)

@@ -1,0 +1,267 @@
+"""The images that a model learns from or predicts: one value that every stage takes."""
+
+import hashlib
+import os
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from visualwords.apps.pipeline.contents import Content, Contents, Source
+from visualwords.errors import FolderError, ImageError
+from visualwords.folders import ImageFolder
+
+__all__ = ["Dataset", "as_folder", "is_one_image", "many_images", "one_image", "test_part"]
+
+
+class Dataset:
+    """For every image its source, label, group, split and content, each found once.
+
+    Make one with `of` or `of_folder`; `part` gives some of its images, with the same contents.
+
+    Attributes
+    ----------
+    contents : list of Content
+        Source, name, bytes and fingerprint of every image.
+    labels : (n,) array of str
+    groups, splits : list of str or None
+    origin : str
+        What the images are called in messages.
+
+    Examples
+    --------
+    >>> data = Dataset.of([b"1", b"2", b"3", b"4"], ["a", "b", "a", "b"], ["x", "x", "y", "y"])
+    >>> data.classes.tolist(), data.codes.tolist(), data.folds(2, seed=0).tolist()
+    (['a', 'b'], [0, 1, 0, 1], [1, 1, 0, 0])
+    """
+
+    def __init__(
+        self,
+        contents: list[Content],
+        labels: np.ndarray,
+        groups: Sequence[str | None],
+        splits: Sequence[str | None],
+        origin: str = "images",
+    ):
+        self.contents, self.labels = contents, labels
+        self.groups, self.splits, self.origin = list(groups), list(splits), origin
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        contents: Contents | None = None,
+    ) -> "Dataset":
+        """Return the images that people hand to a classifier.
+
+        Parameters
+        ----------
+        X : path of a folder or table, ImageFolder, Dataset, or sequence of paths or uint8 arrays
+            Of a folder with given splits, the training part is used, unless there are labels.
+        y : sequence of labels, optional
+            For a sequence of images.
+        groups : sequence, optional
+            What belongs together and is never divided between folds; None is an image of its own.
+            A folder or table has its own.
+        contents : Contents, optional
+            Those of other images of the same run; a file that is in both is opened once.
+        """
+        if isinstance(X, cls):
+            return X
+        if y is None:
+            folder = as_folder(X)
+            part = folder.part("train") if "train" in folder.splits else folder
+            return cls.of_folder(part, groups, contents=contents)
+        sources, labels = many_images(X), np.asarray(y).astype(str)
+        if len(sources) != len(labels):
+            raise ValueError(f"{len(sources)} images but {len(labels)} labels")
+        if groups is None and isinstance(X, ImageFolder):
+            groups = X.groups
+        return cls._made(sources, labels, groups, None, contents)
+
+    @classmethod
+    def of_folder(
+        cls, folder: ImageFolder, groups: Any = None, *, contents: Contents | None = None
+    ) -> "Dataset":
+        """Return all images of a folder, whatever their splits."""
+        groups = folder.groups if groups is None else groups
+        labels = np.array(folder.labels, dtype=str)
+        made = cls._made(list(folder.paths), labels, groups, folder.splits, contents)
+        made.origin = folder.path
+        return made
+
+    @classmethod
+    def unlabelled(cls, X: Any, *, contents: Contents | None = None) -> "Dataset":
+        """Return images to predict; their bytes are kept only in ``contents``."""
+        if isinstance(X, cls):
+            return X
+        sources = many_images(X)
+        contents = Contents(0) if contents is None else contents
+        return cls._made(sources, np.full(len(sources), ""), None, None, contents)
+
+    @classmethod
+    def _made(
+        cls,
+        sources: Sequence[Source],
+        labels: np.ndarray,
+        groups: Any,
+        splits: Sequence[str | None] | None,
+        contents: Contents | None,
+    ) -> "Dataset":
+        contents = Contents() if contents is None else contents
+        found = [contents.of(source, i) for i, source in enumerate(sources)]
+        nothing = [None] * len(sources)
+        groups = nothing if groups is None else [_group_name(group) for group in groups]
+        if len(groups) != len(sources):
+            raise ValueError(f"{len(sources)} images but {len(groups)} groups")
+        return cls(found, labels, groups, nothing if splits is None else splits)
+
+    def __len__(self) -> int:
+        return len(self.contents)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Paths of the images; what has none is called by its position."""
+        return [content.name for content in self.contents]
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """The different labels, sorted."""
+        return np.unique(self.labels)
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The place of every image's label among the classes."""
+        return np.unique(self.labels, return_inverse=True)[1]
+
+    @property
+    def fingerprints(self) -> list[bytes]:
+        """Fingerprint of each file; empty for an array and for a file that can't be read."""
+        return [_fingerprint(content) for content in self.contents]
+
+    def part(self, positions: Any) -> "Dataset":
+        """Return some of the images."""
+        places = [int(i) for i in positions]
+        return Dataset(
+            [self.contents[i] for i in places],
+            self.labels[places],
+            [self.groups[i] for i in places],
+            [self.splits[i] for i in places],
+            self.origin,
+        )
+
+    def fingerprint(self, *, labels: bool = False) -> bytes | None:
+        """Return what identifies all contents in their order; None if some image is no file.
+
+        A file that can't be read counts as such. With ``labels``, these and the groups count too.
+        """
+        if any(isinstance(content.source, np.ndarray) for content in self.contents):
+            return None
+        digest = hashlib.sha256(b"".join(f or bytes(32) for f in self.fingerprints))
+        if labels:
+            known = repr((self.labels.tolist(), self.groups))
+            digest.update(known.encode("utf-8", "surrogatepass"))
+        return digest.digest()
+
+    def folds(self, n: int, seed: int) -> np.ndarray:
+        """Return the number of every image's fold, (n_images,) int.
+
+        Folds have the classes in the same proportions, as far as groups, which stay together,
+        allow. A class may be smaller than the number of folds.
+        """
+        from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+        n = min(n, int(np.bincount(self.codes).max(initial=0)))
+        kind = StratifiedGroupKFold if self.is_grouped else StratifiedKFold
+        splitter = kind(n, shuffle=True, random_state=seed)
+        numbers = np.zeros(len(self), np.intp)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a class with fewer images than folds
+            divisions = splitter.split(self.labels, self.labels, self._whole_groups)
+            for number, (_, members) in enumerate(divisions):
+                numbers[members] = number
+        return numbers
+
+    def folds_of_all_classes(self, n: int, seed: int) -> np.ndarray | None:
+        """Return at most n folds, such that the images outside of each have all classes.
+
+        None where there are no such: a class has one image, or one group.
+        """
+        members = set(zip(self.codes.tolist(), self._whole_groups))
+        n = min([n, *Counter(code for code, _ in members).values()])
+        for fewer in range(n, 1, -1):
+            folds = self.folds(fewer, seed)
+            in_folds = np.unique(np.stack([self.codes, folds]), axis=1)[0]
+            if np.bincount(in_folds).min() > 1:
+                return folds
+        return None
+
+    def check_classes(self) -> None:
+        """Refuse fewer than two classes."""
+        if len(self.classes) < 2:
+            found = f"only class {str(self.classes[0])!r}" if len(self) else "no readable image"
+            raise FolderError(f"found {found}; at least two classes are needed to tell apart")
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether any image belongs to a group."""
+        return any(group is not None for group in self.groups)
+
+    @property
+    def _whole_groups(self) -> list[str]:
+        """The group of every image; one without a group is a group of its own."""
+        return [f"image {i}" if g is None else f"group {g}" for i, g in enumerate(self.groups)]
+
+
+def _fingerprint(content: Content) -> bytes:
+    try:
+        return content.fingerprint
+    except ImageError:
+        return b""
+
+
+def _group_name(group: Any) -> str | None:
+    return None if group is None or group == "" else str(group)
+
+
+def as_folder(X: Any) -> ImageFolder:
+    """Return a folder or table of labelled images; anything else lacks labels."""
+    if isinstance(X, ImageFolder):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return ImageFolder(X)
+    raise TypeError(f"labels are needed for images given as {type(X).__name__}")
+
+
+def test_part(folder: ImageFolder) -> ImageFolder:
+    """Return the test part of a folder that has one, else all of it."""
+    return folder.part("test") if "test" in folder.splits else folder
+
+
+def many_images(X: Any) -> list[Source]:
+    """Return the images of a folder, or a list of them, as plain strings, bytes and arrays."""
+    if isinstance(X, ImageFolder):
+        return list(X.paths)
+    if isinstance(X, str | bytes | os.PathLike):
+        raise TypeError("give a list of paths; one path alone could be an image or a folder")
+    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
+        X = [os.fsdecode(path) for path in X.tolist()]
+    return [one_image(x) for x in X]
+
+
+def one_image(image: Any) -> Source:
+    """Return a path as a string; an array or the content of a file as it is."""
+    return image if isinstance(image, np.ndarray | bytes) else os.fspath(image)
+
+
+def is_one_image(X: Any) -> bool:
+    """Tell a single path, file's content or array from many."""
+    if isinstance(X, np.ndarray):
+        return X.dtype.kind not in "US" and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3))
+    return isinstance(X, str | bytes | os.PathLike)

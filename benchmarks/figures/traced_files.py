@@ -1,0 +1,68 @@
+"""The way of an image: which of our files are entered, by `train --recipe words` and `predict`.
+
+A file counts once one of its functions or methods is called; importing it does not. Compiled
+kernels are seen where Python calls them. Threads are traced too.
+
+    python benchmarks/figures/traced_files.py            prints both lists, in the order of entry
+"""
+
+import argparse
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import visualwords
+from visualwords.apps.classify_images.demo_images import write_demo
+from visualwords.apps.classify_images.main import main
+
+ROOT = Path(visualwords.__file__).resolve().parent.parent
+NOT_FUNCTIONS = ("<module>", "<lambda>", "<listcomp>", "<genexpr>")
+
+
+def entered_files(run: Callable[[], Any]) -> list[str]:
+    """Return the files of ours in which functions are called, in the order of the first call."""
+    found: dict[str, None] = {}
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        is_body = frame.f_code.co_flags & 2 == 0  # of a module or a class: no function of its own
+        if event == "call" and not is_body and name not in found:
+            found[name] = None
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    ours = (Path(name) for name in found if not name.startswith("<"))
+    return [
+        str(p.relative_to(ROOT)) for p in ours if p.is_relative_to(ROOT) and "env" not in p.parts
+    ]
+
+
+def _print(title: str, files: list[str]) -> None:
+    print(f"{title}: {len(files)} files")
+    for number, name in enumerate(files, start=1):
+        print(f"  {number:3} {name}")
+
+
+def figures() -> None:
+    """Trace a training and a prediction on the demo's tiles."""
+    with tempfile.TemporaryDirectory() as folder:
+        tiles, model = write_demo("tiles", f"{folder}/tiles"), f"{folder}/m.vw"
+        image = next(Path(tiles).glob("test/*/*"))
+        cache = ["--cache", f"{folder}/cache", "--quiet"]
+        train = ["train", str(Path(tiles) / "train"), "-o", model, "--recipe", "words", *cache]
+        _print("train --recipe words", entered_files(lambda: main(train)))
+        _print("predict", entered_files(lambda: main(["predict", model, str(image), *cache])))
+
+
+if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    figures()
