@@ -16,7 +16,7 @@ from visualwords.apps.pipeline.channel_encoder import (
 )
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
@@ -69,16 +69,29 @@ class Training:
         if known is not None:
             self.skipped = []
             return trained_of(known, recipe, self.data.labels, self.seed, self.env.n_jobs)
-        encoders = self.learn(recipe)
-        self.encode(recipe, encoders)
-        trained = self._fit(recipe, encoders)
+        encoders = self.learn(recipe)  # from a sample of patches
+        data, rows = self.encode(recipe, encoders)  # of the images that can be read
+        classifier, held_out = train_classifier(recipe, rows, data, self.seed, self.env)
+        signer = Signer()
+        signatures = signer.fit_transform(rows)
+        trained = Trained(
+            recipe,
+            encoders,
+            classifier,
+            np.array(self._kept(recipe), np.intp),
+            self.skipped,
+            [content.digest for content in data.contents if content.digest],
+            (signer, signatures),
+            held_out,
+            data.labels,
+        )
         if not trained.skipped:  # a file may have been out of reach for a moment only
             stage.store(content, self.env.cache, state_of(trained))
         return trained
 
     def learn(self, recipe: Recipe) -> list[ChannelEncoder]:
         """Return the encoders of a recipe's channels; those that are new learn from a sample."""
-        names = [_name(channel, recipe.max_side) for channel in recipe.channels]
+        names = _names(recipe)
         new = {
             name: ChannelEncoder(channel, self.seed)
             for name, channel in zip(names, recipe.channels)
@@ -91,25 +104,19 @@ class Training:
         self._encoders |= new
         return [self._encoders[name] for name in names]
 
-    def encode(self, recipe: Recipe, encoders: list[ChannelEncoder]) -> None:
-        """Encode the images by those channels of a recipe that are new."""
-        names = [_name(channel, recipe.max_side) for channel in recipe.channels]
+    def encode(self, recipe: Recipe, encoders: list[ChannelEncoder]) -> tuple[Dataset, Rows]:
+        """Return the images that all channels could encode, and their rows.
+
+        Only channels that are new pass over the images. Encoders learn the scale of their rows.
+        """
+        names = _names(recipe)
         new = {n: e for n, e in zip(names, encoders) if n not in self._encoded}
-        if not new:
-            return
-        found = encode(list(new.values()), self.data, recipe.max_side, self.env)
-        for name, arrays in zip(new, found.channels):
-            self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
-            self._skipped[name] = found.skipped
-
-    def part(self, positions: np.ndarray) -> "Training":
-        """Return the training of some of the images."""
-        return Training(self.data.part(positions), self.seed, self.env)
-
-    def _fit(self, recipe: Recipe, encoders: list[ChannelEncoder]) -> Trained:
-        """Fit the classifier to the rows of the images that all channels could encode."""
-        names = [_name(channel, recipe.max_side) for channel in recipe.channels]
-        kept = sorted(set.intersection(*(set(self._encoded[name]) for name in names)))
+        if new:
+            found = encode(list(new.values()), self.data, recipe.max_side, self.env)
+            for name, arrays in zip(new, found.channels):
+                self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
+                self._skipped[name] = found.skipped
+        kept = self._kept(recipe)
         self.skipped = list(dict.fromkeys(s for name in names for s in self._skipped[name]))
         data = self.data.part(kept)
         data.check_classes()
@@ -117,32 +124,15 @@ class Training:
             encoder.assemble([self._encoded[name][i] for i in kept], learn=True)
             for encoder, name in zip(encoders, names)
         ]
-        rows = side_by_side(parts)
-        if not rows.shape[1]:
-            raise FolderError(
-                f"the images are too small for the patches of recipe {recipe.name!r}; "
-                "use larger images or recipe='auto'"
-            )
-        self.env.progress.start("training the classifier", 1)
-        classifier = recipe.build_classifier(self.seed, self.env.n_jobs)
-        folds = data.folds_of_all_classes(FOLDS, self.seed)
-        held_out = fit_and_hold_out(classifier, rows, data.labels, folds)
-        if recipe.classifier == "ICDClassifier":
-            classifier = round_tables(classifier)
-        signer = Signer()
-        signatures = signer.fit_transform(rows)
-        self.env.progress.advance()
-        return Trained(
-            recipe,
-            encoders,
-            classifier,
-            np.array(kept, np.intp),
-            self.skipped,
-            [content.digest for content in data.contents if content.digest],
-            (signer, signatures),
-            held_out,
-            data.labels,
-        )
+        return data, side_by_side(parts)
+
+    def part(self, positions: np.ndarray) -> "Training":
+        """Return the training of some of the images."""
+        return Training(self.data.part(positions), self.seed, self.env)
+
+    def _kept(self, recipe: Recipe) -> list[int]:
+        """Return the positions of the images that all channels of a recipe could encode."""
+        return sorted(set.intersection(*(set(self._encoded[name]) for name in _names(recipe))))
 
     def _stage(self, recipe: Recipe) -> Stage:
         settings = {
@@ -153,6 +143,31 @@ class Training:
             "seed": self.seed,
         }
         return Stage("train", settings)
+
+
+def train_classifier(
+    recipe: Recipe, rows: Rows, data: Dataset, seed: int, env: Environment
+) -> tuple[Any, np.ndarray | None]:
+    """Fit the classifier of a recipe to the rows of images.
+
+    Returns
+    -------
+    classifier
+    held_out : scores of every row by a classifier that was trained without its fold, or None
+    """
+    if not rows.shape[1]:
+        raise FolderError(
+            f"the images are too small for the patches of recipe {recipe.name!r}; "
+            "use larger images or recipe='auto'"
+        )
+    env.progress.start("training the classifier", 1)
+    classifier = recipe.build_classifier(seed, env.n_jobs)
+    folds = data.folds_of_all_classes(FOLDS, seed)
+    held_out = fit_and_hold_out(classifier, rows, data.labels, folds)
+    if recipe.classifier == "ICDClassifier":
+        classifier = round_tables(classifier)
+    env.progress.advance()
+    return classifier, held_out
 
 
 def fit_and_hold_out(
@@ -168,5 +183,6 @@ def fit_and_hold_out(
     return calibration.held_out_scores(classifier, X, y, folds=folds)
 
 
-def _name(channel: Channel, max_side: int | None) -> str:
-    return repr((channel, max_side))
+def _names(recipe: Recipe) -> list[str]:
+    """Return what tells the channels of all recipes apart."""
+    return [repr((channel, recipe.max_side)) for channel in recipe.channels]

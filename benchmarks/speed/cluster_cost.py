@@ -27,17 +27,18 @@ from scipy import sparse
 
 from benchmarks.data import DATA
 from visualwords.apps.cluster.connection import on_cluster
-from visualwords.apps.pipeline.encoding import side_by_side
-from visualwords.apps.pipeline.extraction import extract
-from visualwords.apps.pipeline.reading import OpenedImage, Reader
+from visualwords.apps.pipeline.channel_encoder import side_by_side
+from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoding import encode
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.sampling import PATCHES, sample_patches
-from visualwords.apps.pipeline.training import TrainingImages
+from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.training import Training
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import PmSVMClassifier
 from visualwords.codebook import KMeansCodebook
 from visualwords.folders import ImageFolder
-from visualwords.progress import Silent
 
 DOLLARS_OF_A_CORE_HOUR = 0.04  # an assumption, as are the next three
 CORES = {1_000_000: 16, 100_000_000: 1000}
@@ -89,7 +90,7 @@ def n_written() -> int:
     return tcp.TCP.n_written
 
 
-def measured_network(paths: list[str], encoders: list, max_side: int | None) -> tuple[float, float]:
+def measured_network(data: Dataset, encoders: list, max_side: int | None) -> tuple[float, float]:
     """Return the bytes an image adds, and those that do not depend on the number of images."""
     with (
         tempfile.TemporaryDirectory() as place,
@@ -101,23 +102,22 @@ def measured_network(paths: list[str], encoders: list, max_side: int | None) -> 
         client.run(count_writes)
         count_writes()
         with on_cluster(client):
-            extract(paths[:32], encoders, Reader(max_side, cache=FeatureCache(f"{place}/warm")))
+            env = Environment(FeatureCache(f"{place}/warm"))
+            encode(encoders, data.part(range(32)), max_side, env)
             sizes = []
-            for n in (len(paths) // 3, len(paths)):
+            for n in (len(data) // 3, len(data)):
                 before = sum(client.run(n_written).values()) + n_written()
-                reader = Reader(max_side, cache=FeatureCache(f"{place}/{n}"))
-                assert len(extract(paths[:n], encoders, reader).kept) == n
+                env = Environment(FeatureCache(f"{place}/{n}"))
+                assert len(encode(encoders, data.part(range(n)), max_side, env).kept) == n
                 sizes.append(sum(client.run(n_written).values()) + n_written() - before)
-    slope = (sizes[1] - sizes[0]) / (len(paths) - len(paths) // 3)
-    return slope, sizes[1] - slope * len(paths)
+    slope = (sizes[1] - sizes[0]) / (len(data) - len(data) // 3)
+    return slope, sizes[1] - slope * len(data)
 
 
-def measured_learning(images: TrainingImages, recipe: object) -> float:
+def measured_learning(data: Dataset, recipe: object) -> float:
     """Return seconds for one descriptor and iteration of k-means."""
     channel = recipe.channels[0]
-    sample = sample_patches(
-        images.sources, [channel], images.reader_for(recipe.max_side), images.progress
-    )[0].descriptors
+    sample = sample_patches([channel], data, recipe.max_side, Environment()).patches[0].descriptors
     book = KMeansCodebook(channel.words.n_words, random_state=0, **channel.words.codebook_params)
     seconds = cpu_seconds(lambda: book.fit(sample), 2)
     return seconds / len(sample) / book.n_iter_
@@ -153,16 +153,16 @@ def measure(n_images: int, name: str) -> Cost:
     paths = [listed.paths[i] for i in chosen]
     labels = np.array(listed.labels)[chosen]
     recipe = find_recipe(name)
-    images = TrainingImages(paths, labels, Reader, 0, Silent())
-    encoders = images.learned_encoders(recipe)
-    reader = Reader(recipe.max_side)
-    opened = [OpenedImage(path, reader) for path in islice(paths, 0, None, 8)]
-    counts = [sum(len(one.features(c)) for c in recipe.channels) for one in opened]
-    found = extract(paths, encoders, reader)
-    cpu = cpu_seconds(lambda: extract(paths, encoders, reader)) / n_images
+    env, max_side = Environment(), recipe.max_side
+    encoders = Training(Dataset.of(paths, labels), 0, env).learn(recipe)
+    data = Dataset.unlabelled(paths)  # which keeps no bytes: every pass reads the files
+    opened = [OpenedImage(one, env.max_pixels) for one in islice(data.contents, 0, None, 8)]
+    counts = [sum(len(one.features(c, max_side)) for c in recipe.channels) for one in opened]
+    found = encode(encoders, data, max_side, env)
+    cpu = cpu_seconds(lambda: encode(encoders, data, max_side, env)) / n_images
     with tempfile.TemporaryDirectory() as place:
         cache = FeatureCache(place)
-        extract(paths, encoders, Reader(recipe.max_side, cache=cache))
+        encode(encoders, data, max_side, Environment(cache))
         cached = cache.size()[1] / n_images
     rows = side_by_side([e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)])
     on_disk, scan = measured_training(rows, labels)
@@ -171,12 +171,12 @@ def measure(n_images: int, name: str) -> Cost:
         cpu,
         float(np.mean(counts)),
         cpu / float(np.mean(counts)),
-        measured_learning(images, recipe),
+        measured_learning(data, recipe),
         cached,
         on_disk,
         scan,
         measured_names(DATA / "scene15" / "train"),
-        *measured_network(paths, encoders, recipe.max_side),
+        *measured_network(data, encoders, max_side),
     )
 
 
