@@ -96,6 +96,11 @@ class Content:
             self.read()
         return self._identity or (b"", b"")
 
+    @identity.setter
+    def identity(self, found: tuple[bytes, bytes]) -> None:
+        """Take over what a worker of another process found."""
+        self._identity = found
+
     @property
     def is_known(self) -> bool:
         """Whether the file has been opened, or could not be."""
@@ -106,11 +111,6 @@ class Content:
         if skipped.may_pass:
             self._problem = UnreadableImageError(skipped.reason)
             self._problem.kind = skipped.kind
-
-    @identity.setter
-    def identity(self, found: tuple[bytes, bytes]) -> None:
-        """Take over what a worker of another process found."""
-        self._identity = found
 
     @property
     def seed(self) -> int:

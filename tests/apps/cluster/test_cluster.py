@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import contextmanager
 
 import joblib
@@ -216,6 +217,40 @@ def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, loca
         assert trained(images, tmp_path / "a.vw", cache_dir=place) == local_bytes
     assert list((tmp_path / "cache").glob("??/*.npy"))
     assert trained(images, tmp_path / "b.vw", cache_dir=tmp_path / "cache") == local_bytes
+
+
+def count_opens(log):
+    """Let this process note every file that it opens as an image."""
+    from visualwords import images
+
+    really_open = getattr(images.open_regular, "really_open", images.open_regular)
+
+    def noted(path):
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(f"{os.path.basename(os.path.dirname(path))}/{os.path.basename(path)}\n")
+        return really_open(path)
+
+    noted.really_open = really_open
+    images.open_regular = noted
+
+
+@pytest.mark.parametrize(
+    ("recipe", "cached", "times"),
+    [("texture", False, 1), ("texture", True, 2), ("words", False, 2), ("words", True, 3)],
+)
+def test_workers_open_a_file_once_a_stage(client, images, tmp_path, recipe, cached, times):
+    log = tmp_path / "opens"
+    client.run(count_opens, str(log))
+    cache = tmp_path / "cache" if cached else None
+    model = ImageClassifier(recipe, cache_dir=cache, n_words=16 if recipe == "words" else None)
+    with on_cluster(client):
+        model.fit(str(images))
+        # Fingerprints where there is a cache, a sample where words are learned, and the encoding.
+        assert set(Counter(log.read_text().split()).values()) == {times}
+        log.write_text("")
+        if cached:
+            model.fit(str(images))
+            assert set(Counter(log.read_text().split()).values()) == {1}
 
 
 def test_rows_come_along_where_the_cache_is_not_shared(
