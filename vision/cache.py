@@ -131,6 +131,15 @@ class FeatureCache:
         return self.folder / key[:2] / f"{key[2:]}.npy"
 
 
+def open_cache(place: str | os.PathLike[str]) -> FeatureCache:
+    """Return the cache in a folder, or at a URL; a folder is named absolutely for workers."""
+    if isinstance(place, str) and "://" in place:
+        from visualwords.remote_cache import RemoteCache
+
+        return RemoteCache(place)
+    return FeatureCache(os.path.abspath(place))
+
+
 def written(settings: dict[str, Any]) -> bytes:
     """Return settings as `FeatureCache.key` reads them, whatever their order."""
     return json.dumps(settings, sort_keys=True).encode()

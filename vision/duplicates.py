@@ -1,18 +1,10 @@
 """The same picture twice: files with equal bytes, and the mistakes they point to."""
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Sequence
 
 from visualwords.folders import ImageFolder
-
-DIGEST_BYTES = 8  # a false alarm among a million different files has a chance of 1 in 37 million
-
-
-def digest(data: bytes) -> bytes:
-    """Return a short fingerprint of a file's content."""
-    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def find_duplicates(fingerprints: Sequence[bytes]) -> list[list[int]]:

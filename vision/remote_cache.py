@@ -6,7 +6,7 @@ from typing import Any
 from visualwords.cache import FeatureCache
 from visualwords.errors import FolderError
 
-__all__ = ["RemoteCache", "open_cache"]
+__all__ = ["RemoteCache"]
 
 
 class RemoteCache(FeatureCache):
@@ -74,10 +74,3 @@ class RemoteCache(FeatureCache):
                 f"{self.url}: a cache at a URL needs: pip install 'visualwords[distributed]'"
             ) from None
         return fsspec.core.url_to_fs(self.url)
-
-
-def open_cache(place: str | os.PathLike[str]) -> FeatureCache:
-    """Return the cache in a folder, or at a URL; a folder is named absolutely for workers."""
-    if isinstance(place, str) and "://" in place:
-        return RemoteCache(place)
-    return FeatureCache(os.path.abspath(place))

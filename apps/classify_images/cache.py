@@ -24,7 +24,7 @@ def cache() -> None:
 def info(cache_dir: str | None, as_json: bool) -> int:
     """Print the folder of the cache, the number of its entries and their size."""
     from visualwords.apps.command_line.terminal import printable
-    from visualwords.remote_cache import open_cache
+    from visualwords.cache import open_cache
 
     path = _path(cache_dir)
     n_entries, n_bytes = open_cache(path).size()
@@ -41,7 +41,7 @@ def info(cache_dir: str | None, as_json: bool) -> int:
 def clear(cache_dir: str | None) -> int:
     """Delete the entries of the cache; other files in the folder are kept."""
     from visualwords.apps.command_line.terminal import printable
-    from visualwords.remote_cache import open_cache
+    from visualwords.cache import open_cache
 
     path = _path(cache_dir)
     n_entries, n_bytes = open_cache(path).clear()

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.pipeline.recipe import Channel
-from visualwords.duplicates import digest
 from visualwords.errors import ChangedImageError, ImageError, Skipped, UnreadableImageError
 from visualwords.features.extractor import as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures
 from visualwords.images import read_bytes, read_image, shrink
 
+DIGEST_BYTES = 8  # a false alarm among a million different files has a chance of 1 in 37 million
 MOST_BYTES = 256_000_000  # of files that are kept in memory
 
 Source = str | bytes | np.ndarray  # a path, the content of an image file, or pixels
@@ -154,6 +154,11 @@ class Content:
         source = os.path.abspath(self.source) if isinstance(self.source, str) else self.source
         kept = None if is_path else self._kept
         return self.__dict__ | {"source": source, "_kept": kept, "_contents": None}
+
+
+def digest(data: bytes) -> bytes:
+    """Return the short fingerprint of a file's content that models keep."""
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 class OpenedImage:

@@ -32,12 +32,12 @@ from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.apps.pipeline.trained import Trained, calibrate
 from visualwords.apps.pipeline.training import Training
+from visualwords.cache import open_cache
 from visualwords.classifiers import calibration
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
-from visualwords.remote_cache import open_cache
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation

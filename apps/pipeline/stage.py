@@ -168,8 +168,8 @@ def each_image(
         n_jobs=env.n_jobs,
     )
     for chunk, results in zip(chunks, found):
-        check_seen(results)
         if not here:
+            check_seen(results)
             results = [_received(stages, env, *pair) for pair in zip(chunk, results)]
         env.progress.advance(len(results))
         yield from results

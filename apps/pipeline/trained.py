@@ -8,12 +8,12 @@ import numpy as np
 
 from visualwords.apps.pipeline import table_bytes
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, make_encoders
+from visualwords.apps.pipeline.contents import DIGEST_BYTES
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
 from visualwords.apps.pipeline.stage import Stage
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import calibration, one_vs_rest
-from visualwords.duplicates import DIGEST_BYTES
 from visualwords.errors import Skipped
 from visualwords.named_arrays import State, part_of, prefixed
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from visualwords.cache import FeatureCache
+from visualwords.cache import FeatureCache, open_cache
 from visualwords.errors import FolderError
-from visualwords.remote_cache import RemoteCache, open_cache
+from visualwords.remote_cache import RemoteCache
 
 fsspec = pytest.importorskip("fsspec", reason="pip install 'visualwords[distributed]'")
 

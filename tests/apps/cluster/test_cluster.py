@@ -22,9 +22,9 @@ from visualwords.apps.cluster import connection
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.apps.pipeline import stage as pipeline_stage
+from visualwords.cache import open_cache
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
-from visualwords.remote_cache import open_cache
 
 pytestmark = QUIET
 
