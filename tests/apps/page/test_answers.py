@@ -201,7 +201,7 @@ def test_a_detector_says_what_it_finds():
     assert people["summary"].startswith("Detects people who stand or walk")
     mugs = DetectorAnswers(TwoPeople(label="mug"), "mugs", 10_000_000).about()
     assert mugs["classes"] == [{"label": "mug", "images": None}]
-    assert mugs["summary"].startswith("Finds objects of class mug")
+    assert mugs["summary"].startswith("Detects objects of class mug")
 
 
 def test_a_trained_detector_gives_the_boxes_of_the_library(tmp_path):
