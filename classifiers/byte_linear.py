@@ -34,6 +34,8 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default 10
         Cost of an error, for rows whose mean squared length is 1; they are treated as such.
+    class_weight : dict, "balanced" or None
+        Factors of C for the samples of each class; "balanced": n_samples / (n_classes · count).
     random_state : int, default 0
         Of the order in which samples are visited.
     n_jobs : ignored
@@ -65,8 +67,10 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         *,
         tol: float = 0.1,
+        class_weight: Any = None,
     ):
         self.C = C
+        self.class_weight = class_weight
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -75,7 +79,7 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         """Learn the weights of int8 rows (n, d)."""
         X = _checked(X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        self._keep(X, *self._solve(self._gram(X), codes, [None])[0])
+        self._keep(X, *self._solve(self._gram(X), codes, self.classes_, [None])[0])
         return self
 
     def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
@@ -96,16 +100,18 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = one_vs_rest.encode_labels(y)
         gram = self._gram(X)
         divisions = divide(np.asarray(folds))
-        whole, *others = self._solve(gram, codes, [None, *(train for train, _ in divisions)])
+        whole, *others = self._solve(
+            gram, codes, self.classes_, [None, *(train for train, _ in divisions)]
+        )
         self._keep(X, *whole)
         return _held_out(gram, codes, divisions, others)
 
     def held_out_scores(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Return every row's scores by a model that was trained without its fold."""
         X = _checked(X)
-        _, codes = one_vs_rest.encode_labels(y)
+        classes, codes = one_vs_rest.encode_labels(y)
         gram, divisions = self._gram(X), divide(np.asarray(folds))
-        solved = self._solve(gram, codes, [train for train, _ in divisions])
+        solved = self._solve(gram, codes, classes, [train for train, _ in divisions])
         return _held_out(gram, codes, divisions, solved)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -166,18 +172,23 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         return (gram / self._mean_square).astype(np.float32)
 
     def _solve(
-        self, gram: np.ndarray, codes: np.ndarray, parts: list[np.ndarray | None]
+        self,
+        gram: np.ndarray,
+        codes: np.ndarray,
+        classes: np.ndarray,
+        parts: list[np.ndarray | None],
     ) -> list[tuple[np.ndarray, int]]:
         """Return the solutions for several parts of the rows; None is all of them.
 
         A solution is α y of every one-vs-rest problem, (n_outputs, n), and the passes it took.
         Each part, and within it each block of problems, may be solved by another worker.
         """
-        signs = one_vs_rest.signs(codes, int(codes.max()) + 1)
+        signs = one_vs_rest.signs(codes, classes.size)
+        costs = one_vs_rest.sample_costs(self.C, codes, classes, self.class_weight)
         blocks = one_vs_rest.blocks(len(signs), FEWEST_LANES)
         settings = {"tol": self.tol, "max_iter": MAX_ITER, "seed": self.random_state}
         pieces = [(rows, block) for rows in parts for block in blocks]
-        shared = [gram, signs, float(self.C), settings]
+        shared = [gram, signs, costs, settings]
         solved = list(map_on_workers(_solve_block, pieces, shared=shared, n_jobs=1))
         of_parts = [solved[k : k + len(blocks)] for k in range(0, len(solved), len(blocks))]
         return [
@@ -200,16 +211,17 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
 def _solve_block(
     gram: np.ndarray,
     signs: np.ndarray,
-    C: float,
+    costs: np.ndarray,
     settings: dict[str, Any],
     rows: np.ndarray | None,
     block: np.ndarray,
 ) -> tuple[np.ndarray, int]:
     """Return α y of some problems on some rows, and the passes it took."""
     if rows is not None:
-        gram, signs = np.ascontiguousarray(gram[np.ix_(rows, rows)]), signs[:, rows]
+        gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
+        signs, costs = signs[:, rows], costs[rows]
     norms = np.diagonal(gram).astype(np.float64)
-    problem = dual_problem(np.arange(len(gram)), np.full(len(gram), C), norms, "squared_hinge")
+    problem = dual_problem(np.arange(len(gram)), costs, norms, "squared_hinge")
     alpha, n_iter, _ = solve_dual_gram(gram, signs[block], problem, **settings)
     return alpha * signs[block], int(n_iter.max())
 

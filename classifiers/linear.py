@@ -28,6 +28,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         Seed of the order in which samples are visited.
     n_jobs : ignored
         Solved by one thread; the parameter is there for exchange with other classifiers.
+    class_weight : dict, "balanced" or None
+        Factors of C for the samples of each class; "balanced": n_samples / (n_classes · count).
 
     Attributes
     ----------
@@ -44,8 +46,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     [0, 0, 1, 1]
     """
 
-    def __init__(self, C: float = 1.0, random_state: Any = 0, n_jobs: int | None = None):
+    def __init__(
+        self,
+        C: float = 1.0,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        *,
+        class_weight: Any = None,
+    ):
         self.C = C
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -54,13 +64,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = one_vs_rest.encode_labels(y)
+        weight = None
+        if self.class_weight is not None:
+            weight = one_vs_rest.sample_costs(1.0, codes, self.classes_, self.class_weight)
         solver = LinearSVC(
             C=self.C,
             dual=True,
             fit_intercept=False,
             random_state=self.random_state,
             max_iter=5000,
-        ).fit(_with_short_indices(X), codes)
+        ).fit(_with_short_indices(X), codes, sample_weight=weight)
         self.coef_ = solver.coef_.astype(np.float32)
         self.n_iter_ = int(solver.n_iter_)
         return self

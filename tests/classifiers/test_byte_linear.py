@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
+from sklearn.utils.class_weight import compute_sample_weight
 
 from visualwords.classifiers.byte_linear import ByteLinearClassifier, exact_product
 
@@ -81,3 +82,26 @@ def test_other_rows_are_refused_with_a_sentence(rows):
         ByteLinearClassifier().fit(X.astype(float), y)
     with pytest.raises(ValueError, match="7 columns; the model has 3000"):
         ByteLinearClassifier().fit(X, y).decision_function(X[:, :7])
+
+
+@pytest.mark.parametrize("weight", ["balanced", {"a": 2.0, "b": 0.25, "c": 1.0}])
+def test_class_weights_are_costs_of_the_samples(rows, weight):
+    X, y = rows[0][:60], rows[1][:60]  # 25, 25 and 10 of a class
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    peer = LinearSVC(C=0.01, dual=True, fit_intercept=False, tol=1e-6, max_iter=20000)
+    peer.fit(unit, y, sample_weight=compute_sample_weight(weight, y))
+    ours = ByteLinearClassifier(C=0.01, tol=1e-6, class_weight=weight).fit(X, y)
+    np.testing.assert_allclose(
+        ours.decision_function(X), peer.decision_function(unit), rtol=0.02, atol=1e-3
+    )
+    plain = ByteLinearClassifier(C=0.01, tol=1e-6).fit(X, y)
+    assert np.abs(ours.decision_function(X) - plain.decision_function(X)).max() > 0.01
+
+
+def test_held_out_scores_follow_the_class_weights(rows):
+    X, y = rows[0][:60], rows[1][:60]
+    plain, weighted = (
+        ByteLinearClassifier(C=0.01, class_weight=weight).held_out_scores(X, y, np.arange(60) % 5)
+        for weight in (None, "balanced")
+    )
+    assert (weighted[y == "c", 2] > plain[y == "c", 2]).mean() > 0.9

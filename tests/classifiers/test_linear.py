@@ -11,7 +11,12 @@ from visualwords.classifiers.linear import LinearClassifier
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # unscaled data
-@parametrize_with_checks([LinearClassifier()])
+@parametrize_with_checks(
+    [LinearClassifier()],
+    expected_failed_checks=lambda estimator: {
+        "check_class_weight_classifiers": "a plane through the origin can't give all to one class"
+    },
+)
 def test_sklearn_contract(estimator, check):
     check(estimator)
 
@@ -40,3 +45,15 @@ def test_contributions_of_columns_add_up_to_the_scores(rng):
     model = LinearClassifier().fit(X, ["a", "b", "c"] * 10)
     added = model.contributions(sparse.csr_array(X[:1]))
     np.testing.assert_allclose(added.sum(axis=0), model.decision_function(X[:1])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", ["balanced", {"a": 3.0, "b": 0.5}])
+def test_class_weights_are_those_of_scikit_learn(rng, weight):
+    X, y = rng.normal(size=(60, 5)), np.array(["a"] * 15 + ["b"] * 45)
+    ours = LinearClassifier(C=0.1, class_weight=weight).fit(X, y)
+    peer = LinearSVC(C=0.1, dual=True, fit_intercept=False, random_state=0, class_weight=weight)
+    np.testing.assert_allclose(
+        ours.decision_function(X), peer.fit(X, y).decision_function(X), rtol=1e-3, atol=1e-4
+    )
+    plain = LinearClassifier(C=0.1).fit(X, y)
+    assert np.abs(ours.coef_ - plain.coef_).max() > 1e-3
