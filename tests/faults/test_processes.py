@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults.commands import Running, run, server, wait_until
 from tests.faults.conftest import IS_LONG
-from visualwords import ImageClassifier
+from visualwords import ImageClassifier, folders
 from visualwords.apps.classify_images.main import main
 from visualwords.cache import FeatureCache
 
@@ -183,7 +183,7 @@ def test_an_output_folder_that_vanishes_during_the_work_is_an_error_that_names_i
         assert main(training) == 1
     assert f"error: {target}: no such file or directory" in capsys.readouterr().err
     assert main(training) == 1
-    assert "make it first" in capsys.readouterr().err
+    assert "create it first" in capsys.readouterr().err
     target.parent.mkdir()
     assert main(training) == 0
     assert target.read_bytes() == model_bytes
@@ -194,15 +194,16 @@ def test_images_that_vanish_or_change_after_they_were_listed_are_skipped_or_read
 ):
     copy = tmp_path / "photos"
     shutil.copytree(photos, copy)
-    fit = ImageClassifier.fit
+    list_folder = folders.list_folder
 
-    def fit_a_changing_folder(self, *arguments, **options):
+    def list_a_changing_folder(*arguments):
+        listing = list_folder(*arguments)
         (copy / "sea" / "0.png").unlink()
         shutil.copy(copy / "sea" / "1.png", copy / "sea" / "2.png")
         (copy / "sand" / "0.png").write_bytes(b"")
-        return fit(self, *arguments, **options)
+        return listing
 
-    monkeypatch.setattr(ImageClassifier, "fit", fit_a_changing_folder)
+    monkeypatch.setattr(folders, "list_folder", list_a_changing_folder)
     arguments = ["train", copy, "-o", tmp_path / "m.vw", "--recipe", "texture", "--no-cache"]
     assert main([str(argument) for argument in arguments]) == 3
     errors = capsys.readouterr().err

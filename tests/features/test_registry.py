@@ -75,5 +75,5 @@ def test_a_broken_entry_names_itself(announce, value):
 
 def test_only_extractors_are_accepted(announce):
     announce("colors", "Three = descriptors_of_a_user:not_a_class")
-    with pytest.raises(ValueError, match="no subclass"):
+    with pytest.raises(ValueError, match="is not a subclass"):
         find_extractor("Three")

@@ -232,7 +232,7 @@ def test_a_pickle_inside_is_refused_and_not_run(path):
 def test_a_member_with_a_strange_name_is_refused(name, path):
     array = np.arange(3)
     write_zip(path, [("manifest.json", manifest_of({name[:-4]: array})), (name, npy(array))])
-    refuse(path, "does not belong")
+    refuse(path, "is not part of a model file")
 
 
 def test_a_newer_format_says_what_to_do(path):

@@ -232,7 +232,7 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
         (["train", "photos", "-o", "m.vw", "--folds", "1"], 2, "--folds"),
         (["check", "nowhere"], 1, "nowhere: no such folder"),
         (["explain", "nowhere.vw", "x.png"], 4, "nowhere.vw: no such file"),
-        (["cook"], 2, "No such command"),
+        (["cook"], 2, "no verb 'cook'"),
     ],
 )
 def test_wrong_input_gets_one_sentence_and_the_right_code(

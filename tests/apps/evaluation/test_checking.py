@@ -68,8 +68,9 @@ def test_what_was_planted_is_found(clean, rng):
     kinds, _ = found(clean, labels=False)
     assert set(kinds) == {
         "unreadable", "in several splits", "nearly the same in several splits", "copy",
-        "in several classes", "tiny image", "class of one image",
+        "in several classes", "tiny image", "class of one image", "folder",
     }  # fmt: skip
+    assert "test has no images of 'lonely'" in kinds["folder"].sentence
     assert kinds["unreadable"].about == [str(name("train", "sea", "broken.png"))]
     assert kinds["in several splits"].about == [
         str(name("train", "sea", "3.png")),
