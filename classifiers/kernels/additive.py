@@ -14,6 +14,7 @@ from scipy import sparse
 from visualwords.classifiers.kernels import _additive as loops
 from visualwords.classifiers.kernels.checked_rows import check_rows, power_remap
 from visualwords.classifiers.kernels.min_sums import in_stripes, min_sums
+from visualwords.classifiers.kernels.signed import has_negative, split_signs
 
 
 def power_mean(
@@ -25,8 +26,9 @@ def power_mean(
 
     Parameters
     ----------
-    X, Y : array-like or sparse matrix of shape (n, d), (m, d), non-negative
-        Rows; ``Y`` defaults to ``X``.
+    X, Y : array-like or sparse matrix of shape (n, d), (m, d)
+        Rows; ``Y`` defaults to ``X``. Where there are negative values, each column becomes two by
+        sign, as in ``gmm``.
     p : float ≤ 0
         Exponent; ``-inf`` is allowed. Above 0 the kernel is not positive semi-definite.
     a : float > 0
@@ -72,8 +74,9 @@ def chi2(X: Any, Y: Any = None, *, a: float = 1.0, n_jobs: int | None = None) ->
 
     Parameters
     ----------
-    X, Y : array-like or sparse matrix of shape (n, d), (m, d), non-negative
-        Rows; ``Y`` defaults to ``X``.
+    X, Y : array-like or sparse matrix of shape (n, d), (m, d)
+        Rows; ``Y`` defaults to ``X``. Where there are negative values, each column becomes two by
+        sign, as in ``gmm``.
     a : float > 0
         Power remap of the values first.
     n_jobs : int or None
@@ -110,8 +113,9 @@ def jensen_shannon(
 
     Parameters
     ----------
-    X, Y : array-like or sparse matrix of shape (n, d), (m, d), non-negative
-        Rows; ``Y`` defaults to ``X``.
+    X, Y : array-like or sparse matrix of shape (n, d), (m, d)
+        Rows; ``Y`` defaults to ``X``. Where there are negative values, each column becomes two by
+        sign, as in ``gmm``.
     a : float > 0
         Power remap of the values first.
     n_jobs : int or None
@@ -140,9 +144,12 @@ def jensen_shannon(
 
 
 def _rows(X: Any, Y: Any, kernel: str, a: float) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Both sides checked, as CSR of one floating type, remapped."""
-    X, Y = check_rows(X, Y, kernel=kernel, accept_sparse=True, non_negative=True)
+    """Both sides checked, as CSR of one floating type, split by sign if either has negatives."""
+    X, Y = check_rows(X, Y, kernel=kernel, accept_sparse=True)
     dtype = np.result_type(X.dtype, Y.dtype)
+    if has_negative(X) or has_negative(Y):
+        split = split_signs(X)
+        X, Y = split, split if Y is X else split_signs(Y)
     x = power_remap(_nonzeros(X, dtype), a)
     return x, x if Y is X else power_remap(_nonzeros(Y, dtype), a)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_non_negative
+from sklearn.utils.validation import check_array
 
 
 def check_rows(
@@ -14,7 +14,6 @@ def check_rows(
     kernel: str,
     dtype: Any = (np.float64, np.float32),
     accept_sparse: bool = False,
-    non_negative: bool = False,
 ) -> tuple[Any, Any]:
     """Validate the rows of a Gram matrix; a missing ``Y`` comes back as the very same ``X``.
 
@@ -28,18 +27,16 @@ def check_rows(
         What may stay as it is, anything else is converted to the first; None: any number.
     accept_sparse : bool
         Whether scipy matrices pass (as CSR without duplicate entries).
-    non_negative : bool
-        Whether negative values are an error.
 
     Returns
     -------
     X, Y : arrays in C order, or CSR arrays
         ``Y is X`` where no ``Y`` was given.
     """
-    x = _check(X, kernel, dtype, accept_sparse, non_negative)
+    x = _check(X, kernel, dtype, accept_sparse)
     if Y is None:
         return x, x
-    y = _check(Y, kernel, dtype, accept_sparse, non_negative)
+    y = _check(Y, kernel, dtype, accept_sparse)
     if x.shape[1] != y.shape[1]:
         raise ValueError(
             f"{kernel}: X has {x.shape[1]} columns and Y has {y.shape[1]}; they must agree"
@@ -47,7 +44,7 @@ def check_rows(
     return x, y
 
 
-def _check(rows: Any, kernel: str, dtype: Any, accept_sparse: bool, non_negative: bool) -> Any:
+def _check(rows: Any, kernel: str, dtype: Any, accept_sparse: bool) -> Any:
     """One side of ``check_rows``."""
     rows = check_array(
         rows,
@@ -57,8 +54,6 @@ def _check(rows: Any, kernel: str, dtype: Any, accept_sparse: bool, non_negative
         ensure_min_samples=0,
         input_name="X",
     )
-    if non_negative and rows.shape[0]:
-        check_non_negative(rows, f"the {kernel} kernel")
     if sparse.issparse(rows):
         rows = sparse.csr_array(rows)
         if not rows.has_canonical_format:

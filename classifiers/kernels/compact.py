@@ -16,12 +16,19 @@ import numpy as np
 from scipy import sparse as sp
 from scipy.special import beta, betaincc
 
-from visualwords.classifiers.kernels._compact import fill_dense, fill_sparse
+from visualwords.classifiers.kernels._compact import (
+    dense_distances,
+    fill_dense,
+    fill_sparse,
+    sparse_distances,
+)
 from visualwords.classifiers.kernels.checked_rows import check_rows, power_remap
 
 N_CELLS = 2048
 ROOTED_UP_TO = 12  # dimensions whose Φ is tabulated in √(1−u): it bends too sharply at u = 1
 BLOCK_ENTRIES = 1 << 18  # inner products at a time: 2 MB, so that they stay in the cache
+FEW_ROWS = 64  # below, distances of sparse rows are found from their non-zeros
+TILE_ENTRIES = 1 << 22  # of sparse rows made dense at a time: 32 MB
 
 
 def phi(u: Any, n: int) -> np.ndarray:
@@ -90,7 +97,7 @@ def gcs(X: Any, Y: Any = None, *, radius: float, a: float = 1.0, sparse: bool = 
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_x, n), (n_y, n)
+    X, Y : array-like or sparse matrix of shape (n_x, n), (n_y, n)
         Rows; ``Y`` defaults to ``X``.
     radius : float > 0
         r: points at least 2r apart have kernel value 0.
@@ -131,7 +138,7 @@ def cs(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_x, n), (n_y, n)
+    X, Y : array-like or sparse matrix of shape (n_x, n), (n_y, n)
         Rows; ``Y`` defaults to ``X``.
     radius : float > 0
         r; the paper sets it so that 90 % of the Gram matrix is zero.
@@ -222,15 +229,58 @@ def _ball_gram(
     """scale · Φₙ(u) · exp(−d/sigma) of all pairs of rows; n defaults to the number of columns."""
     if not 0 < radius < np.inf:
         raise ValueError(f"{kernel}: radius is {radius}, but the support needs a radius > 0")
-    X, Y = check_rows(X, Y, kernel=kernel, dtype=np.float64)
-    symmetric = Y is X
+    X, Y = check_rows(X, Y, kernel=kernel, dtype=np.float64, accept_sparse=True)
     x = power_remap(X, a)
-    centre = x.mean(axis=0) if len(x) else 0.0  # shorter vectors, less cancellation
-    x = x - centre
-    y = x if symmetric else power_remap(Y, a) - centre
+    y = x if Y is X else power_remap(Y, a)
     table, end = phi_table(x.shape[1] if n is None else n)
     shape = (radius, table * scale, end, sigma)
+    if not (sp.issparse(x) or sp.issparse(y)):
+        return _gram_of_dense(x, y, shape, sparse)
+    if min(x.shape[0], y.shape[0]) < FEW_ROWS:
+        return _gram_of_few(sp.csr_array(x), sp.csr_array(y), shape, sparse)
+    return _gram_by_tiles(x, y, shape, sparse)
+
+
+def _gram_of_dense(x: np.ndarray, y: np.ndarray, shape: tuple, sparse: bool) -> Any:
+    """Kernel values of dense rows; those of x against themselves if y is x."""
+    symmetric = y is x
+    centre = x.mean(axis=0) if len(x) else 0.0  # shorter vectors, less cancellation
+    x = x - centre
+    y = x if symmetric else y - centre
     return (_sparse_gram if sparse else _dense_gram)(x, y, symmetric, shape)
+
+
+def _gram_of_few(x: sp.csr_array, y: sp.csr_array, shape: tuple, sparse: bool) -> Any:
+    """Kernel values of sparse rows, few on one side, from their non-zeros."""
+    sides = [(side.indptr, side.indices, side.data) for side in (x, y)]
+    if x.shape[0] > y.shape[0]:  # every row of the first side is made dense
+        gram = np.ascontiguousarray(sparse_distances(*sides[1], *sides[0], x.shape[1]).T)
+    else:
+        gram = sparse_distances(*sides[0], *sides[1], x.shape[1])
+    fill_dense(gram, *shape)
+    return sp.csr_array(gram) if sparse else gram
+
+
+def _gram_by_tiles(x: Any, y: Any, shape: tuple, sparse: bool) -> Any:
+    """Kernel values of sparse rows that are made dense some at a time."""
+
+    def dense(rows: Any, start: int) -> np.ndarray:
+        part = rows[start : start + step]
+        return part.toarray() if sp.issparse(part) else part
+
+    step = max(FEW_ROWS, TILE_ENTRIES // max(1, x.shape[1]))
+    stripes: list[list[Any]] = []
+    for top in range(0, x.shape[0], step):
+        above = dense(x, top)
+        stripe: list[Any] = []
+        for left in range(0, y.shape[0], step):
+            if y is x and left < top:
+                stripe.append(stripes[left // step][top // step].T)
+            else:
+                beside = above if y is x and left == top else dense(y, left)
+                stripe.append(_gram_of_dense(above, beside, shape, sparse))
+        stripes.append(stripe)
+    return sp.csr_array(sp.block_array(stripes)) if sparse else np.block(stripes)
 
 
 def _blocks(x: np.ndarray, y: np.ndarray, symmetric: bool) -> Iterator[tuple[int, int, int, int]]:
@@ -249,7 +299,8 @@ def _dense_gram(x: np.ndarray, y: np.ndarray, symmetric: bool, shape: tuple) -> 
     gram = np.empty((len(x), len(y)))
     for top, bottom, left, _ in _blocks(x, y, symmetric):
         block = x[top:bottom] @ y[left:].T
-        fill_dense(block, x[top:bottom], y[left:], nx[top:bottom], ny[left:], *shape)
+        dense_distances(block, x[top:bottom], y[left:], nx[top:bottom], ny[left:], shape[0])
+        fill_dense(block, *shape)
         gram[top:bottom, left:] = block
         if symmetric:
             gram[left:, top:bottom] = block.T
@@ -264,8 +315,8 @@ def _sparse_gram(x: np.ndarray, y: np.ndarray, symmetric: bool, shape: tuple) ->
     for top, bottom, left, first in _blocks(x, y, symmetric):
         block = x[top:bottom] @ y[left:].T
         found = np.empty(block.size, dtype=np.int32)
-        rows = (x[top:bottom], y[left:], nx[top:bottom], ny[left:])
-        filled = fill_sparse(block, *rows, *shape, first, found, counts[top:bottom])
+        dense_distances(block, x[top:bottom], y[left:], nx[top:bottom], ny[left:], shape[0])
+        filled = fill_sparse(block, *shape, first, found, counts[top:bottom])
         columns.append(found[:filled] + np.int32(left))
         values.append(block.ravel()[:filled].copy())
     offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -8,12 +8,16 @@ References
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from visualwords.classifiers.kernels._min_sums import ratio_rows
 from visualwords.classifiers.kernels.checked_rows import check_rows
 from visualwords.classifiers.kernels.min_sums import min_sums
-from visualwords.classifiers.kernels.signed import row_sums, split_signs, unit_sum
+from visualwords.classifiers.kernels.signed import (
+    has_negative,
+    row_sums,
+    split_signs,
+    unit_sum,
+)
 
 
 def intersection(
@@ -175,7 +179,7 @@ def _rows(X: Any, Y: Any, kernel: str, *, diag: bool) -> tuple[Any, Any]:
     X, Y = check_rows(X, Y, kernel=kernel, dtype=None, accept_sparse=True)
     x = _unsigned_or_float(X)
     y = x if Y is X else _unsigned_or_float(Y)
-    if _has_negative(x) or _has_negative(y):
+    if has_negative(x) or has_negative(y):
         split = split_signs(x)
         return split, split if y is x else split_signs(y)
     return x, y
@@ -189,11 +193,6 @@ def _float_type(x: Any) -> type:
 def _unsigned_or_float(x: Any) -> Any:
     """x in C order; signed integers become floats, whose negation can't overflow."""
     return x if x.dtype in (np.uint8, np.uint16) else x.astype(_float_type(x), copy=False)
-
-
-def _has_negative(x: Any) -> bool:
-    values = x.data if sparse.issparse(x) else x
-    return values.dtype.kind == "f" and values.size > 0 and bool(values.min() < 0)
 
 
 def _has_mass(x: Any) -> np.ndarray:

@@ -35,6 +35,12 @@ def split_signs(X: Any) -> Any:
     return split
 
 
+def has_negative(X: Any) -> bool:
+    """Tell whether floating rows have a value below 0; integers here are unsigned."""
+    values = X.data if sparse.issparse(X) else X
+    return values.dtype.kind == "f" and values.size > 0 and bool(values.min() < 0)
+
+
 def row_sums(X: Any) -> np.ndarray:
     """Sums of the rows in float64."""
     return np.asarray(X.sum(axis=1, dtype=np.float64)).reshape(-1)

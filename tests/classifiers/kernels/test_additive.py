@@ -62,8 +62,10 @@ def test_additive_kernels_are_positive_semidefinite_in_every_layout(histograms, 
     np.testing.assert_allclose(narrow, K, rtol=1e-5)
     np.testing.assert_allclose(function(histograms, a=0.5), function(histograms**0.5))
     assert function(np.empty((0, 3)), np.ones((2, 3))).shape == (0, 2)
-    with pytest.raises(ValueError, match="Negative"):
-        function(-histograms)
+    signed = np.where(np.arange(histograms.shape[1]) % 3 == 0, -histograms, histograms)
+    np.testing.assert_array_equal(function(signed), K)  # columns of one sign
+    np.testing.assert_array_equal(function(sparse.csr_array(signed)), K)
+    np.testing.assert_array_equal(function(histograms, -histograms), np.zeros_like(K))
 
 
 def test_power_above_zero_is_refused():
@@ -80,6 +82,10 @@ def test_laplace_and_polynomial_match_their_formulas(histograms):
         kernels.polynomial(histograms, histograms[:4], degree=3, a=0.25),
         (1 + X @ X[:4].T) ** 3,
     )
+    for degree in range(1, 8):
+        expected = (1 + 0.3 * histograms @ histograms.T) ** degree
+        found = kernels.polynomial(histograms, degree=degree, gamma=0.3)
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
     thin = sparse.csr_array(histograms)
     np.testing.assert_allclose(kernels.polynomial(thin), kernels.polynomial(histograms))
     np.testing.assert_allclose(
@@ -90,5 +96,7 @@ def test_laplace_and_polynomial_match_their_formulas(histograms):
 def test_impossible_parameters_of_laplace_and_polynomial_are_refused():
     with pytest.raises(ValueError, match="sigma"):
         kernels.laplace([[1.0]], sigma=0)
+    with pytest.raises(ValueError, match="gamma"):
+        kernels.polynomial([[1.0]], gamma=0)
     with pytest.raises(ValueError, match="whole number"):
         kernels.polynomial([[1.0]], degree=1.5)

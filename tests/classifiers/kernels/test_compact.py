@@ -102,6 +102,28 @@ def test_distances_far_from_the_origin_do_not_blur_the_cusp(rng):
     assert np.abs(thin.toarray() - expected).max() <= 1e-12 * phi(0, 16)
 
 
+@pytest.mark.parametrize("few", [1, 1000])  # from non-zeros, or made dense by tiles
+@pytest.mark.parametrize("kernel", ["gcs", "cs", "triangular", "circular", "spherical"])
+def test_sparse_rows_give_the_values_of_dense_ones(rng, kernel, few, monkeypatch):
+    monkeypatch.setattr("visualwords.classifiers.kernels.compact.FEW_ROWS", few)
+    monkeypatch.setattr("visualwords.classifiers.kernels.compact.TILE_ENTRIES", 60)
+    X = rng.random((40, 6)) * (rng.random((40, 6)) < 0.4)
+    X[30:35], X[35:] = X[:5], X[:5] + 1e-9 * (X[:5] > 0)  # equal rows, and nearly so
+    Y = X[5:12] + 0.1 * (X[5:12] > 0)
+    parameters = {"radius": 0.3, "a": 0.5} | ({"sigma": 0.3} if kernel == "cs" else {})
+    function = getattr(kernels, kernel)
+    for other in (None, Y):
+        expected = function(X, other, **parameters)
+        thin = None if other is None else sparse.csr_array(other)
+        for wanted in (False, True):
+            K = function(sparse.csr_array(X), thin, **parameters, sparse=wanted)
+            K = K.toarray() if wanted else K
+            np.testing.assert_allclose(K, expected, rtol=1e-11, atol=1e-13)
+        if other is not None:
+            K = function(X, thin, **parameters)
+            np.testing.assert_allclose(K, expected, rtol=1e-11, atol=1e-13)
+
+
 def test_power_remap_keeps_signs(rng):
     X = rng.normal(size=(9, 4))
     remapped = np.sign(X) * np.abs(X) ** 0.25
