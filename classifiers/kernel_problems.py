@@ -36,6 +36,19 @@ def problems(codes: np.ndarray, n_classes: int, multi_class: str) -> list[Proble
     return pairs
 
 
+def how_many(n_classes: int, multi_class: str) -> int:
+    """Return the number of problems.
+
+    Examples
+    --------
+    >>> how_many(2, "ovo"), how_many(4, "ovo"), how_many(4, "ovr")
+    (1, 6, 4)
+    """
+    if n_classes == 2:
+        return 1
+    return n_classes if multi_class == "ovr" else n_classes * (n_classes - 1) // 2
+
+
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
     """Return votes of all pairs, ties decided by the sum of their scores (squashed to ±1/3).
 

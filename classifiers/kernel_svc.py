@@ -17,24 +17,25 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from visualwords.classifiers import calibration, kernel_problems, one_vs_rest
+from visualwords.classifiers import calibration, kernel_problems, kernel_training, one_vs_rest
 from visualwords.classifiers.kernels.banded import reorder
 from visualwords.classifiers.kernels.by_name import (
     ALIASES,
     CAN_BE_SPARSE,
-    NEED_NON_NEGATIVE,
     TAKE_SETS,
+    TAKE_THREADS,
     are_sets,
     kernel_function,
     take,
 )
-from visualwords.classifiers.solvers.gram_rows import RowsOnDemand, StoredRows, gram_rows
-from visualwords.classifiers.solvers.smo import Solution, solve
+from visualwords.classifiers.kernels.widths import resolve_widths
+from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
-from visualwords.threads import map_in_threads
 
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
-BLOCK_OF_DENSE, BLOCK_OF_SPARSE = 2048, 512  # samples optimised together
+ANY_SIZE = 1e9  # megabytes
+STORAGE = ("exact", "float32", "float16")
+ROWS, WIDTH = "rows_", "width_"  # what begins with these in a state
 
 
 class KernelSVC(ClassifierMixin, BaseEstimator):
@@ -49,7 +50,9 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
     C : float > 0
         Cost of a sample.
     kernel_params : dict or None
-        Keyword arguments of the kernel, e.g. ``{"radius": 2.0, "a": 0.25}`` for "gcs".
+        Keyword arguments of the kernel, e.g. ``{"radius": 2.0, "a": 0.25}`` for "gcs". Widths may
+        be left out, or be words: ``radius`` and ``sigma`` "median", ``gamma`` of "polynomial"
+        "scale" (`visualwords.classifiers.kernels.widths`).
     multi_class : {"ovr", "ovo"}
         One problem per class against the rest, or per pair of classes with votes.
     class_weight : dict, "balanced" or None
@@ -65,26 +68,36 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
     tol : float
         Allowed violation of the optimality condition, as in LIBSVM.
     max_iter : int
-        Most blocks a problem may solve.
+        Most steps of a problem, each of which moves a pair of samples.
     cache_size : float
         Megabytes for kernel values in training: a Gram matrix that fits is kept whole, of a
-        larger one the rows used last.
+        larger one the rows used last, shared by all problems.
+    warm_start : bool
+        Begin from the solution of the previous ``fit``, if that had as many samples and the same
+        classes: a path along C takes fewer steps. The result does not depend on it, up to ``tol``.
+    storage : {"exact", "float32", "float16"}
+        Round rows to this type before training, for a smaller state.
     random_state : int
-        Of the folds for probabilities.
+        Of the folds for probabilities, and of the rows from which widths are found.
     n_jobs : int or None
-        Threads for the problems; the result does not depend on it.
+        Threads for kernels and problems; the result does not depend on it.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
     support_ : int array of shape (n_support,)
-        Training samples that matter.
+        Training samples with a coefficient that is not 0.
     support_vectors_ : array, CSR array or list of sets
         These samples; None if the kernel is precomputed.
     dual_coef_ : float array of shape (n_problems, n_support)
         y_i α_i, or the weights of the empirical kernel map.
     intercept_ : float array of shape (n_problems,)
-    n_iter_ : int array of shape (n_problems,)
+    objective_ : float array of shape (n_problems,)
+        ½ βᵀKβ − yᵀβ of every problem, β = yα.
+    n_iter_ : int
+        Steps of the problem that took most.
+    kernel_params_ : dict
+        Keyword arguments of the kernel, with numbers for widths.
     bandwidth_ : tuple of int
         With ``sparse_gram``: largest |i − j| of a non-zero before and after reordering.
     density_ : float
@@ -100,6 +113,9 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
     an exponent; it is a parameter here. [Boughorbel06] trains on a banded matrix; here the
     reordered matrix is kept as CSR, which stores no zeros within the band either.
 
+    Kernels of non-negative numbers (the min–max family, "chi2", "jensen_shannon", "power_mean")
+    take signed rows too: each column becomes two by sign, [Li16], Eq. (1).
+
     References
     ----------
     J. Weston, B. Schölkopf, E. Eskin, C. Leslie, W. Noble, "Dealing with Large Diagonals in
@@ -108,8 +124,11 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> X = np.array([[9, 1, 0], [8, 0, 2], [0, 7, 3], [1, 9, 0]])
-    >>> KernelSVC("hik").fit(X, ["sky", "sky", "sea", "sea"]).predict([[6, 2, 2]]).tolist()
+    >>> model = KernelSVC("hik").fit(X, ["sky", "sky", "sea", "sea"])
+    >>> model.predict([[6, 2, 2]]).tolist()
     ['sky']
+    >>> KernelSVC("hik").set_state(model.get_state()).predict([[1, 6, 2]]).tolist()
+    ['sea']
     """
 
     def __init__(
@@ -124,8 +143,10 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         sub_polynomial: float | None = None,
         sparse_gram: bool = False,
         tol: float = 1e-3,
-        max_iter: int = 10_000,
+        max_iter: int = 10_000_000,
         cache_size: float = 1000,
+        warm_start: bool = False,
+        storage: str = "exact",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -140,6 +161,8 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.storage = storage
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -154,28 +177,47 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Factors of C.
         """
+        X, y, sample_weight, gram = self._fit(X, y, sample_weight)
+        if self.probability:
+            scores = self._held_out_scores(X, y, gram, sample_weight)
+            codes = np.searchsorted(self.classes_, y)
+            self.sigmoids_ = calibration.fit_sigmoids(scores, codes, sample_weight)
+        return self
+
+    def fit_and_hold_out(self, X: Any, y: Any, n_folds: int, seed: int) -> np.ndarray:
+        """Fit, and return every sample's scores by a model that was trained without its fold.
+
+        All of them use one Gram matrix if it is whole.
+
+        Returns
+        -------
+        (n,) for two classes, else (n, n_classes)
+        """
+        X, y, _, gram = self._fit(X, y, None)
+        return self._held_out_scores(X, y, gram, None, n_folds, seed)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any, Any]:
+        """Train; return what was checked, and the Gram matrix if it is whole."""
         self._check_parameters()
         X, y = self._check(X, y)
+        former = self._former(y.size) if self.warm_start else None
         self.classes_, codes = one_vs_rest.encode_labels(y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
         cost = one_vs_rest.sample_costs(
             self.C, codes, self.classes_, self.class_weight, sample_weight
         )
-        rows, order, gram = self._training_rows(X, y.size)
+        self.kernel_params_ = self._resolved(X, sample_weight)
+        source, order, gram = self._training_source(X, y.size)
         if self.sub_polynomial is None:
-            table = self._train(rows, codes[order], cost[order])[:, np.argsort(order)]
+            table = self._train(source, codes[order], cost[order], former)[:, np.argsort(order)]
         else:  # the rows of the treated Gram matrix are the features of a linear kernel
-            features = rows.gram
-            table = self._train(StoredRows(features @ features.T), codes, cost) @ features
+            table = self._train(source @ source.T, codes, cost, None) @ source
         self.support_ = np.flatnonzero(table.any(axis=0))
-        self.dual_coef_ = table[:, self.support_]
+        self.dual_coef_ = np.ascontiguousarray(table[:, self.support_])
         self.support_vectors_ = None if self._is_precomputed() else take(X, self.support_)
         self.n_training_ = y.size
-        if self.probability:
-            scores = self._held_out_scores(X, y, gram, sample_weight)
-            self.sigmoids_ = calibration.fit_sigmoids(scores, codes, sample_weight)
-        return self
+        return X, y, sample_weight, gram
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores: (n,) for two classes, positive for the second; else (n, n_classes).
@@ -194,7 +236,8 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         for start in range(0, n, step):
             part = np.arange(start, min(start + step, n))
             gram = self._treated(self._support_gram(take(X, part)))
-            scores[part] = gram @ self.dual_coef_.T + self.intercept_
+            scores[part] = gram @ self.dual_coef_.T.astype(gram.dtype, copy=False)
+        scores += self.intercept_
         if len(self.classes_) == 2:
             return scores[:, 0]
         if self.multi_class == "ovo":
@@ -210,11 +253,85 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         """Return probabilities of shape (n, n_classes); needs ``probability=True``."""
         return calibration.probabilities(self.decision_function(X), self.sigmoids_)
 
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
+
+        Support vectors are kept in the narrowest type that has all their values.
+
+        Returns
+        -------
+        dict of str to ndarray
+            For :meth:`set_state` of a classifier with the same parameters. What ``warm_start``
+            remembers of the training samples is not part of it.
+        """
+        check_is_fitted(self)
+        classes = self.classes_.astype(str) if self.classes_.dtype == object else self.classes_
+        widths = {
+            name: value
+            for name, value in self.kernel_params_.items()
+            if value != (self.kernel_params or {}).get(name)
+        }
+        state = {
+            "classes": classes,
+            "support": self.support_,
+            "dual_coef": self.dual_coef_,
+            "intercept": self.intercept_,
+            "objective": self.objective_,
+            "n_iter": np.array(self.n_iter_),
+            "n_training": np.array(self.n_training_),
+            **{ROWS + name: value for name, value in pack_rows(self.support_vectors_).items()},
+            **{WIDTH + name: np.array(value) for name, value in widths.items()},
+        }
+        for name in ("n_features_in_", "side_", "sigmoids_"):
+            if hasattr(self, name):
+                state[name.rstrip("_")] = np.array(getattr(self, name))
+        return state
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "KernelSVC":
+        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
+
+        def part(prefix: str) -> dict[str, np.ndarray]:
+            names = [name for name in state if name.startswith(prefix)]
+            return {name.removeprefix(prefix): state[name] for name in names}
+
+        self.classes_ = np.asarray(state["classes"])
+        self.support_ = np.asarray(state["support"], np.int64)
+        self.dual_coef_ = np.asarray(state["dual_coef"], np.float64)
+        self.intercept_ = np.asarray(state["intercept"], np.float64)
+        self.objective_ = np.asarray(state["objective"], np.float64)
+        self.n_iter_, self.n_training_ = int(state["n_iter"]), int(state["n_training"])
+        self.support_vectors_ = unpack_rows(part(ROWS))
+        widths = {name: float(value) for name, value in part(WIDTH).items()}
+        self.kernel_params_ = {**(self.kernel_params or {}), **widths}
+        for name in ("n_features_in", "side"):
+            if name in state:
+                setattr(self, f"{name}_", int(state[name]))
+        if "sigmoids" in state:
+            self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
+        self._check_state()
+        return self
+
+    def _check_state(self) -> None:
+        """Refuse arrays that do not belong together."""
+        problems = kernel_problems.how_many(self.classes_.size, self.multi_class)
+        n = self.support_.size
+        rows = self.support_vectors_
+        n_rows = n if rows is None else rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        width = None if rows is None or not hasattr(rows, "shape") else rows.shape[1]
+        good = self.dual_coef_.shape == (problems, n) and self.intercept_.shape == (problems,)
+        good = good and n_rows == n and (width is None or width == self.n_features_in_)
+        if not good or not np.isfinite(self.dual_coef_).all():
+            raise ValueError(
+                "the arrays do not belong together; the file they came from is damaged"
+            )
+
     def _check_parameters(self) -> None:
         if not self._is_precomputed():
             kernel_function(self.kernel)
-        if self.multi_class not in ("ovr", "ovo"):
-            raise ValueError(f"multi_class is {self.multi_class!r}; choose ovr or ovo")
+        for name, choices in (("multi_class", ("ovr", "ovo")), ("storage", STORAGE)):
+            if getattr(self, name) not in choices:
+                words = ", ".join(choices[:-1]) + " or " + choices[-1]
+                raise ValueError(f"{name} is {getattr(self, name)!r}; choose {words}")
         if not self.C > 0:
             raise ValueError(f"C is {self.C}, but the cost of a sample must be > 0")
         if self.sub_polynomial is not None and not 0 < self.sub_polynomial <= 1:
@@ -246,19 +363,35 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             check_classification_targets(labels)
             if self._is_precomputed() and X.shape[0] != X.shape[1]:
                 raise ValueError(f"a precomputed Gram matrix must be square, but is {X.shape}")
-            return X, labels
+            if sparse.issparse(X) and not self._is_precomputed():
+                X = sparse.csr_array(X)
+            return round_rows(X, self.storage), labels
         return validate_data(self, X, accept_sparse="csr", reset=False)
+
+    def _name(self) -> str:
+        """The kernel's name among those of `visualwords.classifiers.kernels`; "" for others."""
+        return ALIASES.get(self.kernel, self.kernel) if isinstance(self.kernel, str) else ""
+
+    def _resolved(self, X: Any, weight: np.ndarray | None) -> dict[str, Any]:
+        """The kernel's parameters, with numbers for widths."""
+        if not hasattr(X, "shape") or self._is_precomputed():
+            return dict(self.kernel_params or {})
+        return resolve_widths(self._name(), X, self.kernel_params, self.random_state, weight)
 
     def _block(self, X: Any, Y: Any = None) -> Any:
         """Kernel values of two sets of samples; sparse ones if they were asked for."""
-        parameters = dict(self.kernel_params or {})
+        parameters = dict(self.kernel_params_)
         if self.sparse_gram:
             parameters["sparse"] = True
+        if self._name() in TAKE_THREADS:
+            parameters.setdefault("n_jobs", self.n_jobs)
         return kernel_function(self.kernel)(X, Y, **parameters)
 
     def _support_gram(self, X: Any) -> Any:
         if self._is_precomputed():
             return X[:, self.support_]
+        if hasattr(X, "shape") and self._name() and X.shape[0] < self.support_.size:
+            return self._block(self.support_vectors_, X).T  # kernels prepare their second side
         return self._block(X, self.support_vectors_)
 
     def _treated(self, gram: Any) -> Any:
@@ -268,74 +401,91 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         gram = gram.toarray() if sparse.issparse(gram) else gram
         return np.sign(gram) * np.abs(gram) ** self.sub_polynomial
 
-    def _training_rows(self, X: Any, n: int) -> tuple[Any, np.ndarray, Any]:
-        """The Gram matrix's rows, the order of the samples in it, and it itself if it is whole."""
-        limit = int(self.cache_size * 1e6)
-        whole = self._is_precomputed() or self.sparse_gram or self.sub_polynomial is not None
-        rows: StoredRows | RowsOnDemand
-        if whole:
-            rows = StoredRows(X if self._is_precomputed() else self._block(X))
+    def _training_source(self, X: Any, n: int) -> tuple[Any, np.ndarray, Any]:
+        """What problems are solved on, the order of samples in it, the Gram matrix if whole."""
+        samples = kernel_training.Samples(
+            kernel_training.finite(self._block), X, n, int(self.cache_size * 1e6)
+        )
+        if self._is_precomputed():
+            gram = X
+        elif self.sparse_gram or self.sub_polynomial is not None:
+            gram = samples.kernel(X, None)
         else:
-            rows = gram_rows(self._block, X, n, limit)
-        if not isinstance(rows, StoredRows):
-            return rows, np.arange(n), None
-        gram = self._treated(rows.gram)
-        if sparse.issparse(gram):
-            banded = reorder(gram)
-            self.bandwidth_ = (banded.bandwidth_before, banded.bandwidth)
-            self.density_ = banded.density
-            return StoredRows(banded.gram), banded.order, gram
-        return StoredRows(gram), np.arange(n), rows.gram
+            gram = samples.whole()
+        if gram is None:
+            return samples, np.arange(n), None
+        treated = kernel_training.as_gram(self._treated(gram))
+        if not sparse.issparse(treated):
+            return treated, np.arange(n), gram
+        banded = reorder(treated)
+        self.bandwidth_ = (banded.bandwidth_before, banded.bandwidth)
+        self.density_ = banded.density
+        return banded.gram, banded.order, gram
 
-    def _train(self, rows: Any, codes: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    def _train(
+        self, source: Any, codes: np.ndarray, cost: np.ndarray, former: np.ndarray | None
+    ) -> np.ndarray:
         """Solve all problems; return their coefficients, (n_problems, n)."""
         found = kernel_problems.problems(codes, len(self.classes_), self.multi_class)
-        is_stored = isinstance(rows, StoredRows)
-        block = BLOCK_OF_SPARSE if is_stored and sparse.issparse(rows.gram) else BLOCK_OF_DENSE
-
-        def train(problem: kernel_problems.Problem) -> Solution:
-            samples = problem.samples
-            part = rows if samples is None else rows.subset(samples)
-            own_cost = cost if samples is None else cost[samples]
-            return solve(
-                part,
-                problem.signs,
-                own_cost,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                block_size=block,
-            )
-
-        n_jobs = self.n_jobs if is_stored else 1  # rows on demand are not for several threads
-        solved = map_in_threads(train, found, n_jobs)
+        starts = None
+        if former is not None and len(former) == len(found):
+            starts = former * cost  # bounds move with the costs, and coefficients with them
+        solved = kernel_training.train(
+            source,
+            found,
+            cost,
+            starts=starts,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+        )
         self.intercept_ = np.array([solution.intercept for solution in solved])
-        self.n_iter_ = np.array([solution.n_iter for solution in solved])
+        self.objective_ = np.array([solution.objective for solution in solved])
+        self.n_iter_ = max(solution.n_iter for solution in solved)
         worst = max(solution.violation for solution in solved)
         if worst > self.tol:
             warn(
                 f"stopped at a violation of {worst:.2g} > tol={self.tol}; raise max_iter",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         coefficients = [solution.coefficients for solution in solved]
-        return kernel_problems.join(list(zip(found, coefficients)), codes.size)
+        table = kernel_problems.join(list(zip(found, coefficients)), codes.size)
+        if self.warm_start:
+            self._shares = np.divide(table, cost, out=np.zeros_like(table), where=cost > 0)
+        return table
 
-    def _held_out_scores(self, X: Any, y: np.ndarray, gram: Any, sample_weight: Any) -> np.ndarray:
+    def _former(self, n: int) -> np.ndarray | None:
+        """Coefficients of the previous training by cost, if that had as many samples."""
+        shares = getattr(self, "_shares", None)
+        return shares if shares is not None and shares.shape[1] == n else None
+
+    def _held_out_scores(
+        self,
+        X: Any,
+        y: np.ndarray,
+        gram: Any,
+        sample_weight: Any,
+        n_folds: int = 5,
+        seed: Any = None,
+    ) -> np.ndarray:
         """Scores of models trained without the samples, on the same Gram matrix if it is whole."""
-        model = clone(self).set_params(probability=False, sparse_gram=False)
+        model = clone(self).set_params(probability=False, warm_start=False, storage="exact")
         if gram is None:
-            model.set_params(sparse_gram=self.sparse_gram)
+            model.set_params(kernel_params=self.kernel_params_)
         else:
-            model.set_params(kernel=_indexed(gram), kernel_params=None)
+            model.set_params(
+                kernel=_indexed(gram), kernel_params=None, sparse_gram=False, cache_size=ANY_SIZE
+            )
             X = np.arange(y.size, dtype=np.float64)[:, None]
-        seed = {"random_state": self.random_state}
-        return calibration.held_out_scores(model, X, y, sample_weight, **seed)
+        seed = self.random_state if seed is None else seed
+        return calibration.held_out_scores(
+            model, X, y, sample_weight, n_folds=n_folds, random_state=seed
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        name = ALIASES.get(self.kernel, self.kernel) if isinstance(self.kernel, str) else ""
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = name in NEED_NON_NEGATIVE
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
 

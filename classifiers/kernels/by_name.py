@@ -9,7 +9,9 @@ from scipy import sparse
 from visualwords.classifiers import kernels
 
 ALIASES = {"hik": "intersection"}
-NEED_NON_NEGATIVE = frozenset({"power_mean", "chi2", "jensen_shannon"})
+TAKE_THREADS = frozenset(
+    {"intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"}
+)
 TAKE_SETS = frozenset({"pyramid_match"})
 CAN_BE_SPARSE = frozenset({"gcs", "cs", "triangular", "circular", "spherical"})
 

@@ -1,58 +1,210 @@
-"""The compiled inner loop of the kernel SVM: sequential minimal optimisation of a block.
+"""The compiled loops of the kernel SVM: sequential minimal optimisation.
 
 With β = y α the dual is: minimise ½ βᵀKβ − yᵀβ subject to Σβ = 0 and l <= β <= u, where [l, u]
 is [0, C] for y = 1 and [−C, 0] for y = −1. v = y − Kβ is minus its gradient.
+
+A step moves the pair of second-order working set selection [Fan05, WSS 2]. Both passes over the
+samples are free of branches: a sample that can't grow carries −∞, one that can't shrink +∞. A pass
+looks for the best value block by block, which the processor does on several samples at once, and
+only then for its place in the best block.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from visualwords.compiled import njit
 
+BLOCK = 128  # samples among which the best is found before its place
+FLAT = 1e-12  # least curvature along a pair, as in LIBSVM
+NO_NAN = {"nnan", "nsz"}  # infinities stay: they mark bounds
+NOT_SIGN = np.int64(2**63 - 1)  # all bits of a number but its sign
+
+
+class Rows(NamedTuple):
+    """The Gram matrix of m samples; rows are copied from the source when they are first used."""
+
+    source: np.ndarray
+    """(a, b) float32 or float64, C order."""
+    places: np.ndarray
+    """(m,) int64: the samples' rows of the source."""
+    columns: np.ndarray
+    """(m,) int64: the samples' columns of the source."""
+    copies: np.ndarray
+    """(m, m), or (0, 0) where rows of the source are used as they are."""
+    copied: np.ndarray
+    """(m,) uint8: whether a copy is there."""
+
+
+class Point(NamedTuple):
+    """Where the optimisation stands, all (m,) float64 and changed by the loops."""
+
+    v: np.ndarray
+    beta: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    grow: np.ndarray
+    """0 where β < u, else −∞."""
+    shrink: np.ndarray
+    """0 where β > l, else +∞."""
+
 
 @njit()
-def _steepest_pair(gram, diagonal, v, beta, lower, upper):
-    """i with the largest v that can grow, j that promises most with it, and max v − min v.
+def mark(point, k):
+    """Note which way sample k can move."""
+    point.grow[k] = 0.0 if point.beta[k] < point.upper[k] else -math.inf
+    point.shrink[k] = 0.0 if point.beta[k] > point.lower[k] else math.inf
 
-    Second-order choice of [Fan, Chen, Lin: Working Set Selection, JMLR 2005], WSS 2.
-    """
-    i, highest, lowest = -1, -math.inf, math.inf
+
+@njit(inline="always")
+def _key(x):
+    """A whole number that is ordered like x: compilers find maxima of such on several lanes."""
+    bits = np.float64(x).view(np.int64)
+    return bits ^ (NOT_SIGN if bits < 0 else np.int64(0))
+
+
+@njit(fastmath=NO_NAN)
+def _extremes(v, grow, shrink):
+    """The sample with the largest v that can grow, that v, and the least v that can shrink."""
+    place, highest, lowest = 0, _key(-math.inf), _key(math.inf)
+    for start in range(0, v.size, BLOCK):
+        top = _key(-math.inf)
+        for k in range(start, min(start + BLOCK, v.size)):
+            top = max(top, _key(v[k] + grow[k]))
+            lowest = min(lowest, _key(v[k] + shrink[k]))
+        if top > highest:
+            place, highest = start, top
+    i = place
+    while i < v.size - 1 and _key(v[i] + grow[i]) < highest:
+        i += 1
+    least = np.int64(lowest ^ (NOT_SIGN if lowest < 0 else np.int64(0))).view(np.float64)
+    return i, v[i] + grow[i], least
+
+
+@njit(fastmath=NO_NAN)
+def _partner(row, diagonal, v, shrink, i, highest):
+    """The sample that promises the largest decrease together with i, or −1."""
+    place, best, own = -1, np.int64(0), diagonal[i]
+    for start in range(0, v.size, BLOCK):
+        top = np.int64(0)
+        for k in range(start, min(start + BLOCK, v.size)):
+            rise = max(highest - (v[k] + shrink[k]), 0.0)
+            bend = max(own + diagonal[k] - 2.0 * row[k], FLAT)
+            top = max(top, np.float64(rise * rise / bend).view(np.int64))
+        if top > best:
+            place, best = start, top
+    if place < 0:
+        return -1
+    j, gain = -1, -1.0
+    for k in range(place, min(place + BLOCK, v.size)):
+        rise = max(highest - (v[k] + shrink[k]), 0.0)
+        bend = max(own + diagonal[k] - 2.0 * row[k], FLAT)
+        if rise * rise / bend > gain:
+            j, gain = k, rise * rise / bend
+    return j
+
+
+@njit(fastmath=NO_NAN)
+def _follow(row_i, row_j, size, v):
+    """Update v after a step."""
     for k in range(v.size):
-        if beta[k] < upper[k] and v[k] > highest:
-            i, highest = k, v[k]
-        if beta[k] > lower[k] and v[k] < lowest:
-            lowest = v[k]
-    j, gain = -1, 0.0
-    if i >= 0:
-        for k in range(v.size):
-            rise = highest - v[k]
-            if beta[k] > lower[k] and rise > 0.0:
-                bend = max(diagonal[i] + diagonal[k] - 2.0 * gram[i, k], 1e-12)
-                if rise * rise > gain * bend:
-                    j, gain = k, rise * rise / bend
-    return i, j, highest - lowest
+        v[k] -= size * (np.float64(row_i[k]) - np.float64(row_j[k]))
 
 
 @njit()
-def minimise(gram, v, beta, lower, upper, tol, max_iter):
-    """Move β (and v) to the optimum of one block; return the number of steps and max v − min v.
+def _step(point, i, j, bend):
+    """Move β of a pair as far as the curvature and the bounds say; return how far."""
+    size = (point.v[i] - point.v[j]) / max(bend, FLAT)
+    room_i, room_j = point.upper[i] - point.beta[i], point.beta[j] - point.lower[j]
+    size = min(size, min(room_i, room_j))
+    # Bounds are reached exactly, so that they are recognised.
+    point.beta[i] = point.upper[i] if size == room_i else point.beta[i] + size
+    point.beta[j] = point.lower[j] if size == room_j else point.beta[j] - size
+    mark(point, i)
+    mark(point, j)
+    return size
 
-    gram : (n, n) float64     v, beta : (n,) float64, changed     lower, upper : (n,) float64
+
+@njit()
+def _row(rows, k):
+    """Row k of the samples' Gram matrix."""
+    if rows.copies.shape[0] == 0:
+        return rows.source[rows.places[k]]
+    if not rows.copied[k]:
+        whole = rows.source[rows.places[k]]
+        copy = rows.copies[k]
+        for c in range(copy.size):
+            copy[c] = whole[rows.columns[c]]
+        rows.copied[k] = 1
+    return rows.copies[k]
+
+
+@njit()
+def minimise(rows, diagonal, point, goal, max_steps):
+    """Move towards the optimum; return the number of steps and the violation max v − min v.
+
+    rows : Rows     diagonal : (m,) float64     point : Point
     """
-    violation = math.inf
-    diagonal = np.diag(gram).copy()
-    for step in range(max_iter):
-        i, j, violation = _steepest_pair(gram, diagonal, v, beta, lower, upper)
-        if j < 0 or violation <= tol:
-            return step, violation
-        bend = max(diagonal[i] + diagonal[j] - 2.0 * gram[i, j], 1e-12)
-        size = (v[i] - v[j]) / bend
-        room_i, room_j = upper[i] - beta[i], beta[j] - lower[j]
-        size = min(size, min(room_i, room_j))
-        # Bounds are reached exactly, so that they are recognised.
-        beta[i] = upper[i] if size == room_i else beta[i] + size
-        beta[j] = lower[j] if size == room_j else beta[j] - size
-        for k in range(v.size):
-            v[k] -= size * (gram[i, k] - gram[j, k])
-    return max_iter, violation
+    for k in range(point.v.size):
+        mark(point, k)
+    i, highest, lowest = _extremes(point.v, point.grow, point.shrink)
+    for step in range(max_steps):
+        if highest - lowest <= goal:
+            return step, highest - lowest
+        row_i = _row(rows, i)
+        j = _partner(row_i, diagonal, point.v, point.shrink, i, highest)
+        if j < 0:
+            return step, highest - lowest
+        size = _step(point, i, j, diagonal[i] + diagonal[j] - 2.0 * row_i[j])
+        row_j = _row(rows, j)
+        _follow(row_i, row_j, size, point.v)
+        i, highest, lowest = _extremes(point.v, point.grow, point.shrink)
+    return max_steps, highest - lowest
+
+
+@njit()
+def minimise_sparse(starts, columns, values, diagonal, point, goal, max_steps):
+    """`minimise` for a CSR matrix: a step reads the non-zeros of two rows.
+
+    starts, columns, values : the matrix     diagonal : (m,) float64     point : Point
+    """
+    for k in range(point.v.size):
+        mark(point, k)
+    row = np.zeros(point.v.size)
+    i, highest, lowest = _extremes(point.v, point.grow, point.shrink)
+    for step in range(max_steps):
+        if highest - lowest <= goal:
+            return step, highest - lowest
+        for e in range(starts[i], starts[i + 1]):
+            row[columns[e]] = values[e]
+        j = _partner(row, diagonal, point.v, point.shrink, i, highest)
+        bend = diagonal[i] + diagonal[j] - 2.0 * row[j]
+        for e in range(starts[i], starts[i + 1]):
+            row[columns[e]] = 0.0
+        if j < 0:
+            return step, highest - lowest
+        size = _step(point, i, j, bend)
+        for e in range(starts[i], starts[i + 1]):
+            point.v[columns[e]] -= size * values[e]
+        for e in range(starts[j], starts[j + 1]):
+            point.v[columns[e]] += size * values[e]
+        i, highest, lowest = _extremes(point.v, point.grow, point.shrink)
+    return max_steps, highest - lowest
+
+
+@njit()
+def subtract_rows(source, places, changes, columns, v):
+    """v −= Σ_r changes[r] · source[places[r], columns].
+
+    places : (r,) int64     changes : (r,) float64     columns : (m,) int64     v : (m,), changed
+    """
+    in_order = columns.size == source.shape[1]
+    for r in range(places.size):
+        row, change = source[places[r]], changes[r]
+        if in_order:
+            for k in range(v.size):
+                v[k] -= change * row[k]
+        else:
+            for k in range(v.size):
+                v[k] -= change * row[columns[k]]

@@ -1,4 +1,4 @@
-"""Kernel SVM by decomposition: blocks of the dual are solved exactly, rows come on demand.
+"""Kernel SVM by sequential minimal optimisation on a Gram matrix in memory.
 
 References
 ----------
@@ -6,16 +6,22 @@ References
    Information for Training SVM", JMLR 2005.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.solvers._smo import minimise
+from visualwords.classifiers.solvers._smo import (
+    Point,
+    Rows,
+    minimise,
+    minimise_sparse,
+    subtract_rows,
+)
 
-STEPS_PER_SAMPLE = 100  # of the inner loop, before other samples are looked at
 SMALL, TIGHT = 300, 1e-10  # so few samples are solved to the optimum, whatever ``tol``
+STEPS_BETWEEN_SHRINKING = 1000  # as in LIBSVM
+WORTH_SHRINKING = 0.6  # share of the samples that may stay when rows are copied for them
 
 
 class Solution(NamedTuple):
@@ -25,36 +31,41 @@ class Solution(NamedTuple):
     """β = y α, shape (n,)."""
     intercept: float
     n_iter: int
-    """Blocks that were solved."""
+    """Pairs that were moved."""
     violation: float
     """max v − min v of the optimality condition; at most ``tol`` if it converged."""
+    objective: float
+    """½ βᵀKβ − yᵀβ."""
 
 
 def solve(
-    rows: Callable[[np.ndarray], Any],
+    gram: Any,
     y: np.ndarray,
     cost: np.ndarray,
     *,
+    samples: np.ndarray | None = None,
+    start: np.ndarray | None = None,
     tol: float = 1e-3,
-    max_iter: int = 10_000,
-    block_size: int = 2048,
+    max_iter: int = 10_000_000,
 ) -> Solution:
     """Minimise ½ βᵀKβ − yᵀβ over Σβ = 0 and β between 0 and y·cost.
 
     Parameters
     ----------
-    rows : function of indices → K[indices] as array or CSR, shape (len(indices), n)
-        Called with at most ``block_size`` ascending indices.
-    y : (n,) of ±1
-    cost : (n,) ≥ 0
+    gram : (n, n) float32 or float64 array in C order, or CSR array
+        Symmetric.
+    y : (m,) of ±1
+    cost : (m,) ≥ 0
         C of every sample.
+    samples : (m,) int, optional
+        Which rows and columns of ``gram`` the samples are; all by default.
+    start : (m,), optional
+        β to begin from, made feasible first; the optimum does not depend on it.
     tol : float
         Allowed violation of the optimality condition, as in LIBSVM. Up to 300 samples are solved
         to 1e-10 if ``max_iter`` allows: weighted and repeated samples then give one model.
     max_iter : int
-        Most blocks to solve.
-    block_size : int
-        Samples optimised together; a problem that fits is solved in one block.
+        Most steps.
 
     Returns
     -------
@@ -63,74 +74,130 @@ def solve(
     Examples
     --------
     >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> K = x @ x.T
-    >>> found = solve(lambda i: K[i], np.array([-1.0, -1, 1, 1]), np.full(4, 10.0))
+    >>> found = solve(x @ x.T, np.array([-1.0, -1, 1, 1]), np.full(4, 10.0))
     >>> found.coefficients.round(3).tolist()
     [0.0, -0.5, 0.5, 0.0]
     """
-    lower, upper = np.minimum(y * cost, 0.0), np.maximum(y * cost, 0.0)
-    beta, v = np.zeros(y.size), y.astype(np.float64)
-    block = np.empty(0, dtype=np.intp)
-    goal = min(tol, TIGHT) if y.size <= SMALL else tol
-    for n_iter in range(max_iter):  # noqa: B007 - reported
-        violation = _violation(v, beta, lower, upper)
-        if violation <= goal:
-            break
-        block = _choose_block(v, beta, lower, upper, block, block_size)
-        part = rows(block)
-        square = part[:, block].toarray() if sparse.issparse(part) else part[:, block]
-        inner, v_block = beta[block], v[block]
-        near = goal / 2 if block.size == y.size else max(0.1 * violation, goal / 2)
-        box = (lower[block], upper[block])
-        steps = STEPS_PER_SAMPLE * max(block.size, 100)
-        minimise(
-            square.astype(np.float64, order="C", copy=False), v_block, inner, *box, near, steps
-        )
-        change = inner - beta[block]
-        moved = np.flatnonzero(change)
-        if not moved.size:
-            break
-        beta[block] = inner
-        v -= part[moved].T @ change[moved].astype(part.dtype)
+    point = first_point(y, cost, start)
+    goal = goal_for(y.size, tol)
+    if sparse.issparse(gram):
+        part = gram if samples is None else gram[samples][:, samples]
+        n_iter, violation = _solve_sparse(sparse.csr_array(part), point, goal, max_iter)
     else:
-        n_iter, violation = max_iter, _violation(v, beta, lower, upper)
-    return Solution(beta, _intercept(v, beta, lower, upper), n_iter, violation)
+        columns = np.arange(gram.shape[0]) if samples is None else np.asarray(samples, np.int64)
+        n_iter, violation = _solve_dense(gram, columns, point, goal, max_iter)
+    return solution(y, point, n_iter, violation)
 
 
-def _violation(v: np.ndarray, beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+def goal_for(n: int, tol: float) -> float:
+    """The violation at which to stop."""
+    return min(tol, TIGHT) if n <= SMALL else tol
+
+
+def first_point(y: np.ndarray, cost: np.ndarray, start: np.ndarray | None = None) -> Point:
+    """Where to begin; v is y and lacks −Kβ as long as ``subtract_rows`` has not been called."""
+    lower, upper = np.minimum(y * cost, 0.0), np.maximum(y * cost, 0.0)
+    beta = np.zeros(y.size) if start is None else feasible(start, lower, upper)
+    marks = np.zeros((2, y.size))
+    return Point(y.astype(np.float64), beta, lower, upper, *marks)
+
+
+def feasible(beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """β within its bounds and of sum 0: of the positive and negative parts the larger is scaled.
+
+    Examples
+    --------
+    >>> feasible(np.array([3.0, 1.0, -1.0]), np.array([0, 0, -1.0]), np.array([1.0, 1, 0]))
+    array([ 0.5,  0.5, -1. ])
+    """
+    beta = np.clip(beta, lower, upper)
+    positive, negative = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    if positive > negative:
+        beta[beta > 0] *= negative / positive
+    elif negative > positive:
+        beta[beta < 0] *= positive / negative
+    return beta
+
+
+def _solve_sparse(gram: Any, point: Point, goal: float, max_iter: int) -> tuple[int, float]:
+    point.v[:] -= gram @ point.beta
+    entries = (gram.indptr, gram.indices, gram.data)
+    return minimise_sparse(*entries, gram.diagonal().astype(np.float64), point, goal, max_iter)
+
+
+def _solve_dense(
+    gram: np.ndarray, columns: np.ndarray, point: Point, goal: float, max_iter: int
+) -> tuple[int, float]:
+    """Steps on the samples that may still move; the others' v is brought up to date in between."""
+    diagonal = gram[columns, columns].astype(np.float64)
+    moved = np.flatnonzero(point.beta)
+    subtract_rows(gram, columns[moved], point.beta[moved], columns, point.v)
+    members, n_iter, near = np.arange(columns.size), 0, 10 * goal
+    while True:
+        own = Point(*(values[members] for values in point))
+        rows = rows_of(gram, columns[members], columns[members])
+        whole = members.size == columns.size
+        stays = np.ones(members.size, bool)
+        while True:
+            steps = min(max(members.size, 100), STEPS_BETWEEN_SHRINKING, max_iter - n_iter)
+            done, violation = minimise(rows, diagonal[members], own, goal if whole else near, steps)
+            n_iter += done
+            if done < steps or n_iter >= max_iter:
+                break
+            stays = may_move(own)
+            if stays.sum() < WORTH_SHRINKING * members.size:
+                break
+        changed = np.flatnonzero(own.beta != point.beta[members])
+        if not whole:
+            places, changes = columns[members[changed]], (own.beta - point.beta[members])[changed]
+            subtract_rows(gram, places, changes, columns, point.v)
+        for values, found in zip(point[:2], own[:2]):
+            values[members] = found
+        finished = done < steps
+        if finished and not whole:
+            violation = violation_of(point)
+            near = goal
+        if n_iter >= max_iter or (finished and (whole or violation <= goal)):
+            return n_iter, violation
+        members = np.flatnonzero(may_move(point))
+
+
+def rows_of(source: np.ndarray, places: np.ndarray, columns: np.ndarray) -> Rows:
+    """Rows of some samples: the source's own where those are all its columns, else copies."""
+    m = 0 if columns.size == source.shape[1] else columns.size
+    copies = np.empty((m, m), source.dtype)  # takes memory only where it is written
+    return Rows(source, places, columns, copies, np.zeros(columns.size, np.uint8))
+
+
+def may_move(point: Point) -> np.ndarray:
+    """Which samples are free, or could still form a pair that violates the condition."""
+    highest, lowest = _sides(point)
+    can_grow, can_shrink = point.beta < point.upper, point.beta > point.lower
+    return (can_grow & (can_shrink | (point.v >= lowest))) | (can_shrink & (point.v <= highest))
+
+
+def violation_of(point: Point) -> float:
     """max of v over those that can grow minus min over those that can shrink; optimum: ≤ 0."""
-    highest = np.max(v, where=beta < upper, initial=-np.inf)
-    lowest = np.min(v, where=beta > lower, initial=np.inf)
-    return float(highest - lowest)
+    highest, lowest = _sides(point)
+    return highest - lowest
 
 
-def _choose_block(
-    v: np.ndarray,
-    beta: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    previous: np.ndarray,
-    size: int,
-) -> np.ndarray:
-    """The worst violators on both sides, and the freest of the previous block; ascending."""
-    if v.size <= size:
-        return np.arange(v.size)
-    quarter = size // 4
-    grow = np.argsort(np.where(beta < upper, -v, np.inf), kind="stable")[:quarter]
-    shrink = np.argsort(np.where(beta > lower, v, np.inf), kind="stable")[:quarter]
-    chosen = np.union1d(grow, shrink)
-    rest = np.setdiff1d(previous, chosen)
-    free = (beta[rest] > lower[rest]) & (beta[rest] < upper[rest])
-    kept = rest[np.argsort(~free, kind="stable")][: size - chosen.size]
-    return np.union1d(chosen, kept)
+def _sides(point: Point) -> tuple[float, float]:
+    highest = np.max(point.v, where=point.beta < point.upper, initial=-np.inf)
+    lowest = np.min(point.v, where=point.beta > point.lower, initial=np.inf)
+    return float(highest), float(lowest)
 
 
-def _intercept(v: np.ndarray, beta: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+def solution(y: np.ndarray, point: Point, n_iter: int, violation: float) -> Solution:
+    """What the solver found, with the intercept and the objective."""
+    objective = -0.5 * float(point.beta @ (y + point.v))
+    return Solution(point.beta, _intercept(point), n_iter, float(violation), objective)
+
+
+def _intercept(point: Point) -> float:
     """b: v of samples on the margin, or the middle of what the others allow."""
-    free = (beta > lower) & (beta < upper)
+    free = (point.beta > point.lower) & (point.beta < point.upper)
     if free.any():
-        return float(v[free].mean())
-    highest = np.max(v, where=beta < upper, initial=-np.inf)
-    lowest = np.min(v, where=beta > lower, initial=np.inf)
-    sides = [side for side in (highest, lowest) if np.isfinite(side)]
+        return float(point.v[free].mean())
+    sides = [side for side in _sides(point) if np.isfinite(side)]
     return float(np.mean(sides)) if sides else 0.0
