@@ -5,7 +5,7 @@ Results go to stdout, everything else to stderr.
 
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -43,7 +43,7 @@ def say(message: str) -> None:
     print(printable(message), file=sys.stderr)
 
 
-def say_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+def say_skipped(skipped: Sequence[Iterable[str]]) -> None:
     """List the skipped files, each with the reason."""
     if skipped:
         say(f"{len(skipped)} file{'s' * (len(skipped) != 1)} skipped:")

@@ -12,6 +12,8 @@ from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import numpy as np
 
     from visualwords.apps.detection.detector import PedestrianDetector
@@ -99,10 +101,10 @@ def evaluate(
         write_detection_report(
             report, figures, paths, detections, marked, threshold=usual, command=command
         )
-    skipped = [*skipped, *failed, *_absent(truth, known, annotations)]
-    _print(figures, usual, as_json, skipped)
-    say_skipped(skipped)
-    return SKIPPED if skipped else DONE
+    left_out: "list[Iterable[str]]" = [*skipped, *failed, *_absent(truth, known, annotations)]
+    _print(figures, usual, as_json, left_out)
+    say_skipped(left_out)
+    return SKIPPED if left_out else DONE
 
 
 def _detect(
@@ -139,7 +141,7 @@ def _absent(
 
 
 def _print(
-    figures: "DetectionFigures", threshold: float, as_json: bool, skipped: list[tuple[str, str]]
+    figures: "DetectionFigures", threshold: float, as_json: bool, skipped: "Sequence[Iterable[str]]"
 ) -> None:
     at = figures.at_threshold(threshold)
     if as_json:

@@ -13,6 +13,7 @@ It is then compared with its first fingerprint: a file that changed meanwhile is
 import hashlib
 import os
 import threading
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,17 @@ class OpenedImage:
         self._pixels: dict[tuple[str, int | None], np.ndarray] = {}
         self._features: dict[str, Features] = {}
 
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes of the file: here as long as the image is, whether there is room or not."""
+        return self.content.read()
+
+    def identify(self) -> None:
+        """Open the file unless it has been opened before."""
+        if not self.content.is_known:
+            self.data  # noqa: B018  (the pixels are decoded from the same bytes)
+        self.content.identity  # noqa: B018  (raises what was wrong before)
+
     def pixels(self, mode: str, max_side: int | None) -> np.ndarray:
         """Return the image as "rgb" or "grey", its longer side no larger than wanted."""
         if (mode, max_side) not in self._pixels:
@@ -196,4 +208,4 @@ class OpenedImage:
         source = self.content.source
         if isinstance(source, np.ndarray):
             return shrink(as_rgb(source) if mode == "rgb" else as_grey(source), max_side)
-        return read_image(self.content.read(), mode, self.max_pixels, max_side=max_side)
+        return read_image(self.data, mode, self.max_pixels, max_side=max_side)

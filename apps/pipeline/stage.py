@@ -190,8 +190,8 @@ def run_stages(
 ) -> Arrays | Skipped:
     """Return what stages make of one image, or why they can't."""
     try:
-        content.identity  # noqa: B018  (a file that no stage reads is to be known, too)
         image = OpenedImage(content, max_pixels)
+        image.identify()
         return [stage.of_image(image, cache) for stage in stages]
     except ImageError as problem:
         return Skipped.of(content.name, problem)
