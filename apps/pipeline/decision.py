@@ -1,0 +1,172 @@
+"""From probabilities to labels: costs, thresholds, and images that are none of the classes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["UNKNOWN", "Decision"]
+
+UNKNOWN = "unknown"  # the label of an image that is none of the classes
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How probabilities become a label.
+
+    1. The label is the class with the highest probability; with costs, the one whose expected
+       cost Σ_t P(t)·cost(t, said) is lowest.
+    2. A class with a threshold is the label from that probability on, and never below it. Of
+       several that reach theirs, the most probable is the label. Where no class may be the label,
+       it is "unknown".
+    3. An image whose novelty exceeds 1 − ``unknown`` is "unknown".
+
+    Attributes
+    ----------
+    classes : (n_classes,) array of str
+    costs : (n_classes, n_classes) float64 or None
+        costs[true, said].
+    thresholds : (n_classes,) float64
+        NaN for a class that has none.
+    unknown : float or None
+        Share of known images that may be called unknown.
+
+    Examples
+    --------
+    >>> rule = Decision.of(["defect", "ok"], costs={("defect", "ok"): 10})
+    >>> rule.labels(np.array([[0.2, 0.8], [0.05, 0.95]])).tolist()
+    ['defect', 'ok']
+    """
+
+    classes: np.ndarray
+    costs: np.ndarray | None
+    thresholds: np.ndarray
+    unknown: float | None
+
+    @classmethod
+    def of(
+        cls,
+        classes: Any,
+        costs: Mapping[tuple[str, str], float] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        unknown: float | None = None,
+    ) -> "Decision":
+        """Check what people give, and return the rule.
+
+        Parameters
+        ----------
+        classes : sequence of str
+        costs : dict of (true class, predicted class) → cost, optional
+            Other mistakes cost 1, right labels 0.
+        thresholds : dict of class → probability, optional
+        unknown : float, optional
+
+        Raises
+        ------
+        ValueError
+            If a class does not exist, or a number is out of range.
+        """
+        names = [str(name) for name in classes]
+        return cls(
+            np.asarray(names),
+            None if not costs else _cost_matrix(names, costs),
+            _thresholds(names, thresholds or {}),
+            _rate(unknown),
+        )
+
+    def labels(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
+        """Return the labels of images, (n,) array of str."""
+        codes = self.codes(probabilities, novelty)
+        return np.append(self.classes, UNKNOWN)[codes]
+
+    def codes(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
+        """Return the columns of the labels; −1 is unknown.
+
+        Parameters
+        ----------
+        probabilities : (n, n_classes)
+        novelty : (n,), optional
+            What `visualwords.apps.pipeline.novelty.Novelty` gives; needed for ``unknown``.
+        """
+        merit = probabilities if self.costs is None else -(probabilities @ self.costs)
+        has = ~np.isnan(self.thresholds)
+        if has.any():
+            reached = probabilities >= np.where(has, self.thresholds, 2.0)
+            merit = np.where(has, -np.inf, merit)
+            merit = np.where(reached, 2.0 + probabilities, merit)
+        codes = merit.argmax(axis=1)
+        codes[np.isneginf(merit.max(axis=1))] = -1
+        if self.unknown is not None and novelty is not None:
+            codes[novelty > 1 - self.unknown] = -1
+        return codes
+
+    def expected_costs(self, codes: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """Return what each label costs; unknown costs 1, as any mistake without a price.
+
+        Parameters
+        ----------
+        codes : (n,) int
+            Columns of the labels; −1 is unknown.
+        truth : (n,) int
+            Columns of the true classes.
+        """
+        costs = 1 - np.eye(len(self.classes)) if self.costs is None else self.costs
+        return np.where(codes < 0, 1.0, costs[truth, codes])
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return the rule as plain arrays; the classes are kept elsewhere in a model file."""
+        state = {"thresholds": self.thresholds}
+        if self.costs is not None:
+            state["costs"] = self.costs
+        if self.unknown is not None:
+            state["unknown"] = np.array(self.unknown)
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray], classes: np.ndarray) -> "Decision":
+        """Restore what `get_state` returned."""
+        n = len(classes)
+        costs = state.get("costs")
+        if state["thresholds"].shape != (n,) or (costs is not None and costs.shape != (n, n)):
+            raise ValueError("costs and thresholds do not fit the classes")
+        unknown = float(state["unknown"]) if "unknown" in state else None
+        return cls(np.asarray(classes), costs, state["thresholds"], unknown)
+
+
+def _cost_matrix(names: Sequence[str], costs: Mapping[tuple[str, str], float]) -> np.ndarray:
+    matrix = 1 - np.eye(len(names))
+    for (true, said), cost in costs.items():
+        for name in (true, said):
+            _check_class(name, names, "a cost")
+        if true == said:
+            raise ValueError(f"the cost {true}:{said} is that of a right label, which is 0")
+        if not 0 <= cost < np.inf:
+            raise ValueError(f"the cost {true}:{said} is {cost}; it must be 0 or more")
+        matrix[names.index(true), names.index(said)] = cost
+    return matrix
+
+
+def _thresholds(names: Sequence[str], thresholds: Mapping[str, float]) -> np.ndarray:
+    found = np.full(len(names), np.nan)
+    for name, value in thresholds.items():
+        _check_class(name, names, "a threshold")
+        if not 0 <= value <= 1:
+            raise ValueError(f"the threshold of {name} is {value}; a probability is 0 to 1")
+        found[names.index(name)] = value
+    return found
+
+
+def _rate(unknown: float | None) -> float | None:
+    if unknown is not None and not 0 < unknown < 1:
+        raise ValueError(
+            f"unknown={unknown}: the share of known images that may be rejected is between 0 and "
+            "1, such as 0.05"
+        )
+    return unknown
+
+
+def _check_class(name: str, names: Sequence[str], what: str) -> None:
+    if name not in names:
+        shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+        raise ValueError(f"{what} is given for {name!r}, which is no class; there are {shown}")
