@@ -101,7 +101,7 @@ def evaluate(
         write_detection_report(
             report, figures, paths, detections, marked, threshold=usual, command=command
         )
-    left_out: "list[Iterable[str]]" = [*skipped, *failed, *_absent(truth, known, annotations)]
+    left_out: list[Iterable[str]] = [*skipped, *failed, *_absent(truth, known, annotations)]
     _print(figures, usual, as_json, left_out)
     say_skipped(left_out)
     return SKIPPED if left_out else DONE
