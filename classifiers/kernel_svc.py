@@ -2,6 +2,7 @@
 
 from typing import Any
 from warnings import warn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -28,6 +28,7 @@ from visualwords.classifiers.kernels.by_name import (
     kernel_function,
     take,
 )
+from visualwords.classifiers.kernels.compact import FEW_ROWS
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
@@ -35,6 +36,8 @@ from visualwords.codebook.point_sets import as_feature_sets
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 ANY_SIZE = 1e9  # megabytes
 STORAGE = ("exact", "float32", "float16")
+FASTER_SPARSE = CAN_BE_SPARSE | {"power_mean", "chi2", "jensen_shannon"}
+_sparse_rows: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 ROWS, WIDTH = "rows_", "width_"  # what begins with these in a state
 
 
@@ -184,17 +187,23 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             self.sigmoids_ = calibration.fit_sigmoids(scores, codes, sample_weight)
         return self
 
-    def fit_and_hold_out(self, X: Any, y: Any, n_folds: int, seed: int) -> np.ndarray:
+    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Fit, and return every sample's scores by a model that was trained without its fold.
 
         All of them use one Gram matrix if it is whole.
+
+        Parameters
+        ----------
+        X, y : like those of ``fit``
+        folds : (n,) int
+            The fold of every sample.
 
         Returns
         -------
         (n,) for two classes, else (n, n_classes)
         """
         X, y, _, gram = self._fit(X, y, None)
-        return self._held_out_scores(X, y, gram, None, n_folds, seed)
+        return self._held_out_scores(X, y, gram, None, folds)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any, Any]:
         """Train; return what was checked, and the Gram matrix if it is whole."""
@@ -203,7 +212,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         former = self._former(y.size) if self.warm_start else None
         self.classes_, codes = one_vs_rest.encode_labels(y)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, y, ensure_non_negative=True)
+            sample_weight = one_vs_rest.check_sample_weight(sample_weight, y)
         cost = one_vs_rest.sample_costs(
             self.C, codes, self.classes_, self.class_weight, sample_weight
         )
@@ -390,9 +399,12 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
     def _support_gram(self, X: Any) -> Any:
         if self._is_precomputed():
             return X[:, self.support_]
-        if hasattr(X, "shape") and self._name() and X.shape[0] < self.support_.size:
-            return self._block(self.support_vectors_, X).T  # kernels prepare their second side
-        return self._block(X, self.support_vectors_)
+        if not (hasattr(X, "shape") and self._name() and X.shape[0] < self.support_.size):
+            return self._block(X, self.support_vectors_)
+        rows = self.support_vectors_
+        if X.shape[0] < FEW_ROWS and self._name() in FASTER_SPARSE:
+            rows = _as_sparse(self, rows)
+        return self._block(rows, X).T  # kernels prepare their second side
 
     def _treated(self, gram: Any) -> Any:
         """Entries to a power below one, which tames a dominant diagonal."""
@@ -466,8 +478,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         y: np.ndarray,
         gram: Any,
         sample_weight: Any,
-        n_folds: int = 5,
-        seed: Any = None,
+        folds: np.ndarray | None = None,
     ) -> np.ndarray:
         """Scores of models trained without the samples, on the same Gram matrix if it is whole."""
         model = clone(self).set_params(probability=False, warm_start=False, storage="exact")
@@ -478,16 +489,25 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
                 kernel=_indexed(gram), kernel_params=None, sparse_gram=False, cache_size=ANY_SIZE
             )
             X = np.arange(y.size, dtype=np.float64)[:, None]
-        seed = self.random_state if seed is None else seed
-        return calibration.held_out_scores(
-            model, X, y, sample_weight, n_folds=n_folds, random_state=seed
-        )
+        division = {"folds": folds, "random_state": self.random_state}
+        return calibration.held_out_scores(model, X, y, sample_weight, **division)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
+
+
+def _as_sparse(model: KernelSVC, rows: Any) -> Any:
+    """Support vectors as CSR, made once: few rows are compared with their non-zeros."""
+    if sparse.issparse(rows):
+        return rows
+    known = _sparse_rows.get(model)
+    if known is None or known[0] is not rows:
+        wide = rows.astype(np.float64) if model._name() in CAN_BE_SPARSE else rows
+        known = _sparse_rows[model] = (rows, sparse.csr_array(wide))
+    return known[1]
 
 
 def _indexed(gram: Any) -> Any:

@@ -14,6 +14,8 @@ from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
 from visualwords.threads import map_in_threads
 
+FEW = 1000  # samples of a pair of classes whose matrix is sooner whole than asked for by rows
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -96,7 +98,7 @@ def train(
             own: dict[str, Any] = {"samples": samples, "start": start}
             return solve(source, problem.signs, cost[samples], **own, **settings)
         part = source.part(samples)
-        whole = part.whole()
+        whole = part.whole() if samples.size <= FEW else None
         alone = Problem(None, problem.signs)
         start = None if start is None else start[None]
         rows = part if whole is None else whole

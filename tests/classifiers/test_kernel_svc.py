@@ -67,6 +67,28 @@ def test_rows_on_demand_give_the_model_of_the_whole_matrix(histograms, multi_cla
     np.testing.assert_allclose(thrifty.decision_function(X), whole.decision_function(X), atol=1e-4)
 
 
+def test_large_pairs_of_classes_are_trained_by_rows(histograms, monkeypatch):
+    X, y = histograms
+    settings = {"kernel": "gmm", "multi_class": "ovo", "tol": 1e-6}
+    whole = KernelSVC(**settings).fit(X, y)
+    monkeypatch.setattr("visualwords.classifiers.kernel_training.FEW", 10)
+    by_rows = KernelSVC(**settings, cache_size=0.03).fit(X, y)
+    np.testing.assert_allclose(by_rows.objective_, whole.objective_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "power_mean", "jensen_shannon", "gcs", "laplace"])
+def test_one_row_has_the_scores_that_it_has_among_many(rng, kernel):
+    X = rng.random((200, 6))
+    y = X[:, 0] + 0.3 * rng.normal(size=200) > 0.5
+    others = rng.random((100, 6))
+    model = KernelSVC(kernel, C=0.1).fit(X, y)
+    for _ in range(2):
+        scores = model.decision_function(others)
+        alone = [model.decision_function(others[k : k + 1])[0] for k in range(5)]
+        np.testing.assert_allclose(alone, scores[:5], rtol=1e-9)
+        model.fit(2 * X, ~y)  # the same object with other support vectors
+
+
 @pytest.mark.parametrize("settings", [{}, {"multi_class": "ovo"}, {"cache_size": 0.03}])
 def test_a_warm_start_gives_the_model_of_a_cold_one_in_fewer_steps(histograms, settings):
     X, y = histograms
@@ -241,9 +263,10 @@ def test_signed_rows_are_split_by_sign(histograms, rng):
 def test_held_out_scores_come_from_models_without_the_sample(histograms):
     X, y = histograms
     model = KernelSVC("gcs")
-    scores = model.fit_and_hold_out(X, y, 4, 3)
+    folds = np.arange(120) % 4
+    scores = model.fit_and_hold_out(X, y, folds)
     peer = KernelSVC("gcs", kernel_params=model.kernel_params_)  # widths are those of all rows
-    expected = calibration.held_out_scores(peer, X, y, n_folds=4, random_state=3)
+    expected = calibration.held_out_scores(peer, X, y, folds=folds)
     np.testing.assert_allclose(scores, expected, atol=1e-6)
     np.testing.assert_allclose(
         model.decision_function(X), KernelSVC("gcs").fit(X, y).decision_function(X)
