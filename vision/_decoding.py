@@ -6,19 +6,22 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from typing import Any
 
 import cv2
 import numpy as np
 from PIL import Image, UnidentifiedImageError, features
 
 from visualwords._completeness import jpeg_lacks_data, png_lacks_rows, tiff_lacks_strips
-from visualwords._pixels import grey_of, rgb_of, to_eight_bits, upright
+from visualwords._hidden_costs import check_jpeg, check_png, check_tiff, has_hidden_cost
+from visualwords._pixels import grey_of, rgb_of, shrink, to_eight_bits, upright
 from visualwords.errors import (
     DamagedImageError,
     ImageError,
     ImageTooLargeError,
     UnknownFormatError,
 )
+from visualwords.isolation import decode_isolated, is_isolating
 
 try:
     import simplejpeg
@@ -40,18 +43,45 @@ _pillow_state = threading.RLock()
 
 
 def decode(data: bytes, mode: str, max_pixels: int, max_side: int | None = None) -> np.ndarray:
-    """Decode to uint8 RGB or grey, upright; ``max_side`` allows, not promises, a reduced size."""
+    """Decode to uint8 RGB or grey, upright, with at most ``max_side`` pixels a side.
+
+    A file whose cost the header leaves open is decoded in a process of its own.
+    """
+    return _decode(data, mode, max_pixels, max_side, may_isolate=True)
+
+
+def decode_here(data: bytes, mode: str, max_pixels: int, max_side: int | None) -> np.ndarray:
+    """Decode in this process, whatever it costs."""
+    return _decode(data, mode, max_pixels, max_side, may_isolate=False)
+
+
+def image_size(data: bytes, max_pixels: int) -> tuple[int, int]:
+    """Return width and height by the header, before any turn."""
     try:
-        return _decode(data, mode, max_pixels, max_side)
+        return _open(data, max_pixels).size
+    except Warning:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _open(data, max_pixels).size
+
+
+def _decode(data: bytes, *how: Any, may_isolate: bool) -> np.ndarray:
+    try:
+        return _checked_and_decoded(data, *how, may_isolate)
     except (Warning, Image.DecompressionBombError):
         # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
         # Pillow's own limit, which some of its decoders ask again, is below ours.
         with _pillow_limit(None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _decode(data, mode, max_pixels, max_side)
+            return _checked_and_decoded(data, *how, may_isolate)
 
 
-def _decode(data: bytes, mode: str, max_pixels: int, max_side: int | None) -> np.ndarray:
+def _checked_and_decoded(
+    data: bytes, mode: str, max_pixels: int, max_side: int | None, may_isolate: bool
+) -> np.ndarray:
+    # A header of PNG is read through all its chunks: they are counted before.
+    if data.startswith(b"\x89PNG"):
+        check_png(data)
     header = _open(data, max_pixels)
     width, height = header.size
     if width * height > max_pixels:
@@ -59,6 +89,18 @@ def _decode(data: bytes, mode: str, max_pixels: int, max_side: int | None) -> np
             f"{width} x {height} is {width * height:,} pixels; at most {max_pixels:,} are allowed, "
             "raise max_pixels if the file is to be trusted"
         )
+    if header.format in ("JPEG", "MPO"):
+        check_jpeg(data, width * height)
+    elif header.format == "TIFF":
+        check_tiff(header)
+        _check_fax(header)
+    if may_isolate and (is_isolating() or has_hidden_cost(header, len(data))):
+        return decode_isolated(data, mode, max_pixels, max_side, width * height)
+    return shrink(_decoded(data, header, mode, max_side), max_side)
+
+
+def _decoded(data: bytes, header: Image.Image, mode: str, max_side: int | None) -> np.ndarray:
+    width, height = header.size
     try:
         if header.format in ("JPEG", "MPO") and header.mode in JPEG_MODES:
             pixels = _decode_jpeg(data, header, mode, max_side)
@@ -190,12 +232,6 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     if header.format == "PNG":
         header.verify()  # checks every chunk's CRC, which decoding does not
         header = _open(data, header.width * header.height)
-    is_fax = header.format == "TIFF" and header.info.get("compression") in FAXES
-    if is_fax and not can_read_faxes():
-        raise UnknownFormatError(
-            "TIFF file with fax compression, which the libtiff of this Pillow reads wrongly if it "
-            "is damaged; install Pillow 13 or newer, or save the image as PNG"
-        )
     header.load()
     if (header.format == "PNG" and png_lacks_rows(data, header)) or (
         header.format == "TIFF" and tiff_lacks_strips(header)
@@ -205,6 +241,14 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     # Pillow and OpenCV turn TIFFs themselves, and nothing else.
     orientation = 1 if header.format == "TIFF" else _orientation(header)
     return upright(to_eight_bits(pixels), orientation)
+
+
+def _check_fax(header: Image.Image) -> None:
+    if header.info.get("compression") in FAXES and not can_read_faxes():
+        raise UnknownFormatError(
+            "TIFF file with fax compression, which the libtiff of this Pillow reads wrongly if it "
+            "is damaged; install Pillow 13 or newer, or save the image as PNG"
+        )
 
 
 @cache

@@ -78,3 +78,13 @@ def upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
         pixels = pixels[::-1]
     turns = {3: 2, 5: 1, 6: 3, 7: 3, 8: 1}.get(orientation, 0)  # quarter turns anticlockwise
     return np.rot90(pixels, turns)
+
+
+def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
+    """Scale an image down, by area averaging, until its longer side is at most ``max_side``."""
+    height, width = image.shape[:2]
+    if max_side is None or max(height, width) <= max_side:
+        return image
+    scale = max_side / max(height, width)
+    size_wh = max(1, round(width * scale)), max(1, round(height * scale))
+    return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)

@@ -26,8 +26,11 @@ import cv2
 import numpy as np
 
 from visualwords._decoding import decode
+from visualwords._pixels import shrink
 from visualwords.errors import MissingImageError, UnreadableImageError
 from visualwords.files import open_regular
+
+__all__ = ["MAX_BYTES", "MAX_PIXELS", "encode_image", "read_bytes", "read_image", "shrink"]
 
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 1 << 29  # no photograph is larger; a disk image renamed to .jpg may be
@@ -81,7 +84,7 @@ def read_image(
         data = read_bytes(path_or_bytes)
     if not data:
         raise UnreadableImageError("the file is empty")
-    return shrink(decode(data, mode, max_pixels, max_side), max_side)
+    return decode(data, mode, max_pixels, max_side)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -98,16 +101,6 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         missing = isinstance(problem, FileNotFoundError)
         error = MissingImageError if missing else UnreadableImageError
         raise error((problem.strerror or str(problem)).lower()) from None
-
-
-def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
-    """Scale an image down, by area averaging, until its longer side is at most ``max_side``."""
-    height, width = image.shape[:2]
-    if max_side is None or max(height, width) <= max_side:
-        return image
-    scale = max_side / max(height, width)
-    size_wh = max(1, round(width * scale)), max(1, round(height * scale))
-    return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)
 
 
 def encode_image(image: np.ndarray, kind: str = "png", quality: int = 95) -> bytes:

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from visualwords.apps.page.guards import LOOPBACK_NAMES
 from visualwords.apps.page.limits import Limits
 from visualwords.errors import VisualWordsError
+from visualwords.isolation import isolated_decoding
 
 GRACE_SECONDS = 1  # for running requests when the server stops
 
@@ -90,7 +91,7 @@ def serve(
     server = uvicorn.Server(config)
     if started is not None:
         started(server)
-    with one_thread_each():
+    with one_thread_each(), isolated_decoding():
         server.run(sockets=[listener])
 
 

@@ -1,0 +1,202 @@
+"""Decoding in processes of their own, so that a decoder that hangs or crashes costs one image.
+
+Files whose cost is hidden (`visualwords._hidden_costs`) are always decoded this way, all other
+files only inside `isolated_decoding`, which the server uses: starting a process takes a third of a
+second, and pixels that come back through a pipe a millisecond per megapixel.
+"""
+
+import atexit
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+
+import numpy as np
+
+from visualwords import errors
+
+REQUEST = struct.Struct("<QQQQd?")  # file bytes, max_pixels, max_side or 0, memory, seconds, grey
+ANSWER = struct.Struct("<BQQQ")  # kind of answer; height, width, channels or 0; or bytes of a text
+PIXELS, REFUSED = 0, 1
+SECONDS = 5.0  # of processor time for an image,
+SECONDS_PER_PIXEL = 0.25e-6  # and for each of its pixels
+PATIENCE = 6.0  # times as much by the clock, for a machine that is busy
+MEMORY = 256 << 20  # bytes for an image,
+MEMORY_PER_PIXEL = 24  # and for each of its pixels
+LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
+START_SECONDS = 60.0  # for a process to start
+PIECE = 1 << 20
+
+_idle: list["_Decoder"] = []
+_of_the_parent: list["_Decoder"] = []  # after a fork: kept, and never used
+_lock = threading.Lock()
+_large = threading.Lock()
+_n_isolating = 0
+
+
+@contextmanager
+def isolated_decoding() -> Iterator[None]:
+    """Decode every image in a process of its own while the block runs, in all threads."""
+    global _n_isolating
+    with _lock:
+        _n_isolating += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_isolating -= 1
+        close()
+
+
+def is_isolating() -> bool:
+    """Return whether all images are to be decoded in processes of their own."""
+    return _n_isolating > 0
+
+
+def decode_isolated(
+    data: bytes, mode: str, max_pixels: int, max_side: int | None, n_pixels: int
+) -> np.ndarray:
+    """Decode in a process with limits of time and memory.
+
+    Parameters
+    ----------
+    data, mode, max_pixels, max_side : as in `visualwords.images.read_image`
+    n_pixels : by the header
+
+    Raises
+    ------
+    ImageError
+        That of the decoder; a `DamagedImageError` where it exceeds the time or crashes.
+    """
+    with _large if n_pixels > LARGE else nullcontext():
+        decoder = _take()
+        if decoder is None:  # no process can be started
+            from visualwords._decoding import decode_here
+
+            return decode_here(data, mode, max_pixels, max_side)
+        try:
+            pixels = decoder.decode(data, mode, max_pixels, max_side, n_pixels)
+        except errors.ImageError:
+            _give_back(decoder, n_pixels)
+            raise
+        except BaseException:
+            decoder.end()
+            raise
+        _give_back(decoder, n_pixels)
+        return pixels
+
+
+def close() -> None:
+    """End the processes that are idle."""
+    while True:
+        with _lock:
+            if not _idle:
+                return
+            decoder = _idle.pop()
+        decoder.end()
+
+
+def _take() -> "_Decoder | None":
+    with _lock:
+        if _idle:
+            return _idle.pop()
+    try:
+        return _Decoder()
+    except OSError:
+        return None
+
+
+def _give_back(decoder: "_Decoder", n_pixels: int) -> None:
+    if n_pixels > LARGE or not decoder.is_alive:  # its memory is given back, too
+        decoder.end()
+        return
+    with _lock:
+        _idle.append(decoder)
+
+
+def _forget_those_of_the_parent() -> None:
+    global _lock, _large
+    _of_the_parent.extend(_idle)
+    _idle.clear()
+    _lock, _large = threading.Lock(), threading.Lock()
+
+
+atexit.register(close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_those_of_the_parent)
+
+
+class _Decoder:
+    """One process that decodes, one image at a time."""
+
+    def __init__(self) -> None:
+        if not sys.executable:
+            raise OSError("the interpreter is not known")
+        # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the parent's.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "visualwords._isolated"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._is_started = False
+        self.is_alive = True
+
+    def decode(
+        self, data: bytes, mode: str, max_pixels: int, max_side: int | None, n_pixels: int
+    ) -> np.ndarray:
+        """Send a file; return its pixels."""
+        seconds = SECONDS + SECONDS_PER_PIXEL * n_pixels
+        memory = MEMORY + MEMORY_PER_PIXEL * n_pixels
+        deadline = time.monotonic() + PATIENCE * seconds + START_SECONDS * (not self._is_started)
+        head = REQUEST.pack(len(data), max_pixels, max_side or 0, memory, seconds, mode == "grey")
+        stop = threading.Timer(deadline - time.monotonic(), self._process.kill)
+        stop.daemon = True
+        stop.start()
+        try:
+            self._send(head)
+            self._send(data)
+            kind, *sizes = ANSWER.unpack(self._receive(ANSWER.size))
+            self._is_started = True
+            if kind == PIXELS:
+                shape = tuple(sizes if sizes[2] else sizes[:2])
+                return np.frombuffer(self._receive(int(np.prod(shape))), np.uint8).reshape(shape)
+            name, _, text = self._receive(sizes[0]).decode().partition("\n")
+        except (OSError, EOFError):
+            self.is_alive = False
+            raise errors.DamagedImageError(
+                f"damaged file (its decoder crashed, or took longer than {seconds:.0f} s)"
+            ) from None
+        finally:
+            stop.cancel()
+        raise getattr(errors, name)(text)
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.is_alive = False
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+    def _send(self, content: bytes) -> None:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self._process.stdin.write(rest[:PIECE]) :]  # type: ignore[union-attr]
+
+    def _receive(self, n_bytes: int) -> bytearray:
+        content = bytearray(n_bytes)
+        rest = memoryview(content)
+        while rest:
+            n_read = self._process.stdout.readinto(rest[:PIECE])  # type: ignore[union-attr]
+            if not n_read:
+                raise EOFError
+            rest = rest[n_read:]
+        return content
