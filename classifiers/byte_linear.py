@@ -12,6 +12,7 @@ from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, solve_dual_gram
 from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.thread_limits import with_one_library_thread
 from visualwords.workers import map_on_workers, n_workers
 
 __all__ = ["ByteLinearClassifier"]
@@ -75,6 +76,7 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any) -> "ByteLinearClassifier":
         """Learn the weights of int8 rows (n, d)."""
         X = _checked(X)
@@ -82,6 +84,7 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         self._keep(X, *self._solve(self._gram(X), codes, self.classes_, [None])[0])
         return self
 
+    @with_one_library_thread
     def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
@@ -114,6 +117,7 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
         solved = self._solve(gram, codes, classes, [train for train, _ in divisions])
         return _held_out(gram, codes, divisions, solved)
 
+    @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)

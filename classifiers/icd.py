@@ -33,6 +33,7 @@ from visualwords.classifiers.tables.warm_start import (
     join_samples,
 )
 from visualwords.named_arrays import part_of, prefixed
+from visualwords.thread_limits import with_one_library_thread
 
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
@@ -162,6 +163,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.probability = probability
         self.warm_start = warm_start
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ICDClassifier":
         """Learn one table a class.
 
@@ -195,6 +197,7 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
             self._calibrate(X, y, sample_weight)
         return self
 
+    @with_one_library_thread
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "ICDClassifier":

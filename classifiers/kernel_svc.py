@@ -32,6 +32,7 @@ from visualwords.classifiers.kernels.compact import FEW_ROWS
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
+from visualwords.thread_limits import with_one_library_thread
 
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 ANY_SIZE = 1e9  # megabytes
@@ -169,6 +170,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelSVC":
         """Train.
 
@@ -187,6 +189,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
             self.sigmoids_ = calibration.fit_sigmoids(scores, codes, sample_weight)
         return self
 
+    @with_one_library_thread
     def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Fit, and return every sample's scores by a model that was trained without its fold.
 
@@ -228,6 +231,7 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         self.n_training_ = y.size
         return X, y, sample_weight, gram
 
+    @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores: (n,) for two classes, positive for the second; else (n, n_classes).
 

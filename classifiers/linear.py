@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["LinearClassifier"]
 
@@ -59,6 +60,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Learn one weight for each column and class."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -78,6 +80,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = int(solver.n_iter_)
         return self
 
+    @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)

@@ -17,6 +17,7 @@ from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.low_rank import kernel_tables, level_survey
 from visualwords.classifiers.low_rank.row_blocks import StoredLevelRows
 from visualwords.classifiers.solvers import dual_low_rank
+from visualwords.thread_limits import with_one_library_thread
 from visualwords.threads import map_in_threads
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
@@ -150,6 +151,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.probability = probability
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "PmSVMClassifier":
         """Learn from data in memory, or mapped into it.
 
@@ -234,6 +236,7 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         self._tables = replace(self._tables, expansion=None)
         return self
 
+    @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)

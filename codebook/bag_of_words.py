@@ -14,6 +14,7 @@ from visualwords.codebook.weighting import NORMS, SCOPES, inverse_document_frequ
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.named_arrays import part_of, prefixed
 from visualwords.progress import Progress
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["BagOfWords"]
 
@@ -97,6 +98,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.power = power
         self.output = output
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "BagOfWords":
         """Learn the codebook, unless it has learned, and the words' rarity.
 
@@ -123,6 +125,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             self.idf_ = inverse_document_frequency(counts[:, 0])
         return self
 
+    @with_one_library_thread
     def transform(self, X: Any) -> Any:
         """Return the histograms of images.
 

@@ -11,6 +11,7 @@ from visualwords.codebook._project import find_blank, project_rows
 from visualwords.codebook.point_sets import FARTHEST, FeatureSets
 from visualwords.codebook.projection import Projection
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["FeatureSetEncoder"]
 
@@ -88,6 +89,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         self.sample_size = sample_size
         self.random_state = random_state
 
+    @with_one_library_thread
     def fit(self, features: Any, y: Any = None) -> "FeatureSetEncoder":
         """Learn the principal components and the range of the training descriptors.
 
@@ -114,6 +116,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         self.scale_ = self.side * (1 - 1e-9) / width if width > 0 else 1.0
         return self
 
+    @with_one_library_thread
     def transform(self, features: Any) -> FeatureSets:
         """Return the sets of points of images.
 

@@ -17,6 +17,7 @@ from visualwords.codebook.spatial_pyramid import SpatialPyramid, as_pyramid
 from visualwords.codebook.weighting import SCOPES, normalize
 from visualwords.features.local_features import LocalFeatures
 from visualwords.progress import Progress
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["FisherVectors"]
 
@@ -100,6 +101,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.max_descriptors = max_descriptors
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "FisherVectors":
         """Learn the principal components and the mixture.
 
@@ -126,6 +128,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self._set_mixture(mixture)
         return self
 
+    @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
         """Return one vector an image.
 

@@ -13,6 +13,7 @@ from visualwords.codebook.look_up import WordTables
 from visualwords.codebook.parts import in_parts, map_parts
 from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["HIKCodebook"]
 
@@ -103,6 +104,7 @@ class HIKCodebook(Codebook):
         self.max_descriptors = max_descriptors
         self.n_jobs = n_jobs
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "HIKCodebook":
         """Learn the words.
 
@@ -157,11 +159,13 @@ class HIKCodebook(Codebook):
         self._set_counts(counts)
         return self
 
+    @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
         check_is_fitted(self)
         return self._words.find(self._levels(self._check(X)))
 
+    @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
         """Return similarities (n, n_words), float64: minus the (squared) distances to the words.
 

@@ -14,6 +14,7 @@ from visualwords.codebook.nearest import NearestWords
 from visualwords.codebook.parts import in_parts, map_parts
 from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["KMeansCodebook"]
 
@@ -99,6 +100,7 @@ class KMeansCodebook(Codebook):
         self.max_descriptors = max_descriptors
         self.n_jobs = n_jobs
 
+    @with_one_library_thread
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "KMeansCodebook":
         """Learn the words.
 
@@ -121,6 +123,7 @@ class KMeansCodebook(Codebook):
             self._measure(map_parts(partial(_distances, self._nearest), parts, self.n_jobs))
         return self
 
+    @with_one_library_thread
     def partial_fit(self, X: Any, y: Any = None) -> "KMeansCodebook":
         """Learn from one batch of a stream: each word becomes the mean of all it was given.
 
@@ -172,11 +175,13 @@ class KMeansCodebook(Codebook):
         self._set_words(words)
         return self
 
+    @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
         check_is_fitted(self)
         return self._nearest.find(self._check(X))
 
+    @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
         """Return similarities (n, n_words), float64: minus the squared distances to the words."""
         check_is_fitted(self)

@@ -14,6 +14,7 @@ from visualwords.codebook.partition import Step, pack, refine, tag_points
 from visualwords.codebook.point_sets import FeatureSets, as_feature_sets
 from visualwords.codebook.pyramid_bins import GridBins
 from visualwords.named_arrays import part_of, prefixed
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["PyramidMatchEmbedding"]
 
@@ -116,6 +117,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         self.min_sets = min_sets
         self.random_state = random_state
 
+    @with_one_library_thread
     def fit(self, sets: Any, y: Any = None) -> "PyramidMatchEmbedding":
         """Learn which bins there are, and how many points of one set they hold at most.
 
@@ -138,6 +140,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         ]
         return self
 
+    @with_one_library_thread
     def transform(self, sets: Any) -> sparse.csr_array:
         """Return one sparse row for every set.
 

@@ -16,6 +16,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 _lock = threading.Lock()
 _inside = 0
+_n_modules = 0  # imported when the limits were set
 _restore: list[Callable[[], None]] = []
 
 
@@ -24,16 +25,17 @@ def one_library_thread() -> Iterator[None]:
     """Let BLAS, OpenMP and OpenCV use one thread while the block runs, in all threads.
 
     Blocks may be nested and may overlap in several threads; what was before comes back after the
-    last of them.
+    last of them. A library that is imported inside a block is limited from the next block on.
 
     Examples
     --------
     >>> with one_library_thread():
     ...     pass
     """
-    global _inside
+    global _inside, _n_modules
     with _lock:
-        if not _inside:
+        if not _inside or len(sys.modules) != _n_modules:
+            _n_modules = len(sys.modules)
             _restore.extend(_limit())
         _inside += 1
     try:

@@ -13,6 +13,8 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import get_active_backend
 
+from visualwords.thread_limits import one_library_thread
+
 __all__ = ["map_on_workers", "n_workers", "within_reach", "workers_share_memory"]
 
 
@@ -106,5 +108,6 @@ class _Piecework:
     def __call__(self, piece: tuple[Any, ...], *known: Any) -> Any:
         if not self.alone:
             return self.function(*known, *piece)
-        with parallel_config(backend="sequential"):  # other threads of the worker have other pieces
+        # other threads of the worker have other pieces
+        with parallel_config(backend="sequential"), one_library_thread():
             return self.function(*known, *piece)

@@ -24,6 +24,7 @@ from visualwords.boxes import OVERLAPS, suppress
 from visualwords.errors import FolderError, ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress, Silent
+from visualwords.thread_limits import with_one_library_thread
 
 __all__ = ["PedestrianDetector"]
 
@@ -166,6 +167,7 @@ class PedestrianDetector(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @with_one_library_thread
     def fit(
         self,
         positives: Sequence[ImageOrPath],
@@ -214,6 +216,7 @@ class PedestrianDetector(BaseEstimator):
         self.rounds_: list[Round] = bootstrap.rounds
         return self
 
+    @with_one_library_thread
     def detect(
         self, image: ImageOrPath, *, trace: list[tuple[Level, list[Stage]]] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -244,6 +247,7 @@ class PedestrianDetector(BaseEstimator):
         kept = suppress(every, score, self.overlap, self.overlap_measure)
         return clip_boxes(every[kept], pixels), self.confidence_of(score[kept])
 
+    @with_one_library_thread
     def explain(self, image: ImageOrPath, box_xyxy: Any) -> WindowEvidence:
         """Return which parts of a window raise or lower its score.
 

@@ -1,22 +1,20 @@
 """From a model to a running server: the socket, its names, and the server's settings."""
 
-import contextlib
 import functools
 import ipaddress
 import socket
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import cv2
 import uvicorn
 from starlette.applications import Starlette
-from threadpoolctl import threadpool_limits
 
 from visualwords.apps.page.guards import LOOPBACK_NAMES
 from visualwords.apps.page.limits import Limits
 from visualwords.errors import VisualWordsError
 from visualwords.isolation import isolated_decoding
+from visualwords.thread_limits import one_library_thread
 
 GRACE_SECONDS = 1  # for running requests when the server stops
 
@@ -91,7 +89,7 @@ def serve(
     server = uvicorn.Server(config)
     if started is not None:
         started(server)
-    with one_thread_each(), isolated_decoding():
+    with one_library_thread(), isolated_decoding():  # requests already run in parallel
         server.run(sockets=[listener])
 
 
@@ -110,15 +108,3 @@ def protocol_of(limits: Limits) -> Any:
         )
         return "h11"
     return functools.partial(WatchedConnection, limits=limits)
-
-
-@contextlib.contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Limit libraries to one thread: requests already run in parallel."""
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        cv2.setNumThreads(before)

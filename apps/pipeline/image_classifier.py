@@ -38,6 +38,7 @@ from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
+from visualwords.thread_limits import with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
@@ -144,6 +145,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.thumbnails = thumbnails
         self.max_pixels = max_pixels
 
+    @with_one_library_thread
     def fit(
         self,
         X: Any,
@@ -217,6 +219,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             y = X.labels
         return super().score(X, y, sample_weight)
 
+    @with_one_library_thread
     def score_images(self, X: Any, *, progress: Progress | None = None) -> Scores:
         """Return the scores of images; unreadable ones are listed, not raised.
 
@@ -230,6 +233,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         stream = encode_each(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
         return score_each(stream, self._decide)
 
+    @with_one_library_thread
     def explain(self, image: Any) -> "Explanation":
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
         from visualwords.apps.explanation import evidence
@@ -258,6 +262,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self.probabilities(scores)[0] if known else None,
         )
 
+    @with_one_library_thread
     def similar(self, X: Any, k: int = 5) -> Any:
         """Return the training images most similar to an image.
 
@@ -285,6 +290,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ]
         return answers[0] if alone else answers
 
+    @with_one_library_thread
     def rows(self, X: Any) -> Any:
         """Return the rows of numbers that images are for the classifier, (n, d) array or CSR."""
         check_is_fitted(self)

@@ -83,13 +83,13 @@ def _repeat(experiment: "Experiment", lab: "Lab") -> tuple["Results", float]:
     from dataclasses import replace
 
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     from visualwords.apps.reproduce_papers.lab import timed
+    from visualwords.thread_limits import one_library_thread
 
     for name in experiment.data if not lab.quick else ():
         lab.folder(name)
-    with threadpool_limits(1), warnings.catch_warnings():
+    with one_library_thread(), warnings.catch_warnings():
         # Solvers that stop early are part of what the papers report.
         warnings.simplefilter("ignore", ConvergenceWarning)
         results, seconds = timed(experiment.run, lab)

@@ -85,9 +85,7 @@ def test_given_weights_move_the_offsets(rng):
 def test_the_state_gives_the_same_probabilities(scores):
     found = SoftmaxCalibration.fit(*scores)
     restored = SoftmaxCalibration.from_state(found.get_state())
-    np.testing.assert_array_equal(
-        restored.probabilities(scores[0]), found.probabilities(scores[0])
-    )
+    np.testing.assert_array_equal(restored.probabilities(scores[0]), found.probabilities(scores[0]))
     with pytest.raises(ValueError, match="not finite"):
         SoftmaxCalibration.from_state({"slope": np.array(np.nan), "offsets": np.zeros(2)})
 
