@@ -84,7 +84,9 @@ def train(
         if all(problem.samples is None for problem in problems):
             cache = RowCache(source.kernel, source.X, source.n, source.max_bytes)
             signs = [problem.signs for problem in problems]
-            return solve_together(cache, signs, cost, starts=starts, **settings)
+            return solve_together(
+                cache, signs, cost, starts=None if starts is None else list(starts), **settings
+            )
         n_jobs = 1
 
     def one(number: int) -> Solution:

@@ -21,7 +21,7 @@ def round_rows(X: Any, storage: str) -> Any:
     if storage == "exact":
         return X
     kept = X.copy() if sparse.issparse(X) else np.array(X)
-    values = kept.data if sparse.issparse(kept) else kept
+    values: np.ndarray = kept.data if sparse.issparse(kept) else kept  # type: ignore[assignment]
     with np.errstate(over="ignore"):
         narrow = values.astype(storage)
     if not np.isfinite(narrow).all():

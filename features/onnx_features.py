@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,8 @@ class ONNXFeatures(Extractor):
         """Turn images into rows of a matrix, or into sets of local features, in batches."""
         self.check_parameters()
         local = self.is_local
-        waiting, found = iter(images), []
+        waiting = iter(images)
+        found: list[Any] = []
         while batch := list(islice(waiting, self.network().batch or BATCH)):
             values = self._run(batch)
             found += [self._places(v, i) for v, i in zip(values, batch)] if local else list(values)

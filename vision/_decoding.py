@@ -67,17 +67,17 @@ def image_size(data: bytes, max_pixels: int) -> tuple[int, int]:
 
 def _decode(data: bytes, *how: Any, may_isolate: bool) -> np.ndarray:
     try:
-        return _checked_and_decoded(data, *how, may_isolate)
+        return _checked_and_decoded(data, *how, may_isolate=may_isolate)
     except (Warning, Image.DecompressionBombError):
         # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
         # Pillow's own limit, which some of its decoders ask again, is below ours.
         with _pillow_limit(None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _checked_and_decoded(data, *how, may_isolate)
+            return _checked_and_decoded(data, *how, may_isolate=may_isolate)
 
 
 def _checked_and_decoded(
-    data: bytes, mode: str, max_pixels: int, max_side: int | None, may_isolate: bool
+    data: bytes, mode: str, max_pixels: int, max_side: int | None, *, may_isolate: bool
 ) -> np.ndarray:
     # A header of PNG is read through all its chunks: they are counted before.
     if data.startswith(b"\x89PNG"):

@@ -6,6 +6,8 @@ formats take a time that nothing in the header limits. The first two are refused
 are decoded in a process that can be ended (`visualwords.isolation`).
 """
 
+from typing import Any
+
 from PIL import Image
 
 from visualwords._completeness import JPEG_MARKER
@@ -74,4 +76,5 @@ def has_hidden_cost(header: Image.Image, n_bytes: int) -> bool:
         return True
     if header.format == "TIFF":
         return header.info.get("compression", "raw") not in PLAIN_TIFFS
-    return bool(header.tile) and header.tile[0][0] in SLOW_CODECS
+    tiles: Any = getattr(header, "tile", None)  # of image files; other images have none
+    return bool(tiles) and tiles[0][0] in SLOW_CODECS

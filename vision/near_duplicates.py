@@ -40,7 +40,7 @@ class Portrait:
 
     def to_array(self) -> np.ndarray:
         """Return all of it as one array, (SIDE² + 5,) float32."""
-        return np.concatenate([self.pattern, self.color, np.float32(self.size_wh)])
+        return np.concatenate([self.pattern, self.color, np.array(self.size_wh, np.float32)])
 
     @classmethod
     def from_array(cls, numbers: np.ndarray) -> "Portrait":

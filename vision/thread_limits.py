@@ -87,7 +87,7 @@ def _take_control() -> None:
     """
     import threadpoolctl
 
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(openblas, "clear_controlling_thread"):  # older versions let any thread set them
         openblas.clear_controlling_thread(force=True)
 

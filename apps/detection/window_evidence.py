@@ -49,7 +49,8 @@ def find_window(
     wanted = clip_boxes(box_xyxy, image)
     best: tuple[float, Level, np.ndarray] | None = None
     for level in search.levels(image):
-        rows, columns = search.shape.positions(*level.image.shape[:2], search.stride)
+        height, width = level.image.shape[:2]
+        rows, columns = search.shape.positions(height, width, search.stride)
         corners = np.indices((rows, columns)).reshape(2, -1).T * search.stride
         distances = np.abs(clip_boxes(search.boxes(level, corners), image) - wanted).sum(axis=1)
         nearest = int(distances.argmin())

@@ -104,7 +104,7 @@ def polynomial(
 
 def _whole_power(values: np.ndarray, exponent: int) -> np.ndarray:
     """values ** exponent by squaring: numpy's own takes 20 times as long beyond squares."""
-    power = values if exponent % 2 else None
+    power: Any = values if exponent % 2 else None
     while exponent > 1:
         exponent //= 2
         values = values * values

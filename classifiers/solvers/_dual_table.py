@@ -115,7 +115,7 @@ def find_cells(i, samples, first, cells):
             first[count] = samples.offsets[j]
             cells[count] = first[count] + row[j]
             count += np.uint64(1)
-    for j in range(np.uint64(whole), np.uint64(row.size)):
+    for j in range(np.uint64(whole), np.uint64(row.size)):  # type: ignore[assignment]
         first[count] = samples.offsets[j]
         cells[count] = first[count] + row[j]
         count += np.uint64(row[j] != 0)
