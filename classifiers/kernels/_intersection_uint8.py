@@ -5,6 +5,8 @@ LLVM finds neither from a loop (it widens the bytes to 32 bits first), so the bl
 is written in LLVM's language. On other processors a plain loop takes its place.
 """
 
+from functools import partial
+
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -16,6 +18,7 @@ from visualwords.processor import vector_bytes
 
 _ROWS, _COLUMNS = 2, 4  # of the block whose sums stay in registers
 WIDTH = vector_bytes()
+MULTIPLE = max(2 * WIDTH, 64)  # of the length of rows: two vectors, and whole cache lines
 TILE = 16  # numbers in a cache line
 _BYTES = ir.VectorType(ir.IntType(8), max(WIDTH, 8))
 _SUMS = ir.VectorType(ir.IntType(64), max(WIDTH, 8) // 8)
@@ -27,80 +30,81 @@ _SUM_OF_BYTES = {
 
 
 @intrinsic
-def block_of_min_sums(typing, x, i, y, j, mask, out):
-    """out[r, c] = sum_k min(x[i + r, k], y[j + c, k]) for a block of rows.
-
-    The last vector of a row overlaps the one before; ``mask`` keeps each byte from counting twice.
-    """
-    signature = types.void(x, i, y, j, mask, out)
-    return signature, _emit_block
+def block_of_min_sums(typing, x, i, y, j, out):
+    """out[r, c] = sum_k min(x[i + r, k], y[j + c, k]) for a block of rows."""
+    return types.void(x, i, y, j, out), partial(_emit_block, 1)
 
 
-def _emit_block(context, builder, signature, arguments):
-    x, y, mask, out = simd.arrays(context, builder, signature, arguments, (0, 2, 4, 5))
-    length = simd.row_length(builder, x)
+@intrinsic
+def block_of_small_min_sums(typing, x, i, y, j, out):
+    """The same for minima up to 127, two of which are added as bytes: fewer instructions."""
+    return types.void(x, i, y, j, out), partial(_emit_block, 2)
+
+
+def _emit_block(n_vectors, context, builder, signature, arguments):
+    x, y, out = simd.arrays(context, builder, signature, arguments, (0, 2, 4))
     a = simd.rows(builder, x, arguments[1], _ROWS)
     b = simd.rows(builder, y, arguments[3], _COLUMNS)
     zero = simd.constant(_SUMS, 0)
     sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ROWS * _COLUMNS)]
-    width = simd.INDEX(WIDTH)
-    whole = builder.udiv(length, width)
-    with cgutils.for_range(builder, whole) as loop:
-        _add_minima(builder, a, b, builder.mul(loop.index, width), None, sums)
-    with builder.if_then(builder.icmp_unsigned("!=", builder.mul(whole, width), length)):
-        keep = simd.load(builder, mask.data, simd.INDEX(0), _BYTES)
-        _add_minima(builder, a, b, builder.sub(length, width), keep, sums)
+    step = simd.INDEX(n_vectors * WIDTH)
+    with cgutils.for_range(builder, builder.udiv(simd.row_length(builder, x), step)) as loop:
+        first = builder.mul(loop.index, step)
+        positions = [builder.add(first, simd.INDEX(k * WIDTH)) for k in range(n_vectors)]
+        _add_minima(builder, a, b, positions, sums)
     for k, where in enumerate(sums):
         total = simd.pairwise_sum(builder.add, simd.lanes(builder, builder.load(where)))
         builder.store(total, builder.gep(out.data, [simd.INDEX(k)]))
     return context.get_dummy_value()
 
 
-def _add_minima(builder, a, b, position, keep, sums):
-    """sums[r, c] += sum of min(a_r, b_c) over one vector."""
-    left, right = ([simd.load(builder, row, position, _BYTES) for row in side] for side in (a, b))
-    if keep is not None:
-        left = [builder.and_(vector, keep) for vector in left]
+def _add_minima(builder, a, b, positions, sums):
+    """sums[r, c] += sum of min(a_r, b_c) over the vectors at these positions."""
     zero = simd.constant(_BYTES, 0)
-    for r, vector in enumerate(left):
-        for c, other in enumerate(right):
-            minima = simd.smaller(builder, vector, other)
+    left = [[simd.load(builder, row, k, _BYTES) for k in positions] for row in a]
+    for c, column in enumerate(b):  # loaded in turn: more vectors than registers are slow
+        right = [simd.load(builder, column, k, _BYTES) for k in positions]
+        for r, vectors in enumerate(left):
+            minima = [simd.smaller(builder, *pair) for pair in zip(vectors, right)]
+            minima = simd.pairwise_sum(builder.add, minima)
             added = simd.call(builder, _SUM_OF_BYTES[WIDTH], _SUMS, [minima, zero])
             where = sums[r * _COLUMNS + c]
             builder.store(builder.add(builder.load(where), added), where)
 
 
 @njit(inlined=(simd,))
-def gram_rows(x, y, first, last, symmetric, mask, out):
-    """out[i, j] = sum_k min(x[i, k], y[j, k]) for i in first … last - 1, by 2 × 4 blocks.
+def gram_rows(x, y, first, last, symmetric, small, out):
+    """out[i, j] += sum_k min(x[i, k], y[j, k]) for i in first … last - 1, by 2 × 4 blocks.
 
-    x : (n, d) uint8, C order, n >= 2, d >= WIDTH      y : (m, d) likewise, m >= 4
+    x, y : uint8, C order, a multiple of 4 rows of the same MULTIPLE of columns
+    first : even                   small : no minimum exceeds 127
     symmetric : x is y; only blocks that touch j <= i are computed
-    mask : (WIDTH,) uint8, from ``tail_mask``           out : (n, m) float32
+    out : (n, m) float32, of the rows that count
     """
+    n, m = out.shape
     sums = np.empty((2, 4), np.int64)
-    stop = np.uint64(min(last, y.shape[0])) if symmetric else np.uint64(y.shape[0])
-    for column in range(0, stop, 4):
-        j = min(column, y.shape[0] - 4)
-        for row in range(first, last, 2):
-            if symmetric and row + 1 < column:
+    for j in range(0, min(last, m) if symmetric else m, 4):
+        for i in range(first, last, 2):
+            if symmetric and i + 1 < j:
                 continue
-            i = min(row, x.shape[0] - 2)
-            block_of_min_sums(x, i, y, j, mask, sums)
-            for r in range(2):
-                for c in range(4):
-                    out[i + r, j + c] = sums[r, c]
+            if small:
+                block_of_small_min_sums(x, i, y, j, sums)
+            else:
+                block_of_min_sums(x, i, y, j, sums)
+            for r in range(min(2, n - i)):
+                for c in range(min(4, m - j)):
+                    out[i + r, j + c] += sums[r, c]
 
 
 @njit()
 def gram_rows_plain(x, y, first, last, out):
-    """out[i, j] = sum_k min(x[i, k], y[j, k]) for i in first … last - 1; any processor."""
+    """out[i, j] += sum_k min(x[i, k], y[j, k]) for i in first … last - 1; any processor."""
     for i in range(first, last):
-        for j in range(y.shape[0]):
+        for j in range(out.shape[1]):
             total = np.int64(0)
             for k in range(x.shape[1]):
                 total += min(x[i, k], y[j, k])
-            out[i, j] = total
+            out[i, j] += total
 
 
 @njit()
@@ -117,11 +121,3 @@ def mirror(out, first, last):
                 for i in range(row, min(row + TILE, last)):
                     for j in range(max(start, i + 1), min(start + TILE, n)):
                         out[i, j] = out[j, i]
-
-
-def tail_mask(d: int) -> np.ndarray:
-    """Bytes 255 for those of a row's last vector that whole vectors have not covered."""
-    mask = np.zeros(max(WIDTH, 1), np.uint8)
-    if WIDTH:
-        mask[WIDTH - d % WIDTH :] = 255
-    return mask

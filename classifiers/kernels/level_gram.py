@@ -6,10 +6,17 @@ from visualwords.classifiers.kernels import _intersection_uint8 as loops
 from visualwords.threads import in_threads
 
 _ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
+_LARGEST, _SMALL = 255, 127  # values of a slice: any byte, or such that two add up to a byte
+_GAIN_OF_SMALL = 0.8  # time of a slice of small values, relative to one of any bytes
+_COPIED_AT_A_TIME = 16  # rows
 
 
 def level_gram(
-    x: np.ndarray, y: np.ndarray | None = None, *, n_jobs: int | None = None
+    x: np.ndarray,
+    y: np.ndarray | None = None,
+    *,
+    rows: np.ndarray | None = None,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Return G[i, j] = Σ_k min(x[i, k], y[j, k]) of unsigned integers, exactly.
 
@@ -18,6 +25,8 @@ def level_gram(
     x : (n, d) uint8 or uint16
     y : (m, d) of the same type, optional
         Default: x, of which half the matrix is computed.
+    rows : (n,) int, optional
+        Of x: these instead of all.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
@@ -28,9 +37,9 @@ def level_gram(
 
     Notes
     -----
-    Minima of bytes are added up. Values above 255 are cut into slices, min(x, y) =
-    min(x ∧ 255, y ∧ 255) + min((x − 255)⁺, (y − 255)⁺), and a slice has only the features that
-    reach it.
+    Minima of bytes are added up. Values above s = 255 are cut into slices, min(x, y) =
+    min(x ∧ s, y ∧ s) + min((x − s)⁺, (y − s)⁺), and a slice has only the features that reach it.
+    Where few features exceed 127, s is 127, as sums of two such bytes are bytes.
 
     Examples
     --------
@@ -38,14 +47,19 @@ def level_gram(
     array([[301., 300.],
            [300., 301.]], dtype=float32)
     """
-    gram = _byte_gram(_slice(x, 0), None if y is None else _slice(y, 0), n_jobs)
-    highest = x.max(axis=0, initial=0)
+    rows = np.arange(x.shape[0]) if rows is None else rows
+    gram = np.zeros((rows.size, rows.size if y is None else y.shape[0]), np.float32)
+    if 0 in (*gram.shape, x.shape[1]):
+        return gram
+    highest = x.max(axis=0)
     if y is not None:
-        highest = np.minimum(highest, y.max(axis=0, initial=0))
-    for start in range(255, int(highest.max(initial=0)), 255):
-        reach = highest > start
-        other = None if y is None else _slice(y[:, reach], start)
-        gram += _byte_gram(_slice(x[:, reach], start), other, n_jobs)
+        highest = np.minimum(highest, y.max(axis=0))
+    step = _slice_step(highest)
+    for start in range(0, int(highest.max()), step):
+        reach = None if start == 0 else highest > start
+        a = _slice(x, rows, reach, start, step)
+        b = a if y is None else _slice(y, np.arange(y.shape[0]), reach, start, step)
+        _add_byte_gram(a, b, step == _SMALL, gram, n_jobs)
     if y is None:
         in_threads(
             lambda first, last: loops.mirror(gram, first, last), len(gram), _ROWS_AT_A_TIME, n_jobs
@@ -53,35 +67,43 @@ def level_gram(
     return gram
 
 
-def _slice(x: np.ndarray, start: int) -> np.ndarray:
-    """The part of the values between start and start + 255, as bytes in C order."""
-    if x.dtype == np.uint8:
-        return np.ascontiguousarray(x)
-    return (np.clip(x, start, start + 255) - start).astype(np.uint8, order="C")
+def _slice_step(highest: np.ndarray) -> int:
+    """The size of slices that takes less time for features with these highest values."""
+    small, large = (np.ceil(highest / step).sum() for step in (_SMALL, _LARGEST))
+    return _SMALL if _GAIN_OF_SMALL * small <= large else _LARGEST
 
 
-def _byte_gram(x: np.ndarray, y: np.ndarray | None, n_jobs: int | None) -> np.ndarray:
-    """Sums of minima of bytes; without y at least for the lower half of the matrix."""
-    symmetric = y is None
-    other = x if y is None else y
-    out = np.zeros((x.shape[0], other.shape[0]), np.float32)  # slices are added in full
-    if not loops.WIDTH or x.shape[0] < 2 or other.shape[0] < 4:
-        loops.gram_rows_plain(x, other, 0, x.shape[0], out)
-        return out
-    if x.shape[1] < loops.WIDTH:
-        x = _widen(x)
-        other = x if symmetric else _widen(other)
-    mask = loops.tail_mask(x.shape[1])
-    in_threads(
-        lambda first, last: loops.gram_rows(x, other, first, last, symmetric, mask, out),
-        x.shape[0],
-        _ROWS_AT_A_TIME,
-        n_jobs,
-        last_first=symmetric,
-    )
+def _slice(
+    x: np.ndarray, rows: np.ndarray, reach: np.ndarray | None, start: int, step: int
+) -> np.ndarray:
+    """The part of the values between start and start + step, as bytes.
+
+    Zeros fill up the rows and their number, so that vectors never cross cache lines and blocks of
+    rows are whole.
+    """
+    d = x.shape[1] if reach is None else int(reach.sum())
+    shape = -(-rows.size // 4) * 4, -(-d // loops.MULTIPLE) * loops.MULTIPLE
+    room = np.zeros(shape[0] * shape[1] + loops.MULTIPLE, np.uint8)
+    offset = -room.ctypes.data % loops.MULTIPLE
+    out = room[offset : offset + shape[0] * shape[1]].reshape(shape)
+    for first in range(0, rows.size, _COPIED_AT_A_TIME):
+        some = x[rows[first : first + _COPIED_AT_A_TIME]]
+        if reach is not None:
+            some = np.maximum(some[:, reach], start) - start
+        target = out[first : first + len(some), :d]
+        np.minimum(some, step, out=target, casting="unsafe")
     return out
 
 
-def _widen(x: np.ndarray) -> np.ndarray:
-    """Add columns of zeros up to one vector."""
-    return np.pad(x, ((0, 0), (0, loops.WIDTH - x.shape[1])))
+def _add_byte_gram(
+    x: np.ndarray, y: np.ndarray, small: bool, out: np.ndarray, n_jobs: int | None
+) -> None:
+    """Add sums of minima of bytes to out; if y is x, at least to the lower half."""
+
+    def fill(first: int, last: int) -> None:
+        if loops.WIDTH:
+            loops.gram_rows(x, y, first, last, y is x, small, out)
+        else:
+            loops.gram_rows_plain(x, y, first, last, out)
+
+    in_threads(fill, out.shape[0], _ROWS_AT_A_TIME, n_jobs, last_first=y is x)

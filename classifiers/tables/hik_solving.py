@@ -97,8 +97,9 @@ def gram_of(levels: Any, rows: np.ndarray, gram_limit: int, n_jobs: int | None) 
             f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
             f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
         )
-    some = levels[rows]
-    return level_gram(some.toarray() if sparse.issparse(some) else some, n_jobs=n_jobs)
+    if sparse.issparse(levels):
+        return level_gram(levels[rows].toarray(), n_jobs=n_jobs)
+    return level_gram(levels, rows=rows, n_jobs=n_jobs)
 
 
 def solve_on_tables(

@@ -24,6 +24,20 @@ def test_counts_above_a_byte_are_exact(rng):
     np.testing.assert_array_equal(level_gram(x, x[:5]), hik.intersection_gram(x, x[:5]))
 
 
+def test_few_high_counts_among_small_ones_are_exact(rng):
+    x = rng.integers(0, 128, (9, 150)).astype(np.uint16)
+    x[:, 7] = rng.integers(0, 500, 9)
+    np.testing.assert_array_equal(level_gram(x), hik.intersection_gram(x, x))
+    small = np.minimum(x, 127).astype(np.uint8)
+    np.testing.assert_array_equal(level_gram(small), hik.intersection_gram(small, small))
+
+
+def test_some_rows_can_be_chosen(rng):
+    x = rng.integers(0, 101, (40, 70)).astype(np.uint8)
+    rows = rng.permutation(40)[:23]
+    np.testing.assert_array_equal(level_gram(x, rows=rows), level_gram(x[rows]))
+
+
 def test_gram_does_not_depend_on_threads_or_memory_order(rng):
     x = rng.integers(0, 101, (200, 64)).astype(np.uint8)
     gram = level_gram(x)
@@ -41,7 +55,7 @@ def test_gram_is_symmetric_and_positive_semidefinite(rng):
 
 def test_the_plain_loop_gives_the_same(rng):
     x = rng.integers(0, 256, (6, 50)).astype(np.uint8)
-    out = np.empty((6, 6), np.float32)
+    out = np.zeros((6, 6), np.float32)
     loops.gram_rows_plain(x, x, 0, 6, out)
     np.testing.assert_array_equal(level_gram(x), out)
 
