@@ -75,6 +75,11 @@ class FeatureSets:
         """The set of every point: (n_points,) int32."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.sizes)
 
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of sets, as scikit-learn's splitters ask for it."""
+        return (len(self),)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

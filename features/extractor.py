@@ -1,5 +1,6 @@
 """The contract of everything that turns an image into numbers."""
 
+import os
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from visualwords.errors import ImageError
 from visualwords.features.column_places import ColumnPlaces
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.images import read_image
 
 __all__ = ["Extractor", "as_grey", "as_rgb"]
 
@@ -25,6 +27,9 @@ class Extractor(TransformerMixin, BaseEstimator):
     ----------
     version : int
         Part of every cache key: raise it whenever the same image gives other numbers.
+    is_normalized : bool
+        Whether ``describe`` gives numbers that compare between images as they are; False for
+        counts, which recipes divide by their sum.
     color_mode : "rgb" or "grey"
         The ``mode`` of :func:`visualwords.images.read_image` that suits this extractor. The other
         kind of array is accepted too, and converted by :func:`as_rgb` or :func:`as_grey`.
@@ -44,6 +49,7 @@ class Extractor(TransformerMixin, BaseEstimator):
     """
 
     version: ClassVar[int] = 1
+    is_normalized: ClassVar[bool] = False
 
     @property
     def color_mode(self) -> str:
@@ -80,21 +86,24 @@ class Extractor(TransformerMixin, BaseEstimator):
         self.check_parameters()
         return self
 
-    def transform(self, images: Iterable[np.ndarray]) -> np.ndarray | LocalFeatureSets:
+    def transform(self, images: Iterable[Any]) -> np.ndarray | LocalFeatureSets:
         """Turn images into rows of a matrix, or into ragged sets of local features.
 
         Parameters
         ----------
-        images : iterable of uint8 arrays, (h, w, 3) RGB or (h, w) grey
+        images : iterable of paths, contents of files (bytes) or uint8 arrays
+            Arrays are (h, w, 3) RGB or (h, w) grey.
 
         Returns
         -------
         (n_images, d) array, or LocalFeatureSets where ``is_local``
         """
         self.check_parameters()
+        if isinstance(images, str | bytes | os.PathLike):
+            raise TypeError("one image; give a list of images, even if of one")
         if self.is_local:
-            return LocalFeatureSets.concatenate(self.extract(image) for image in images)
-        rows = [self.describe(image) for image in images]
+            return LocalFeatureSets.concatenate(self.extract(self._pixels(i)) for i in images)
+        rows = [self.describe(self._pixels(image)) for image in images]
         for i, row in enumerate(rows):
             if len(row) != len(rows[0]):
                 raise ImageError(
@@ -102,6 +111,17 @@ class Extractor(TransformerMixin, BaseEstimator):
                     "bring all images to one size first"
                 )
         return np.stack(rows) if rows else np.zeros((0, len(self.get_feature_names_out())))
+
+    def _pixels(self, image: Any) -> np.ndarray:
+        """Return an array as it is; a file is read as the extractor wants it."""
+        if isinstance(image, bytes):
+            return read_image(image, self.color_mode)
+        if not isinstance(image, str | os.PathLike):
+            return image
+        try:
+            return read_image(image, self.color_mode)
+        except ImageError as problem:
+            raise ImageError(f"{os.fspath(image)}: {problem}") from None
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns: the class and a number, counted on a black 64×64 image.
@@ -154,6 +174,11 @@ def as_grey(image: np.ndarray) -> np.ndarray:
 
 
 def _check_image(image: np.ndarray) -> np.ndarray:
+    if isinstance(image, str | bytes | os.PathLike):
+        raise TypeError(
+            "the image is a file; read it with visualwords.images.read_image, or give a list of "
+            "files to transform"
+        )
     image = np.asarray(image)
     if image.dtype != np.uint8:
         raise TypeError(

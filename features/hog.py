@@ -80,6 +80,7 @@ class HOG(Extractor):
     """
 
     version = 1
+    is_normalized = True
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """The descriptors of patches: of one image, and of many images in one ragged set."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 import numpy as np
 
@@ -65,6 +66,8 @@ class LocalFeatureSets:
     >>> sets = LocalFeatureSets.concatenate([one, none, one])
     >>> sets.offsets.tolist(), len(sets), [len(s) for s in sets]
     ([0, 2, 2, 4], 3, [2, 0, 2])
+    >>> len(sets[1:]), len(sets[[0, 2, 0]]), len(sets[-1])
+    (2, 3, 2)
     """
 
     descriptors: np.ndarray
@@ -91,12 +94,34 @@ class LocalFeatureSets:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: int) -> LocalFeatures:
-        n = len(self)
-        if not -n <= index < n:
-            raise IndexError(f"image {index} of {n}")
-        rows = slice(self.offsets[index % n], self.offsets[index % n + 1])
-        return LocalFeatures(self.descriptors[rows], self.positions[rows], self.sizes[rows])
+    @overload
+    def __getitem__(self, index: int | np.integer) -> LocalFeatures: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[Any] | np.ndarray) -> "LocalFeatureSets": ...
+    def __getitem__(self, index: Any) -> "LocalFeatures | LocalFeatureSets":
+        """Return the features of one image, or of several chosen like elements of an array."""
+        if isinstance(index, int | np.integer):
+            n = len(self)
+            if not -n <= index < n:
+                raise IndexError(f"image {index} of {n}")
+            rows: Any = slice(self.offsets[index % n], self.offsets[index % n + 1])
+            return LocalFeatures(self.descriptors[rows], self.positions[rows], self.sizes[rows])
+        chosen = np.arange(len(self))[index]
+        sizes = np.diff(self.offsets)[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        if isinstance(index, slice) and index.step in (None, 1):
+            begin = self.offsets[chosen[0]] if len(chosen) else 0
+            rows = slice(begin, begin + offsets[-1])
+        else:
+            rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return LocalFeatureSets(
+            self.descriptors[rows], self.positions[rows], self.sizes[rows], offsets
+        )
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of images, as scikit-learn's splitters ask for it."""
+        return (len(self),)
 
     def __iter__(self) -> Iterator[LocalFeatures]:
         return (self[i] for i in range(len(self)))

@@ -54,6 +54,10 @@ class FolderError(VisualWordsError, ValueError):
     """A folder or list of images that can't be used as training or test data."""
 
 
+class RecipeError(VisualWordsError, ValueError):
+    """A recipe with a name that does not exist, a value that can't be, or parts that don't fit."""
+
+
 class ModelFileError(VisualWordsError, ValueError):
     """A file that is not a usable model."""
 

@@ -11,8 +11,13 @@ from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
+@click.option(
+    "--show",
+    metavar="NAME|FILE.toml",
+    help="Print one recipe as TOML, to be changed and given to train --recipe.",
+)
 @shared.as_json
-def recipes(as_json: bool) -> int:
+def recipes(show: str | None, as_json: bool) -> int:
     """List the recipes with their measured accuracy and speed.
 
     Accuracies are means over the classes of held-out test images. Times are milliseconds of CPU
@@ -21,6 +26,9 @@ def recipes(as_json: bool) -> int:
     from visualwords.apps.pipeline.recipe_results import load_results
     from visualwords.apps.pipeline.recipes import RECIPES
 
+    if show is not None:
+        _show(show, as_json)
+        return 0
     results = load_results()
     if as_json:
         found = [
@@ -32,6 +40,21 @@ def recipes(as_json: bool) -> int:
     else:
         _print(list(RECIPES.values()), results["recipes"])
     return 0
+
+
+def _show(name: str, as_json: bool) -> None:
+    from visualwords.apps.pipeline.composing import read_recipe
+    from visualwords.errors import RecipeError
+
+    try:
+        recipe = read_recipe(name)
+    except RecipeError as problem:
+        raise click.UsageError(str(problem)) from None
+    if as_json:
+        json.dump(recipe.to_json(), sys.stdout, indent=1)
+        print()
+    else:
+        print(recipe.to_toml(), end="")
 
 
 def _print(known: list[Any], results: dict[str, dict[str, dict[str, float]]]) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.pipeline.contents import Features
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import Channel, Recipe, Words, windows_of
+from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.codebook import (
     BagOfWords,
     FeatureSetEncoder,
@@ -26,9 +27,8 @@ from visualwords.codebook import (
     PyramidMatchEmbedding,
     SpatialPyramid,
 )
-from visualwords.errors import FolderError, ImageError
+from visualwords.errors import FolderError
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.features.registry import find_extractor
 from visualwords.named_arrays import add_to, part_of
 from visualwords.progress import Progress, Silent
 
@@ -68,6 +68,8 @@ class ChannelEncoder:
         """
         self.n_patches = len(sample.descriptors)
         self.stage = self._new_stage()
+        if isinstance(self.stage, FeatureSetEncoder) and not self.stage.kept(sample).size:
+            self.n_patches, self.stage = 0, None  # blank patches are no points
         if self.stage is None:
             return self
         if isinstance(self.stage, FeatureSetEncoder):
@@ -87,7 +89,7 @@ class ChannelEncoder:
         if isinstance(self.stage, FisherVectors):
             row = self.stage.encode(self.prepared(features))
             return _as_bytes(row, LENGTH * self.channel.weight)
-        return (self.stage.transform([features])[0] * np.float32(UNIT)).astype(np.float16)
+        return self._encode_words(self.stage.transform([features])[0])
 
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""
@@ -95,11 +97,13 @@ class ChannelEncoder:
             return self._embed(encoded, learn)
         rows = _stacked(encoded)
         if rows.dtype == np.int8:
-            return rows
+            return rows if self.channel.linear else rows.astype(np.float32) / np.float32(LENGTH)
         if learn:
-            numbers = rows[rows != 0]
-            self.scale = float(np.percentile(numbers, PERCENTILE)) if numbers.size else 1.0
-        return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
+            self.scale = _scale_of(rows[rows != 0])
+            if not self.channel.rescale:
+                self.scale = UNIT if rows.dtype == np.float16 else 1.0
+        rows = (rows * np.float32(self.channel.weight / self.scale)).astype(np.float32, copy=False)
+        return rows if self.channel.hashes is None else self._hashed(rows)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
@@ -139,7 +143,7 @@ class ChannelEncoder:
             )
             return BagOfWords(
                 codebook,
-                words.pyramid,
+                windows_of(words.pyramid),
                 norm=words.norm,
                 scope=words.scope,
                 power=words.power,
@@ -149,7 +153,7 @@ class ChannelEncoder:
             return FisherVectors(
                 min(fisher.n_gaussians, -(-self.n_patches // PATCHES_PER_GAUSSIAN)),
                 fisher.n_components,
-                SpatialPyramid(fisher.pyramid, weights=fisher.weights),
+                SpatialPyramid(windows_of(fisher.pyramid), weights=fisher.weights),
                 self.seed,
             )
         if sets is not None:
@@ -179,8 +183,20 @@ class ChannelEncoder:
             raise ValueError("the embedding has not learned")
         rows = self.embedding.transform(sets)
         if learn:
-            self.scale = float(np.percentile(rows.data, PERCENTILE)) if rows.data.size else 1.0
-        return (rows * np.float32(1 / self.scale)).astype(np.float32, copy=False)
+            self.scale = _scale_of(rows.data)
+        factor = np.float32(self.channel.weight / self.scale)
+        return (rows * factor).astype(np.float32, copy=False)
+
+    def _hashed(self, rows: np.ndarray) -> Rows:
+        """Return rows as the indicators of their hashes; nothing is learned."""
+        hashes = self.channel.hashes
+        if hashes is None:
+            raise ValueError("the channel has no hashes")
+        if not rows.shape[1]:
+            return rows
+        hasher = GCWSHasher(hashes.n_hashes, hashes.n_bits, hashes.normalize, self.seed)
+        first = np.ones((1, rows.shape[1]), np.float32)  # the number of columns is all it learns
+        return sparse.csr_matrix(hasher.fit(first).transform(rows))
 
     def prepared(self, features: Any) -> Any:
         """Return local features with square roots of the descriptors, if the channel wants them."""
@@ -194,20 +210,29 @@ class ChannelEncoder:
 
     def _encode_vector(self, numbers: np.ndarray) -> np.ndarray:
         comparable = _comparable(numbers, self.channel.power)
-        if not self.channel.linear:
-            return comparable
-        length = np.sqrt((comparable.astype(np.float64) ** 2).sum())
-        return _as_bytes(comparable / max(length, 1e-12), LENGTH * self.channel.weight)
+        return self._in_bytes(comparable) if self.channel.linear else comparable
+
+    def _encode_words(self, counts: np.ndarray) -> np.ndarray:
+        if self.channel.linear:
+            return self._in_bytes(counts)
+        if self.stage.norm is None:
+            return counts.astype(np.float32)
+        return (counts * np.float32(UNIT)).astype(np.float16)
+
+    def _in_bytes(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers brought to length 1 and weighted, for a linear classifier."""
+        length = np.sqrt((numbers.astype(np.float64) ** 2).sum())
+        return _as_bytes(numbers / max(length, 1e-12), LENGTH * self.channel.weight)
 
 
 def channel_settings(channel: Channel) -> dict[str, Any]:
     """Return the name of a channel's extractor, all its parameters and its version."""
-    return _extractor_settings(channel.extractor, json.dumps(channel.params))
+    return _extractor_settings(channel.extractor, json.dumps(channel.params), channel.learns)
 
 
 @lru_cache(maxsize=64)
-def _extractor_settings(extractor: str, params: str) -> dict[str, Any]:
-    made = find_extractor(extractor)(**json.loads(params))
+def _extractor_settings(extractor: str, params: str, of_patches: bool) -> dict[str, Any]:
+    made = Channel(extractor, json.loads(params), words=Words() if of_patches else None).build()
     return {"extractor": extractor, "params": made.get_params(), "version": made.version}
 
 
@@ -219,7 +244,7 @@ def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:
 def rows_of(encoders: Sequence[ChannelEncoder], images: list[list[np.ndarray]]) -> Rows:
     """Return the matrix of images, each encoded by all channels of a recipe that has learned."""
     lengths = {tuple(map(len, arrays)) for arrays in images}
-    if len(lengths) == 1 and all(array.dtype == np.int8 for array in images[0]):
+    if len(lengths) == 1 and all(encoder.channel.linear for encoder in encoders):
         return np.concatenate([a for arrays in images for a in arrays]).reshape(len(images), -1)
     parts = [e.assemble([arrays[c] for arrays in images]) for c, e in enumerate(encoders)]
     return side_by_side(parts)
@@ -240,13 +265,22 @@ def _as_bytes(values: np.ndarray, factor: float) -> np.ndarray:
 
 
 def _comparable(numbers: np.ndarray, power: float | None) -> np.ndarray:
-    """Return counts as shares of their sum, raised to a power; no counts give zeros."""
-    if numbers.min(initial=0) < 0:
-        raise ImageError("the extractor gives negative numbers, which no histogram has")
+    """Return counts as shares of their sum, raised to a power; no counts give zeros.
+
+    Signed numbers are shares of the sum of their magnitudes, and keep their signs.
+    """
     if power is None:
         return numbers.astype(np.float32, copy=False)
+    if numbers.min(initial=0) < 0:
+        shares = numbers / max(np.abs(numbers).sum(dtype=np.float64), 1.0)
+        return (np.sign(shares) * np.abs(shares) ** power).astype(np.float32)
     shares = numbers / max(numbers.sum(dtype=np.float64), 1.0)
     return (shares**power).astype(np.float32)
+
+
+def _scale_of(numbers: np.ndarray) -> float:
+    """Return what a channel's numbers are divided by, from those of them that are not 0."""
+    return float(np.percentile(np.abs(numbers), PERCENTILE)) if numbers.size else 1.0
 
 
 def _stacked(encoded: list[np.ndarray]) -> np.ndarray:

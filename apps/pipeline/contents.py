@@ -196,12 +196,9 @@ class OpenedImage:
 
     def features(self, channel: Channel, max_side: int | None) -> Features:
         """Return the local features or the vector that a channel's extractor gives."""
-        key = repr((channel.extractor, channel.params, max_side))
+        key = repr((channel.extractor, channel.params, channel.learns, max_side))
         if key not in self._features:
-            extractor = channel.build()
-            image = self.pixels(extractor.color_mode, max_side)
-            made = extractor.extract if extractor.is_local else extractor.describe
-            self._features[key] = made(image)
+            self._features[key] = channel.see(self.pixels(channel.build().color_mode, max_side))
         return self._features[key]
 
     def _read(self, mode: str, max_side: int | None) -> np.ndarray:

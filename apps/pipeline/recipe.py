@@ -1,10 +1,17 @@
 """What a recipe consists of: channels, how their numbers become a row, and a classifier."""
 
+import math
+import os
+import re
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
+from visualwords.features.local_features import LocalFeatures
 from visualwords.features.registry import find_extractor
 
 CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
@@ -12,20 +19,46 @@ CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
     "LinearClassifier": "visualwords.classifiers.linear",
     "ByteLinearClassifier": "visualwords.classifiers.byte_linear",
     "PmSVMClassifier": "visualwords.classifiers.pmsvm",
+    "KernelSVC": "visualwords.classifiers.kernel_svc",
 }
+POWER_MEANS = {"chi2": -1.0, "hik": -math.inf, "intersection": -math.inf}  # their exponents
+ONE_SIZE = (128, 128)  # width and height that images get for a descriptor of a fixed size
+LATER_FIELDS = {"hashes": None, "rescale": True}  # not in older files; written if they differ
+
+
+def windows_of(pyramid: Any) -> Any:
+    """Return the windows that a recipe's pyramid means: "3x1" is a grid of rows and columns.
+
+    Examples
+    --------
+    >>> windows_of(31), windows_of("3x1"), windows_of(["1x1", "2x2"])
+    (31, [(3, 1)], [(1, 1), (2, 2)])
+    """
+    if pyramid in (1, 8, 21, 31):
+        return pyramid
+    grids = pyramid if isinstance(pyramid, list | tuple) else [pyramid]
+    found = [re.fullmatch(r"([1-9]\d?)x([1-9]\d?)", str(grid)) for grid in grids]
+    if not found or None in found:
+        raise RecipeError(
+            f"pyramid = {pyramid!r}: choose 1, 8, 21 or 31 windows, a grid of rows and columns "
+            "such as '3x1', or a list of grids"
+        )
+    return [(int(match[1]), int(match[2])) for match in found if match]
 
 
 @dataclass(frozen=True)
 class Words:
     """Visual words: what a codebook learns from patches, and how windows count them.
 
-    The defaults are those that folds of scene15's training images preferred (docs/codebooks.md).
+    ``pyramid`` is 1, 8, 21 or 31 windows, a grid such as "3x1" (rows x columns), or a list of
+    grids. ``norm=None`` gives natural counts. The defaults are those that folds of scene15's
+    training images preferred (docs/codebooks.md).
     """
 
     codebook: str = "KMeansCodebook"
     codebook_params: dict[str, Any] = field(default_factory=lambda: {"root": True})
     n_words: int = 200
-    pyramid: int = 31
+    pyramid: Any = 31
     norm: str | None = "l1"
     scope: str = "level"
     power: float = 1.0
@@ -41,7 +74,7 @@ class Fisher:
 
     n_gaussians: int = 64
     n_components: int = 64
-    pyramid: int = 8
+    pyramid: Any = 8
     weights: tuple[float, ...] | None = (2.0, 1.0, 1.4)
     root: bool = False
 
@@ -60,16 +93,32 @@ class MatchedSets:
 
 
 @dataclass(frozen=True)
+class Hashes:
+    """Rows hashed by consistent weighted sampling: the NGMM kernel at the cost of a linear one.
+
+    Parameters are those of `visualwords.classifiers.GCWSHasher`; ``normalize=False`` is GMM.
+    """
+
+    n_hashes: int = 256
+    n_bits: int = 8
+    normalize: bool = True
+
+
+@dataclass(frozen=True)
 class Channel:
     """One way to look at an image: an extractor, and how its numbers become a row.
 
     Patches are counted as visual words, turned into Fisher vectors or matched as sets. Counts of a
     whole image are divided by their sum and raised to ``power``: images of different sizes become
     alike, and a power below one keeps large uniform areas from drowning everything else. Where
-    ``power`` is None the extractor has normalised its numbers itself.
+    ``power`` is None the extractor has normalised its numbers itself. An extractor whose vector
+    has the size of the image (one with a parameter ``resize_wh`` that is not given, such as HOG)
+    gets every image stretched to 128×128 pixels.
 
     ``linear`` says that the row is for a linear classifier: brought to length 1, times ``weight``
-    (the root of what its kernel counts), as signed bytes. Others are for additive kernels.
+    (the root of what its kernel counts), as signed bytes. Others are for kernels: all numbers are
+    divided by the training images' 97.5th percentile (natural numbers stay with
+    ``rescale=False``) and multiplied by ``weight``. With ``hashes`` the row is then hashed.
 
     ``cost`` is an estimate by which "auto" plans: milliseconds of one core for an image of 300×250
     pixels. It changes nothing else.
@@ -84,6 +133,8 @@ class Channel:
     linear: bool = False
     weight: float = 1.0
     cost: float = field(default=5.0, repr=False, compare=False)
+    hashes: Hashes | None = None
+    rescale: bool = True
 
     def __post_init__(self) -> None:
         if self.power is not None and not self.power > 0:
@@ -91,7 +142,20 @@ class Channel:
 
     def build(self) -> Extractor:
         """Make the extractor."""
-        return find_extractor(self.extractor)(**self.params)
+        made = find_extractor(self.extractor)(**self.params)
+        if not self.learns and getattr(made, "resize_wh", ONE_SIZE) is None:
+            made.set_params(resize_wh=ONE_SIZE)
+        return made
+
+    @property
+    def representation(self) -> str | None:
+        """The part that describes patches: "words", "fisher" or "sets"; None for one vector."""
+        return next((p for p in ("words", "fisher", "sets") if getattr(self, p) is not None), None)
+
+    def see(self, pixels: np.ndarray) -> "np.ndarray | LocalFeatures":
+        """Return what the extractor makes of an image: its patches, or one vector."""
+        extractor = self.build()
+        return extractor.extract(pixels) if self.learns else extractor.describe(pixels)
 
     @property
     def learns(self) -> bool:
@@ -101,9 +165,9 @@ class Channel:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Channel":
         """Restore a channel from what JSON made of it."""
-        parts = {"words": Words, "fisher": Fisher, "sets": MatchedSets}
+        parts = {"words": Words, "fisher": Fisher, "sets": MatchedSets, "hashes": Hashes}
         restored = {
-            name: None if values[name] is None else kind(**values[name])
+            name: None if values.get(name) is None else kind(**values[name])
             for name, kind in parts.items()
         }
         fisher = values["fisher"]
@@ -143,11 +207,60 @@ class Recipe:
     def build_classifier(self, seed: int = 0, n_jobs: int | None = None) -> Any:
         """Make the classifier."""
         kind = getattr(import_module(CLASSIFIERS[self.classifier]), self.classifier)
-        return kind(random_state=seed, n_jobs=n_jobs, **self.classifier_params)
+        params = dict(self.classifier_params)
+        if params.get("kernel") == "pyramid_match":
+            # Rows of sets are vectors whose products are the pyramid match.
+            params |= {"kernel": "polynomial", "kernel_params": {"degree": 1}}
+        elif self.classifier == "PmSVMClassifier" and params.get("kernel") in POWER_MEANS:
+            params["p"] = POWER_MEANS[params.pop("kernel")]
+        return kind(random_state=seed, n_jobs=n_jobs, **params)
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as what JSON can hold."""
-        return asdict(self)
+        values = asdict(self)
+        for channel in values["channels"]:
+            for name, usual in LATER_FIELDS.items():
+                if channel[name] == usual:
+                    del channel[name]
+        return values
+
+    def to_toml(self) -> str:
+        """Return the recipe as the text of a TOML file, from which `from_toml` restores it."""
+        from visualwords.apps.pipeline.recipe_text import to_toml
+
+        return to_toml(self)
+
+    @classmethod
+    def from_toml(cls, path_or_text: "str | os.PathLike[str]") -> "Recipe":
+        """Read a recipe from a TOML file, or from the text of one.
+
+        Parameters
+        ----------
+        path_or_text : path-like or str
+            A path, or a text of several lines.
+
+        Raises
+        ------
+        RecipeError
+            A name or value that does not exist, in one sentence with those that do.
+
+        Examples
+        --------
+        >>> recipe = Recipe.from_toml('''
+        ... name = "chi2-words"
+        ... [[channels]]
+        ... extractor = "DenseSIFT"
+        ... words = { codebook = "hik", n_words = 100 }
+        ... [classifier]
+        ... kind = "pmsvm"
+        ... kernel = "chi2"
+        ... ''')
+        >>> recipe.channels[0].words.n_words, recipe.classifier
+        (100, 'PmSVMClassifier')
+        """
+        from visualwords.apps.pipeline.recipe_text import from_toml
+
+        return from_toml(path_or_text)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Recipe":

@@ -1,5 +1,6 @@
 """What every extractor promises, whatever it computes."""
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -200,3 +201,44 @@ def test_sets_are_indexed_like_a_sequence(photo):
     assert len(sets[-1]) == len(sets[1]) == 1
     with pytest.raises(IndexError, match="image 2 of 2"):
         sets[2]
+
+
+def test_transform_takes_paths_bytes_and_arrays_alike(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 48, 3), dtype=np.uint8)
+    content = cv2.imencode(".png", pixels[:, :, ::-1])[1].tobytes()
+    (tmp_path / "a.png").write_bytes(content)
+    for extractor in (ColorHistogram(), Centrist()):
+        rows = extractor.transform([tmp_path / "a.png", str(tmp_path / "a.png"), content])
+        assert len(rows) == 3
+        assert (rows == rows[0]).all()
+    colors = ColorHistogram().transform([pixels, content])
+    np.testing.assert_array_equal(colors[0], colors[1])
+    assert len(DenseSIFT().transform([tmp_path / "a.png"])) == 1
+
+
+def test_a_file_that_is_no_image_is_named():
+    with pytest.raises(ImageError, match=r"nowhere\.png: "):
+        ColorHistogram().transform(["nowhere.png"])
+    with pytest.raises(TypeError, match="the image is a file"):
+        ColorHistogram().describe("nowhere.png")
+    with pytest.raises(TypeError, match="give a list of images"):
+        ColorHistogram().transform("nowhere.png")
+
+
+def test_sets_of_many_images_are_indexed_like_lists():
+    rng = np.random.default_rng(1)
+    sizes = [3, 0, 5, 2]
+    images = [LocalFeatures(rng.random((n, 4)), rng.random((n, 2)), rng.random(n)) for n in sizes]
+    sets = LocalFeatureSets.concatenate(images)
+    assert sets.shape == (4,)
+    some = np.array([True, False, True, True])
+    for index in (slice(1, 3), slice(None, None, -1), [2, 0, 2], some, []):
+        chosen = np.arange(4)[index]
+        part = sets[index]
+        assert [len(one) for one in part] == [sizes[i] for i in chosen]
+        for one, i in zip(part, chosen):
+            np.testing.assert_array_equal(one.descriptors, images[i].descriptors)
+            np.testing.assert_array_equal(one.positions, images[i].positions)
+            np.testing.assert_array_equal(one.sizes, images[i].sizes)
+    with pytest.raises(IndexError):
+        sets[4]

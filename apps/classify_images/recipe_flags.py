@@ -1,0 +1,135 @@
+"""Flags that compose a recipe, for all verbs that learn."""
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from visualwords.apps.pipeline.recipe import Recipe
+
+CHANGES = ("codebook", "words", "fisher", "sets", "pyramid", "kernel", "solver", "C", "max_side")
+OF_ALL = ("C", "max_side")  # which "auto" changes in all that it tries
+
+OPTIONS = (
+    click.option(
+        "--recipe",
+        default="auto",
+        show_default=True,
+        metavar="NAME|FILE.toml",
+        help="A recipe's name or file, or auto to try several.",
+    ),
+    click.option(
+        "--feature",
+        "features",
+        multiple=True,
+        metavar="'NAME(key=value, …)'",
+        help="Use an extractor in place of a recipe's; several are combined. "
+        "Example: 'DenseSIFT(step=4, bin_size=[4, 8])'.",
+    ),
+    click.option("--codebook", metavar="NAME", help="Learn words by kmeans, kmeans-root or hik."),
+    click.option(
+        "--words", type=click.IntRange(min=1), metavar="N", help="Count patches as N words."
+    ),
+    click.option(
+        "--fisher",
+        is_flag=False,
+        flag_value="default",
+        metavar="[N]",
+        help="Turn patches into Fisher vectors of N Gaussians [64].",
+    ),
+    click.option("--sets", is_flag=True, help="Match patches as sets (pyramid match)."),
+    click.option(
+        "--pyramid", metavar="1|8|21|31|RxC", help="Windows that words are counted in, or a grid."
+    ),
+    click.option("--kernel", metavar="NAME", help="Kernel: hik, chi2, gcs, ngmm, linear, …"),
+    click.option(
+        "--solver",
+        metavar="NAME",
+        help="Classifier: icd, pmsvm, kernel or linear; of icd also dual, gram or primal. "
+        "[default: the fastest that computes the kernel]",
+    ),
+    click.option("--C", "C", type=float, metavar="X", help="Cost of a training error."),
+    click.option(
+        "--max-side", type=click.IntRange(min=1), metavar="N", help="Shrink images to this side."
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change any other setting of the recipe, such as words.norm=none or loss=hinge.",
+    ),
+)
+
+
+def composing(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags; the verb gets ``recipe``, which works, or "auto" and ``overrides`` of it."""
+
+    @functools.wraps(verb)
+    def with_recipe(
+        *args: Any,
+        recipe: str,
+        features: tuple[str, ...],
+        settings: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        given = {name: others.pop(name) for name in CHANGES}
+        found = chosen_recipe(recipe, features, settings, **given)
+        overrides = {n: given[n] for n in OF_ALL if given[n] is not None and found == "auto"}
+        return verb(*args, recipe=found, overrides=overrides, **others)
+
+    made: Callable[..., Any] = with_recipe
+    for option in reversed(OPTIONS):
+        made = option(made)
+    return made
+
+
+def chosen_recipe(
+    recipe: str = "auto",
+    features: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+    **given: Any,
+) -> "str | Recipe":
+    """Return the recipe that flags describe; "auto" where none of them asks for one.
+
+    Raises
+    ------
+    click.UsageError
+        With one sentence about what is wrong; the recipe was tried before any image is read.
+    """
+    from visualwords.apps.pipeline import composing
+    from visualwords.apps.pipeline.recipe_checks import check_recipe
+    from visualwords.errors import RecipeError
+
+    if features and recipe != "auto":
+        raise click.UsageError("--recipe and --feature exclude each other")
+    parts = [f"--{name}" for name in ("words", "fisher", "sets") if given.get(name)]
+    if given.get("codebook") and not given.get("words"):
+        parts.insert(0, "--codebook")
+    if len(parts) > 1:
+        raise click.UsageError(f"{' and '.join(parts)} exclude each other: patches become one")
+    try:
+        changes = _changes(given) + [composing.setting(text) for text in settings]
+        if recipe == "auto" and not features and {name for name, _ in changes} <= set(OF_ALL):
+            return recipe
+        base = None if recipe == "auto" else composing.read_recipe(recipe)
+        made = composing.compose(base, features, changes)
+        check_recipe(made)
+    except RecipeError as problem:
+        raise click.UsageError(str(problem)) from None
+    return made
+
+
+def _changes(given: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the settings that flags change, in the order of the flags."""
+    from visualwords.apps.pipeline.composing import parsed
+
+    values = {name: value for name, value in given.items() if value not in (None, False)}
+    if values.get("fisher") == "default":
+        values["fisher"] = True
+    for name in ("fisher", "pyramid"):
+        if isinstance(values.get(name), str):
+            values[name] = parsed(values[name])
+    return [(name, values[name]) for name in CHANGES if name in values]
