@@ -56,6 +56,7 @@ class ONNXFeatures(Extractor):
     """
 
     version = 1
+    is_normalized = True
 
     def __init__(
         self,

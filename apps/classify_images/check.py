@@ -89,8 +89,8 @@ def _check_folder(
     as_json: bool,
     reading: dict[str, Any],
 ) -> int:
+    from visualwords.apps.classify_images.recipe_flags import chosen_recipe
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.classify_images.train import chosen_recipe
     from visualwords.apps.evaluation.checking import check_folder
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.folders import ImageFolder

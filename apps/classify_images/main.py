@@ -8,9 +8,11 @@ import click
 import visualwords
 from visualwords.apps.classify_images.cache import cache
 from visualwords.apps.classify_images.check import check
+from visualwords.apps.classify_images.compare import compare
 from visualwords.apps.classify_images.demo import demo
 from visualwords.apps.classify_images.evaluate import evaluate
 from visualwords.apps.classify_images.explain import explain
+from visualwords.apps.classify_images.features import features
 from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
@@ -38,7 +40,10 @@ def command() -> None:
     """
 
 
-for verb in (demo, train, evaluate, predict, explain, check, info, recipes, serve, cache):
+for verb in (
+    *(demo, train, evaluate, predict, explain, compare, features),
+    *(check, info, recipes, serve, cache),
+):
     command.add_command(verb)
 
 

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,24 @@ if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
 
 CHANGES = ("codebook", "words", "fisher", "sets", "pyramid", "kernel", "solver", "C", "max_side")
+
+
+class Cost(click.ParamType):
+    """A positive number."""
+
+    name = "cost"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if not 0 < number < float("inf"):
+            self.fail(f"{value} must be a positive number", param, ctx)
+        return number
+
+
 OF_ALL = ("C", "max_side")  # which "auto" changes in all that it tries
 
 OPTIONS = (
@@ -50,7 +69,7 @@ OPTIONS = (
         help="Classifier: icd, pmsvm, kernel or linear; of icd also dual, gram or primal. "
         "[default: the fastest that computes the kernel]",
     ),
-    click.option("--C", "C", type=float, metavar="X", help="Cost of a training error."),
+    click.option("--C", "C", type=Cost(), metavar="X", help="Cost of a training error."),
     click.option(
         "--max-side", type=click.IntRange(min=1), metavar="N", help="Shrink images to this side."
     ),
@@ -84,6 +103,65 @@ def composing(verb: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         made = option(made)
     return made
+
+
+def several(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags to a verb that compares; it gets ``recipes``: two or more that work."""
+
+    @functools.wraps(verb)
+    def with_recipes(
+        *args: Any,
+        vary: tuple[str, ...],
+        recipe: tuple[str, ...],
+        features: tuple[str, ...],
+        settings: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        given = {name: others.pop(name) for name in CHANGES}
+        found = varied_recipes(recipe, features, settings, vary, **given)
+        return verb(*args, recipes=found, **others)
+
+    made: Callable[..., Any] = with_recipes
+    first = click.option(
+        "--recipe",
+        multiple=True,
+        metavar="NAME|FILE.toml",
+        help="A recipe's name or file; several are compared. [default: words]",
+    )
+    for option in (*reversed(OPTIONS[1:]), first):
+        made = option(made)
+    return made
+
+
+def varied_recipes(
+    names: tuple[str, ...],
+    features: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (),
+    vary: tuple[str, ...] = (),
+    **given: Any,
+) -> "list[Recipe]":
+    """Return all combinations of recipes with the values that their settings are to have."""
+    from visualwords.apps.pipeline import composing
+    from visualwords.errors import RecipeError
+
+    if features and names:
+        raise click.UsageError("--recipe and --feature exclude each other")
+    try:
+        changes = _changes(given) + [composing.setting(text) for text in settings]
+        bases = [composing.read_recipe(name) for name in names] or [None]
+        varied = [composing.variations(text) for text in vary]
+        found = [
+            composing.varied(base, features, changes, list(zip([k for k, _ in varied], values)))
+            for base in bases
+            for values in product(*(values for _, values in varied))
+        ]
+        if len(found) < 2:
+            raise RecipeError(
+                "nothing to compare; give --vary key=first,second, or several --recipe"
+            )
+    except RecipeError as problem:
+        raise click.UsageError(str(problem)) from None
+    return found
 
 
 def chosen_recipe(

@@ -16,7 +16,8 @@ from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipes import recipes_to_try
-from visualwords.apps.pipeline.stage import fingerprint_files
+from visualwords.apps.pipeline.stage import Environment, fingerprint_files
+from visualwords.cache import open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
@@ -62,6 +63,11 @@ class Run:
         return model.set_params(
             n_jobs=self.n_jobs, cache_dir=self.cache_dir, max_pixels=self.max_pixels
         )
+
+    def environment(self, progress: Progress) -> Environment:
+        """Return what stages run in where no model is trained."""
+        cache = None if self.cache_dir is None else open_cache(self.cache_dir)
+        return Environment(cache, self.n_jobs, progress, self.max_pixels)
 
     def dataset(self, images: ImageFolder) -> Dataset:
         """Return all images of a folder; a file is opened once in a run."""

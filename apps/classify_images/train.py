@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images import options, recipe_flags
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     metavar="M.vw",
     help="Model file to write.",
 )
-@click.option(
-    "--recipe",
-    default="auto",
-    show_default=True,
-    help="Name of a recipe, or auto to choose one by cross-validation.",
-)
+@recipe_flags.composing
 @click.option(
     "--budget",
     type=options.Seconds(),
@@ -40,13 +35,6 @@ if TYPE_CHECKING:
     show_default="60s",
     metavar="TIME",
     help="Time that auto may spend on trying recipes: 90s, 10m, 1h.",
-)
-@click.option(
-    "--feature",
-    "features",
-    multiple=True,
-    metavar="NAME",
-    help="Extractor to use instead of a recipe, built in or of a plugin; may be repeated.",
 )
 @click.option("--test", type=click.Path(), metavar="DIR", help="Test on these labelled images.")
 @click.option(
@@ -79,9 +67,9 @@ if TYPE_CHECKING:
 def train(
     folder: str,
     output: str,
-    recipe: str,
+    recipe: "str | Recipe",
+    overrides: dict[str, Any],
     budget: float,
-    features: tuple[str, ...],
     test: str | None,
     test_size: float | None,
     folds: int | None,
@@ -107,9 +95,10 @@ def train(
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
     model = ImageClassifier(
-        chosen_recipe(recipe, features),
+        recipe,
         random_state=seed,
         budget=budget,
+        **overrides,
         thumbnails=thumbnails,
         memory=memory,
     )
@@ -148,6 +137,10 @@ def _learn(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
         f"recipe {model.recipe_.name}, {size / 1000:,.0f} kB"
     )
+    if not run.quiet:
+        say("the recipe, as a file for --recipe:")
+        for line in model.recipe_.to_toml().splitlines():
+            say(f"  {line}".rstrip())
 
 
 def _tell(
@@ -163,6 +156,7 @@ def _tell(
     summary = {
         "model": output,
         "recipe": model.recipe_.name,
+        "recipe_toml": model.recipe_.to_toml(),
         "recipes_tried": model.tried_,
         "seconds": run.times.seconds,
     }
@@ -172,22 +166,6 @@ def _tell(
     if report is not None:
         say("warning: no report is written without a test; add --test, --test-size or --folds")
     run.print_summary(summary)
-
-
-def chosen_recipe(recipe: str, features: tuple[str, ...] = ()) -> "str | Recipe":
-    """Return the name of a recipe, or a recipe of the given extractors."""
-    from visualwords.apps.pipeline.recipes import RECIPES, recipe_of_extractors
-
-    if recipe != "auto" and recipe not in RECIPES:
-        raise click.BadParameter(f"{recipe!r}; choose from auto, {', '.join(RECIPES)}")
-    if features and recipe != "auto":
-        raise click.UsageError("--recipe and --feature exclude each other")
-    if not features:
-        return recipe
-    try:
-        return recipe_of_extractors(features)
-    except ValueError as problem:
-        raise click.BadParameter(str(problem)) from None
 
 
 def _divide(

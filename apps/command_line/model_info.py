@@ -9,9 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from visualwords.apps.command_line.terminal import printable, stdout
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.saving import model_path
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_manifest
+
+TOML = "as TOML"
 
 
 def print_model_info(model: str, as_json: bool) -> None:
@@ -34,19 +37,17 @@ def print_model_info(model: str, as_json: bool) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(name, Text(printable(str(value))))
+        lines = value.splitlines() if name == TOML else [str(value)]
+        table.add_row(name, Text("\n".join(printable(line) for line in lines)))
     stdout().print(table)
 
 
 def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
     training, recipe, arrays = manifest["training"], manifest["recipe"], manifest["arrays"]
     counts = zip(manifest["classes"], training["images_per_class"])
-    channels = [
-        f"{channel['extractor']} {json.dumps(channel['params'])}" for channel in recipe["channels"]
-    ]
     rows = {
-        "recipe": f"{recipe['name']}: {recipe['summary']}",
-        "features": "; ".join(channels),
+        "recipe": ": ".join(filter(None, (recipe["name"], recipe["summary"]))),
+        TOML: Recipe.from_json(recipe).to_toml(),
         f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
         "trained on": f"{training['images']:,} images, {training['skipped']} skipped, "
         f"seed {training['random_state']}",

@@ -42,7 +42,7 @@ def explain(
     classes, probabilities : as in `Explanation`
     """
     channels, methods = [], []
-    names = _numbered([encoder.channel.extractor for encoder in encoders])
+    names = numbered([encoder.channel.extractor for encoder in encoders])
     for name, encoder, image, found, values in zip(names, encoders, images, features, columns):
         if isinstance(found, LocalFeatures):
             channel, method = _of_patches(name, encoder, found, image.shape, values)
@@ -64,7 +64,7 @@ def explain(
     )
 
 
-def _numbered(names: list[str]) -> list[str]:
+def numbered(names: list[str]) -> list[str]:
     """Return names, with a number appended to those that occur more than once."""
     return [
         name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"

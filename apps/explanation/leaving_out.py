@@ -1,12 +1,13 @@
-"""Evidence where scores are no sums of columns: what they lose when a part of the image is left out."""
+"""Evidence of scores that are no sums: what they lose when a part of the image is left out."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from visualwords.apps.explanation.evidence import numbered
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
-from visualwords.apps.pipeline.encoding import ChannelEncoder, rows_of
+from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, rows_of
 from visualwords.features.local_features import LocalFeatures
 
 GRID = 6  # parts in a row and in a column
@@ -20,7 +21,6 @@ def explain_by_leaving_out(
     encoders: Sequence[ChannelEncoder],
     images: Sequence[np.ndarray],
     features: Sequence[Any],
-    names: Sequence[str],
     decide: Callable[[Any], np.ndarray],
     classes: np.ndarray,
     probabilities: np.ndarray | None,
@@ -35,12 +35,12 @@ def explain_by_leaving_out(
     encoders : one a channel
     images : for each channel the image as its extractor saw it
     features : for each channel the local features of the image, or its vector
-    names : of the channels
     decide : function of rows that returns their scores, (n, n_classes)
     classes, probabilities : as in `Explanation`
     """
     whole = [encoder.encode(found) for encoder, found in zip(encoders, features)]
     scores = decide(rows_of(encoders, [whole]))[0]
+    names = numbered([encoder.channel.extractor for encoder in encoders])
     channels = []
     for number, (name, encoder, image, found) in enumerate(zip(names, encoders, images, features)):
         variants = [

@@ -115,7 +115,7 @@ class ClassifierAnswers:
         gallery = self.model.gallery_
         if gallery is None:
             return []
-        positions, similarities = gallery.query(self.model.rows([data]), N_SIMILAR)
+        positions, similarities = gallery.query(self.model.transform([data]), N_SIMILAR)
         return [
             {
                 "name": printable(gallery.names[i]),

@@ -124,6 +124,18 @@ class ChannelEncoder:
         self.embedding = self._new_embedding().set_state(learned) if learned else None
         return self
 
+    def column_names(self) -> list[str]:
+        """Name the columns of `assemble`."""
+        hashes = self.channel.hashes
+        if hashes is not None:
+            size = 1 << hashes.n_bits
+            return [f"hash{k}_code{code}" for k in range(hashes.n_hashes) for code in range(size)]
+        if self.embedding is not None:
+            return [f"bin{k}" for k in range(self.embedding.n_columns_)]
+        if self.channel.learns:
+            return [] if self.stage is None else self.stage.get_feature_names_out().tolist()
+        return self.channel.build().get_feature_names_out().tolist()
+
     def fingerprint(self) -> str:
         """Return a name for what `encode` does; part of the keys of what it made."""
         digest = hashlib.blake2b(repr((self.channel, self.n_patches)).encode(), digest_size=16)
@@ -234,6 +246,16 @@ def channel_settings(channel: Channel) -> dict[str, Any]:
 def _extractor_settings(extractor: str, params: str, of_patches: bool) -> dict[str, Any]:
     made = Channel(extractor, json.loads(params), words=Words() if of_patches else None).build()
     return {"extractor": extractor, "params": made.get_params(), "version": made.version}
+
+
+def names_of_columns(encoders: Sequence[ChannelEncoder]) -> np.ndarray:
+    """Name the columns of the rows that encoders make together."""
+    names = [encoder.channel.extractor for encoder in encoders]
+    columns = []
+    for number, encoder in enumerate(encoders):
+        again = f" {names[: number + 1].count(names[number])}" * (names.count(names[number]) > 1)
+        columns += [f"{names[number]}{again}/{name}" for name in encoder.column_names()]
+    return np.array(columns, dtype=str)
 
 
 def make_encoders(recipe: Recipe, seed: int) -> list[ChannelEncoder]:

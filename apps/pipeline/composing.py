@@ -4,7 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from visualwords.apps.pipeline.recipe import Fisher, Hashes, MatchedSets, Recipe, Words
@@ -15,6 +15,7 @@ from visualwords.apps.pipeline.recipe_names import (
     classifier_parameters,
     kernel_parameters,
     parameters_of,
+    spelled_out,
 )
 from visualwords.apps.pipeline.recipe_text import from_table, from_toml, kind_for, usual_kind
 from visualwords.apps.pipeline.recipes import RECIPES, find_recipe
@@ -90,6 +91,34 @@ def compose(
     return from_table(table)
 
 
+def varied(
+    base: Recipe | None,
+    features: Sequence[str],
+    changes: Iterable[tuple[str, Any]],
+    values: Iterable[tuple[str, Any]],
+) -> Recipe:
+    """Return one recipe of a comparison, named by the settings that vary.
+
+    Parameters
+    ----------
+    base, features, changes : as in `compose`
+    values : pairs of a setting that varies and its value; "recipe" and "feature" are such, too
+    """
+    others = []
+    for key, value in values:
+        if key == "recipe":
+            base = read_recipe(str(value))
+        elif key == "feature":
+            features = (str(value),)
+        else:
+            others.append((key, value))
+    made = compose(base, features, [*changes, *others])
+    if not others:
+        return made
+    start = "" if base is None and not features else f"{_name(base, features, [])} "
+    return replace(made, name=start + " ".join(f"{key}={_short(v)}" for key, v in others))
+
+
 def feature_table(text: str) -> dict[str, Any]:
     """Return the channel that an extractor with parameters means; nothing is executed.
 
@@ -99,6 +128,8 @@ def feature_table(text: str) -> dict[str, Any]:
     {'extractor': 'DenseSIFT', 'params': {'step': 4, 'bin_size': [4, 8]}}
     """
     name, _, rest = text.strip().partition("(")
+    if name.startswith("onnx:") and not rest:
+        return spelled_out({"extractor": name})
     check_extractor(name.strip())
     if not rest:
         return {"extractor": name.strip()}
@@ -339,7 +370,7 @@ def _representation(channel: dict[str, Any]) -> str | None:
 def _is_local(channel: dict[str, Any]) -> bool:
     try:
         return find_extractor(channel["extractor"])(**channel.get("params", {})).is_local
-    except TypeError:  # an unknown parameter, which gets its sentence later
+    except (TypeError, ValueError):  # a wrong parameter, which gets its sentence later
         return False
 
 

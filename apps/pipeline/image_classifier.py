@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.pipeline import disk_training
-from visualwords.apps.pipeline.channel_encoder import rows_of, side_by_side
+from visualwords.apps.pipeline.channel_encoder import names_of_columns, rows_of, side_by_side
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import (
     Dataset,
@@ -236,7 +236,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     @with_one_library_thread
     def explain(self, image: Any) -> "Explanation":
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
-        from visualwords.apps.explanation import evidence
+        from visualwords.apps.explanation import evidence, leaving_out
 
         check_is_fitted(self)
         source, max_side = one_image(image), self.recipe_.max_side
@@ -247,20 +247,35 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(source, str):
                 raise ImageError(f"{source}: {problem}") from None
             raise
+        images = [opened.pixels(c.build().color_mode, max_side) for c in self.recipe_.channels]
         parts = [e.assemble([e.encode(f)]) for e, f in zip(self.encoders_, found)]
         row = side_by_side(parts)
         scores = self.classifier_.decision_function(row)
+        chances = None if self.sigmoids_ is None else self.probabilities(scores)[0]
+        if not self.is_additive:
+            return leaving_out.explain_by_leaving_out(
+                self.encoders_, images, found, self._scores_of_rows, self.classes_, chances
+            )
         columns = both_classes(self.classifier_.contributions(row))
-        known = self.sigmoids_ is not None
         return evidence.explain(
             self.encoders_,
-            [opened.pixels(c.build().color_mode, max_side) for c in self.recipe_.channels],
+            images,
             found,
             np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
             both_classes(scores)[0],
             self.classes_,
-            self.probabilities(scores)[0] if known else None,
+            chances,
         )
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether scores are sums of what the columns of rows contribute."""
+        hashed = any(channel.hashes is not None for channel in self.recipe_.channels)
+        return hasattr(self.classifier_, "contributions") and not hashed
+
+    def _scores_of_rows(self, rows: Any) -> np.ndarray:
+        """Return the scores of rows for all classes, (n, n_classes)."""
+        return both_classes(self.classifier_.decision_function(rows))
 
     @with_one_library_thread
     def similar(self, X: Any, k: int = 5) -> Any:
@@ -280,7 +295,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if self.gallery_ is None:
             raise ValueError("the model keeps no training images; train with keep_training=True")
         alone = is_one_image(X)
-        rows = self.rows([one_image(X)] if alone else X)
+        rows = self.transform([one_image(X)] if alone else X)
         answers = [
             [
                 (self.gallery_.names[i], str(self.gallery_.labels[i]), float(similarity))
@@ -291,13 +306,27 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         return answers[0] if alone else answers
 
     @with_one_library_thread
-    def rows(self, X: Any) -> Any:
-        """Return the rows of numbers that images are for the classifier, (n, d) array or CSR."""
+    def transform(self, X: Any) -> Any:
+        """Return the feature vectors of images, as the classifier sees them.
+
+        Parameters
+        ----------
+        X : folder or table, or sequence of paths, files as bytes, or arrays
+
+        Returns
+        -------
+        (n, d) array or CSR matrix; `get_feature_names_out` names its columns
+        """
         check_is_fitted(self)
         env = self.environment()
         found = encode(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
         _raise_first(found.skipped)
         return side_by_side([e.assemble(c) for e, c in zip(self.encoders_, found.channels)])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns of `transform`: the extractor, then what the channel counts."""
+        check_is_fitted(self)
+        return names_of_columns(self.encoders_)
 
     def labels_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the labels that decision values name."""

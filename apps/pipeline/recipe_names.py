@@ -49,6 +49,21 @@ def check_extractor(name: Any) -> str:
     return check_name("extractor", name, list_extractors())
 
 
+def spelled_out(channel: dict[str, Any]) -> dict[str, Any]:
+    """Return a channel's table with "onnx:net.onnx" as the extractor and the parameter it means.
+
+    Examples
+    --------
+    >>> spelled_out({"extractor": "onnx:net.onnx"})
+    {'extractor': 'ONNXFeatures', 'params': {'path': 'net.onnx'}}
+    """
+    kind, separator, path = str(channel.get("extractor")).partition(":")
+    if kind != "onnx" or not separator:
+        return channel
+    params = {"path": path, **channel.get("params", {})}
+    return channel | {"extractor": "ONNXFeatures", "params": params}
+
+
 def kernel_names() -> list[str]:
     """Return the names that a kernel may be called by."""
     from visualwords.classifiers import kernels

@@ -26,6 +26,7 @@ from visualwords.apps.pipeline.recipe_names import (
     kernel_names,
     kernel_parameters,
     parameters_of,
+    spelled_out,
     with_values,
 )
 from visualwords.errors import RecipeError
@@ -68,6 +69,7 @@ def from_table(table: dict[str, Any]) -> Recipe:
         raise RecipeError(
             "a recipe needs at least one channel; write [[channels]] and an extractor"
         )
+    channels = [spelled_out(channel) for channel in channels]
     made = [_channel(channel, f"channel {i + 1}") for i, channel in enumerate(channels)]
     classifier = _table("classifier", table.get("classifier", {}))
     kind, params = _classifier(classifier, usual_kind(classifier.get("kernel"), channels))

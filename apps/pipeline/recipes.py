@@ -1,6 +1,5 @@
 """Recipes: named, readable settings of the whole path from an image file to a label."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from visualwords.apps.pipeline.recipe import Channel, Fisher, MatchedSets, Recipe, Words
@@ -14,7 +13,6 @@ __all__ = [
     "Words",
     "change_recipe",
     "find_recipe",
-    "recipe_of_extractors",
     "recipes_to_try",
 ]
 
@@ -189,20 +187,6 @@ def _changed(
         if pyramid is not None:
             fisher = replace(fisher, pyramid=pyramid, weights=None)
     return replace(channel, words=words, fisher=fisher)
-
-
-def recipe_of_extractors(names: Sequence[str]) -> Recipe:
-    """Return a recipe of extractors with their default parameters, their kernels added.
-
-    Names are those of `visualwords.features.registry.list_extractors`, extractors of other
-    installed packages among them. Patches are counted as visual words.
-    """
-    channels = []
-    for name in names:
-        channel = Channel(name)
-        words = Words() if channel.build().is_local else None
-        channels.append(replace(channel, words=words))
-    return Recipe("+".join(names), "extractors with their defaults", tuple(channels))
 
 
 def recipes_to_try(representation: str | None = None) -> list[Recipe]:

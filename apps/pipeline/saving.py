@@ -183,7 +183,7 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
             "images_per_class": model.class_counts_.tolist(),
             "skipped": len(model.skipped_),
             "random_state": model.random_state,
-            "iterations": int(model.classifier_.n_iter_),
+            "iterations": int(np.max(model.classifier_.n_iter_)),
             "recipes_tried": model.tried_,
             "cross_validated": model.cross_validated_,
         },

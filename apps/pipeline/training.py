@@ -157,7 +157,7 @@ def train_classifier(
     """
     if not rows.shape[1]:
         raise FolderError(
-            f"the images are too small for the patches of recipe {recipe.name!r}; "
+            f"no image has a patch for recipe {recipe.name!r}: all are blank or too small; "
             "use larger images or recipe='auto'"
         )
     env.progress.start("training the classifier", 1)

@@ -30,8 +30,13 @@ def repeating(model: ImageClassifier, command: str | None) -> str:
         f"<div><dt>{text(name)}<dd>{text(version)}</div>"
         for name, version in library_versions().items()
     )
-    body = f"{done}{_tried(model)}<dl class='facts small'>{versions}</dl>"
+    recipe = f"<pre>{_lines(model.recipe_.to_toml())}</pre>"
+    body = f"{done}{_tried(model)}{recipe}<dl class='facts small'>{versions}</dl>"
     return section("repeat", "How to reproduce it", lead, body)
+
+
+def _lines(lines: str) -> str:
+    return "\n".join(text(line) for line in lines.splitlines())
 
 
 def _tried(model: ImageClassifier) -> str:

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe, recipe_of_extractors
+from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe
 from visualwords.apps.pipeline.saving import replay_golden
 from visualwords.errors import FolderError, ImageError
 from visualwords.features import ColorHistogram
@@ -176,19 +176,33 @@ def test_images_and_labels_must_be_equally_many(photos):
         ImageClassifier("color").fit(ImageFolder(photos).paths, ["sea"])
 
 
-def test_an_extractor_whose_rows_differ_in_length_is_refused_with_a_sentence(rng):
+def test_an_extractor_of_a_fixed_size_takes_images_of_all_sizes(rng, tmp_path):
+    images = [noisy(color, rng, (40 + 8 * i, 48)) for i, color in enumerate(COLORS.values())]
+    recipe = Recipe.from_toml("[[channels]]\nextractor = 'HOG'")
+    model = ImageClassifier(recipe).fit(images, list(COLORS))
+    assert model.predict(images).tolist() == list(COLORS)
+    assert model.transform([images[0], np.zeros((1, 1), np.uint8)]).shape == (2, 15 * 15 * 36)
+    model.save(tmp_path / "m.vw")
+    loaded = load(tmp_path / "m.vw")
+    np.testing.assert_array_equal(loaded.decision_function(images), model.decision_function(images))
+
+
+def test_an_extractor_whose_rows_differ_in_length_is_refused_with_a_sentence(rng, monkeypatch):
+    monkeypatch.setattr(ColorHistogram, "describe", lambda self, image: image.ravel())
     images = [noisy(color, rng, (40 + 8 * i, 48)) for i, color in enumerate(COLORS.values())]
     with pytest.raises(FolderError, match="bring all images to one size"):
-        ImageClassifier(recipe_of_extractors(["HOG"])).fit(images, list(COLORS))
+        ImageClassifier("color").fit(images, list(COLORS))
 
 
-def test_negative_numbers_are_refused_with_a_sentence(photos, monkeypatch):
-    monkeypatch.setattr(ColorHistogram, "describe", lambda self, image: np.array([1.0, -1.0]))
-    model = ImageClassifier("color")
-    with pytest.raises(FolderError, match="no readable image"):
-        model.fit(photos)
-    reason = "the extractor gives negative numbers, which no histogram has"
-    assert {why for _, why in model.skipped_} == {reason}
+def test_signed_numbers_keep_their_signs(photos, monkeypatch):
+    def describe(self, image):
+        means = image.mean(axis=(0, 1))
+        return means - means.mean()
+
+    monkeypatch.setattr(ColorHistogram, "describe", describe)
+    model = ImageClassifier("color").fit(photos)
+    assert (model.transform(ImageFolder(photos)) < 0).any()
+    assert model.score(photos) == 1
 
 
 def test_probabilities_add_up_and_agree_with_the_labels(photos, tmp_path):
@@ -212,7 +226,7 @@ def test_probabilities_need_two_images_of_every_class(rng):
 def test_settings_of_a_recipe_can_be_overridden_and_searched(photos):
     model = ImageClassifier("words", n_words=15, pyramid=21, C=0.5, max_side=40).fit(photos)
     assert [c.words.n_words for c in model.recipe_.channels] == [15, 15]
-    assert model.rows([np.zeros((48, 64), np.uint8)]).shape == (1, 2 * 15 * 21)
+    assert model.transform([np.zeros((48, 64), np.uint8)]).shape == (1, 2 * 15 * 21)
     assert model.classifier_.C == 0.5
     assert clone(model).get_params()["n_words"] == 15
     folder = ImageFolder(photos)

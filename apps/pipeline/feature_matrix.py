@@ -1,0 +1,149 @@
+"""Feature vectors of images for other programs: a matrix, the names of its columns, and labels."""
+
+import csv
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from visualwords.apps.pipeline.channel_encoder import Rows, names_of_columns, side_by_side
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoding import encode
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.training import Training
+from visualwords.errors import FolderError, RecipeError, Skipped
+from visualwords.files import write_atomically
+
+__all__ = ["FeatureMatrix", "check_format", "feature_matrix", "write_features"]
+
+FORMATS = (".npz", ".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class FeatureMatrix:
+    """Feature vectors of images.
+
+    Attributes
+    ----------
+    rows : (n, d) array or CSR matrix
+    names : (d,) array of str
+        Of the columns.
+    paths, labels, groups, splits : (n,) arrays of str
+        Empty texts where an image has no group or split.
+    skipped : list of Skipped
+        Images that were left out.
+    """
+
+    rows: Rows
+    names: np.ndarray
+    paths: np.ndarray
+    labels: np.ndarray
+    groups: np.ndarray
+    splits: np.ndarray
+    skipped: list[Skipped]
+
+
+def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 0) -> FeatureMatrix:
+    """Return the rows of all images; what is learned, is from the training part if there is one.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    data : Dataset
+    env : Environment
+    seed : int
+    """
+    is_training = np.array([split in (None, "train") for split in data.splits], bool)
+    part = data.part(np.flatnonzero(is_training)) if is_training.any() else data
+    encoders = Training(part, seed, env).learn(recipe)
+    found = encode(encoders, data, recipe.max_side, env)
+    if not len(found.kept):
+        raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")
+    learned_from = is_training[found.kept] if is_training.any() else np.ones(len(found.kept), bool)
+    parts = []
+    for encoder, arrays in zip(encoders, found.channels):
+        encoder.assemble([a for a, known in zip(arrays, learned_from) if known], learn=True)
+        parts.append(encoder.assemble(arrays))
+    kept = data.part(found.kept)
+    return FeatureMatrix(
+        side_by_side(parts),
+        names_of_columns(encoders),
+        np.array(kept.names, dtype=str),
+        kept.labels,
+        np.array([group or "" for group in kept.groups], dtype=str),
+        np.array([split or "" for split in kept.splits], dtype=str),
+        found.skipped,
+    )
+
+
+def check_format(path: "str | os.PathLike[str]") -> str:
+    """Return how the file's name ends; raise `RecipeError` if that is no format."""
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise RecipeError(f"{os.fspath(path)}: the name must end in {', '.join(FORMATS)}")
+    if ending == ".parquet":
+        _pyarrow()
+    return ending
+
+
+def write_features(path: "str | os.PathLike[str]", matrix: FeatureMatrix) -> None:
+    """Write feature vectors as .npz, .csv or .parquet, by the file's name."""
+    ending = check_format(path)
+    make = {".npz": _as_npz, ".csv": _as_csv, ".parquet": _as_parquet}[ending]
+    write_atomically(path, make(matrix))
+
+
+def _as_npz(matrix: FeatureMatrix) -> bytes:
+    rows: dict[str, Any] = {"X": matrix.rows}
+    if sparse.issparse(matrix.rows):
+        csr = sparse.csr_matrix(matrix.rows)
+        rows = {
+            "data": csr.data,
+            "indices": csr.indices,
+            "indptr": csr.indptr,
+            "shape": np.array(csr.shape),
+        }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, names=matrix.names, **rows, **_texts(matrix))
+    return buffer.getvalue()
+
+
+def _as_csv(matrix: FeatureMatrix) -> bytes:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    texts = _texts(matrix)
+    writer.writerow([*(name.removesuffix("s") for name in texts), *matrix.names])
+    for i in range(matrix.rows.shape[0]):
+        row = matrix.rows[[i]].toarray()[0] if sparse.issparse(matrix.rows) else matrix.rows[i]
+        writer.writerow([*(values[i] for values in texts.values()), *row.tolist()])
+    return buffer.getvalue().encode("utf-8", "surrogateescape")
+
+
+def _as_parquet(matrix: FeatureMatrix) -> bytes:
+    arrow = _pyarrow()
+    rows = matrix.rows.toarray() if sparse.issparse(matrix.rows) else matrix.rows
+    columns = {name.removesuffix("s"): list(values) for name, values in _texts(matrix).items()}
+    columns |= {str(name): rows[:, i] for i, name in enumerate(matrix.names)}
+    buffer = io.BytesIO()
+    arrow.parquet.write_table(arrow.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def _texts(matrix: FeatureMatrix) -> dict[str, np.ndarray]:
+    return {name: getattr(matrix, name) for name in ("paths", "labels", "groups", "splits")}
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise RecipeError(
+            "parquet files need pyarrow: pip install 'visualwords[parquet]', or write .npz"
+        ) from None
+    return pyarrow
