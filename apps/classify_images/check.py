@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visualwords.apps.classify_images import options
+from visualwords.apps.command_line import completion
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.exit_codes import BAD_MODEL, DONE, FAILED, SKIPPED
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.evaluation.checking import Finding
+    from visualwords.folders import ImageFolder
 
 MOST_SHOWN = 15  # findings of a kind
 
@@ -22,6 +24,7 @@ MOST_SHOWN = 15  # findings of a kind
 @click.argument("target", type=click.Path(), metavar="DIR|M.vw")
 @click.option(
     "--recipe",
+    shell_complete=completion.recipes,
     default="fast",
     show_default=True,
     help="Recipe of the models that check the labels.",
@@ -34,11 +37,19 @@ MOST_SHOWN = 15  # findings of a kind
     metavar="N",
     help="Cross-validation folds of the label check.",
 )
+@options.label_from
 @click.option("--no-labels", is_flag=True, help="Do not check the labels: much faster.")
 @shared.seed
 @options.reading
 def check(
-    target: str, recipe: str, folds: int, no_labels: bool, seed: int, as_json: bool, **reading: Any
+    target: str,
+    recipe: str,
+    folds: int,
+    label_from: str | None,
+    no_labels: bool,
+    seed: int,
+    as_json: bool,
+    **reading: Any,
 ) -> int:
     """Check a folder of images, or a model file, for problems.
 
@@ -51,11 +62,12 @@ def check(
     Exit codes: 0 no problem, 1 problems found, 3 only unreadable files,
     4 not a usable model file, or one that gives different scores here.
     """
-    from visualwords.folders import TABLES
+    from visualwords.folders import TABLES, ImageFolder
 
     if os.path.isfile(target) and not target.lower().endswith(TABLES):
         return _check_model(target, as_json)
-    return _check_folder(target, recipe, folds, no_labels, seed, as_json, reading)
+    folder = ImageFolder(target, label_from=label_from)
+    return _check_folder(folder, recipe, folds, no_labels, seed, as_json, reading)
 
 
 def _check_model(path: str, as_json: bool) -> int:
@@ -81,7 +93,7 @@ def _check_model(path: str, as_json: bool) -> int:
 
 
 def _check_folder(
-    target: str,
+    folder: "ImageFolder",
     recipe: str,
     folds: int,
     no_labels: bool,
@@ -93,17 +105,15 @@ def _check_folder(
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.checking import check_folder
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-    from visualwords.folders import ImageFolder
 
     run = Run(as_json=as_json, **reading)
     model = run.prepare(ImageClassifier(chosen_recipe(recipe), random_state=seed))
-    folder = ImageFolder(target)
     with run.progress() as progress:
         findings = check_folder(
             folder, model, n_folds=folds, labels=not no_labels, progress=progress
         )
     if as_json:
-        summary = {"folder": target, "images": len(folder), "classes": folder.classes}
+        summary = {"folder": folder.path, "images": len(folder), "classes": folder.classes}
         json.dump({**summary, "findings": [f.to_json() for f in findings]}, sys.stdout, indent=1)
         print()
     else:

@@ -30,7 +30,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     """
     from visualwords.apps.classify_images.demo_images import DEMOS, write_demo
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import note
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.folders import ImageFolder
 
@@ -46,13 +46,13 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         )
         images = write_demo(name, os.path.join(output, name))
         training, testing = ImageFolder(images).part("train"), ImageFolder(images).part("test")
-        say(f"{name}: {summary}; {len(training)} training images, {len(training.classes)} classes")
+        note(f"{name}: {summary}; {len(training)} training images, {len(training.classes)} classes")
         model = ImageClassifier("auto", representation=SEEN_AS, thumbnails=True)
         run.train(model, training)
         model.save(os.path.join(output, f"{name}.vw"))
         trial = run.test(model, testing)
         run.tell(model, trial, f"{name}: {summary}", os.path.join(output, f"{name}.html"), {})
-        say("")
+        note("")
     tiles = os.path.join(output, "tiles")
     for line in (
         f"Open the report:    {tiles}.html",
@@ -61,5 +61,5 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         "Your own images:    classify-images train PHOTOS -o photos.vw --test-size 0.2",
         "                    (PHOTOS holds one folder of images for each class)",
     ):
-        say(line)
+        note(line)
     return 0

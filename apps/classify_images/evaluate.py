@@ -12,9 +12,12 @@ from visualwords.apps.command_line.verb import Verb
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @click.argument("folder", type=click.Path())
+@options.label_from
 @shared.report
 @options.reading
-def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int:
+def evaluate(
+    model: str, folder: str, label_from: str | None, report: str | None, **reading: Any
+) -> int:
     """Evaluate MODEL on the labelled images of FOLDER (its test split, if it has one)."""
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.output import check_output
@@ -26,7 +29,7 @@ def evaluate(model: str, folder: str, report: str | None, **reading: Any) -> int
         check_output(report)
     run = Run(**reading)
     classifier = run.prepare(load_image_classifier(model))
-    images = ImageFolder(folder)
+    images = ImageFolder(folder, label_from=label_from)
     run.skip(images.skipped)
     trial = run.test(classifier, test_part(images))
     run.tell(classifier, trial, folder, report, {"model": model})

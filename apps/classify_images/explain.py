@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.command_line import completion
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
@@ -30,6 +31,7 @@ N_CLASSES, N_WORDS = 3, 8
     "labels",
     multiple=True,
     metavar="L",
+    shell_complete=completion.classes,
     help="Class to explain; may be repeated [default: the three best].",
 )
 @shared.as_json
@@ -65,14 +67,14 @@ def explain(
 
 
 def _draw(image: str, explanation: "Explanation", labels: list[str], output: str) -> None:
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import note
     from visualwords.apps.explanation.explanation_picture import draw_explanation
     from visualwords.files import write_atomically
     from visualwords.images import encode_image, read_image
 
     pixels = draw_explanation(read_image(image, max_side=1200), explanation, labels)
     write_atomically(output, encode_image(pixels))
-    say(f"{output}: evidence written")
+    note(f"{output}: evidence written")
 
 
 def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[str, object]:

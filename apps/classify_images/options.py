@@ -47,6 +47,12 @@ class Seconds(click.ParamType):
         return seconds
 
 
+label_from = click.option(
+    "--label-from",
+    metavar="PATTERN",
+    help="Take labels from file names: the first group of this regular expression, such as "
+    "'(.+)_[0-9]+' for cat_17.jpg.",
+)
 cache = click.option(
     "--cache",
     "cache_dir",

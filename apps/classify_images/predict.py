@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Copy the images into DIR/label; never move or overwrite a file.",
 )
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the results to FILE; .csv and .json name the format [default: print them].",
+)
 @shared.as_csv
 @options.reading
 def predict(
@@ -48,20 +55,28 @@ def predict(
     top: int,
     min_confidence: float,
     sort_into: str | None,
+    output: str | None,
     as_csv: bool,
     as_json: bool,
     **reading: Any,
 ) -> int:
-    """Predict the labels of IMAGES (files, or folders of files) with MODEL.
+    """Predict the labels of IMAGES (files, folders of files, or - for paths on stdin) with MODEL.
+
+    Paths on stdin end with a newline, or with NUL, as find -print0 prints them.
 
     A score is the signed distance from the boundary between a class and all others. The class
     with the highest score is the label. Probabilities are calibrated on training images.
     """
     from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.command_line.output import check_output, results_in
     from visualwords.apps.pipeline.predictions import label_images
     from visualwords.apps.pipeline.saving import load_image_classifier
     from visualwords.errors import FolderError
 
+    if output is not None:
+        check_output(output)
+        as_csv = as_csv or (output.lower().endswith(".csv") and not as_json)
+        as_json = as_json or (output.lower().endswith(".json") and not as_csv)
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
     run = Run(as_json=as_json, **reading)
@@ -78,12 +93,13 @@ def predict(
     run.check_strict()
     if sort_into is not None and answers:
         _sort(run, answers, sort_into)
-    if as_json:
-        run.print_summary({"predictions": [answer.to_json() for answer in answers]})
-    elif as_csv:
-        _print_csv(answers)
-    elif answers:
-        _print_table(answers)
+    with results_in(output):
+        if as_json:
+            run.print_summary({"predictions": [answer.to_json() for answer in answers]})
+        elif as_csv:
+            _print_csv(answers)
+        elif answers:
+            _print_table(answers)
     code = run.exit_code()
     if not answers:
         raise FolderError("none of the images could be read")
@@ -92,12 +108,12 @@ def predict(
 
 def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:
     from visualwords.apps.classify_images.sort_into import sort_images
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import note
 
     paths, labels = [a.path for a in answers], [a.label for a in answers]
     with run.progress() as progress:
         sort_images(paths, labels, folder, progress=progress)
-    say(f"{folder}: {len(paths)} images in {len(set(labels))} folders")
+    note(f"{folder}: {len(paths)} images in {len(set(labels))} folders")
 
 
 def _listed(run: "Run", names: tuple[str, ...], sort_into: str | None) -> list[str]:
@@ -105,7 +121,7 @@ def _listed(run: "Run", names: tuple[str, ...], sort_into: str | None) -> list[s
     from visualwords.folders import list_files
 
     paths: list[str] = []
-    for name in names:
+    for name in _with_stdin(names):
         if os.path.isdir(name):
             files, skipped = list_files(name)
             paths += files
@@ -116,6 +132,19 @@ def _listed(run: "Run", names: tuple[str, ...], sort_into: str | None) -> list[s
         return paths
     sorted_already = os.path.join(os.path.realpath(sort_into), "")
     return [path for path in paths if not os.path.realpath(path).startswith(sorted_already)]
+
+
+def _with_stdin(names: tuple[str, ...]) -> list[str]:
+    """Return the names with those of stdin in place of "-"."""
+    listed: list[str] = []
+    for name in names:
+        if name != "-":
+            listed.append(name)
+            continue
+        given = click.get_binary_stream("stdin").read()
+        lines = given.split(b"\0") if b"\0" in given else given.splitlines()
+        listed += [os.fsdecode(line) for line in lines if line]
+    return listed
 
 
 def _print_csv(answers: "list[Answer]") -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from visualwords.apps.command_line import completion
+
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
 
@@ -34,6 +36,7 @@ OF_ALL = ("C", "max_side")  # which "auto" changes in all that it tries
 OPTIONS = (
     click.option(
         "--recipe",
+        shell_complete=completion.recipes,
         default="auto",
         show_default=True,
         metavar="NAME|FILE.toml",
@@ -124,6 +127,7 @@ def several(verb: Callable[..., Any]) -> Callable[..., Any]:
     made: Callable[..., Any] = with_recipes
     first = click.option(
         "--recipe",
+        shell_complete=completion.recipes,
         multiple=True,
         metavar="NAME|FILE.toml",
         help="A recipe's name or file; several are compared. [default: words]",

@@ -9,7 +9,14 @@ from typing import Any
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.options import n_threads
-from visualwords.apps.command_line.terminal import print_results, progress_bars, say, say_skipped
+from visualwords.apps.command_line.terminal import (
+    detail,
+    note,
+    print_results,
+    progress_bars,
+    say,
+    say_skipped,
+)
 from visualwords.apps.command_line.verb import equal_command
 from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
 from visualwords.apps.pipeline.contents import Contents
@@ -101,7 +108,7 @@ class Run:
 
     def cross_validate(self, model: ImageClassifier, images: ImageFolder, n_folds: int) -> Trial:
         """Try a model fold by fold; what can't be read is noted when all images are learned."""
-        say(f"{n_folds}-fold cross-validation:")
+        note(f"{n_folds}-fold cross-validation:")
         with self.progress() as progress:
             data = self.dataset(images)
             return cross_validate(self.prepare(model), data, n_folds, progress=progress)
@@ -129,7 +136,7 @@ class Run:
                     seconds=self.times.seconds.copy(),
                     progress=progress,
                 )
-            say(f"{report}: report written")
+            note(f"{report}: report written")
         if not self.as_json:
             print_results(trial.evaluation)
         self.print_summary(summary | {"test": trial.evaluation.to_json(), "report": report})
@@ -153,6 +160,9 @@ class Run:
 
     def exit_code(self) -> int:
         """List the skipped files and return the exit code."""
+        for stage, seconds in self.times.seconds.items():
+            detail(f"{stage}: {seconds:.1f} s")
+        detail(f"{self.n_jobs} threads; cache: {self.cache_dir or 'none'}")
         say_skipped(self.skipped)
         return SKIPPED if self.skipped else DONE
 
@@ -164,14 +174,14 @@ def _say_what_was_tried(model: ImageClassifier) -> None:
     for name, accuracy in model.tried_.items():
         chosen = ", chosen" if name == model.recipe_.name else ""
         spent = model.tried_seconds_[name]
-        say(
+        note(
             f"recipe {name}: {accuracy:.1%} mean per class by cross-validation, "
             f"{spent:.1f} s{chosen}"
         )
     known = [recipe.name for recipe in recipes_to_try(model.representation)]
     left_out = [name for name in known if name not in model.tried_]
     if left_out:
-        say(
+        note(
             f"not tried within the budget of {model.budget:g} s: {', '.join(left_out)} "
             "(--budget raises it, --recipe names one)"
         )

@@ -56,7 +56,7 @@ def serve(
     MODEL is a model file, or "pedestrian" for the bundled detector. Images do not leave this
     machine. Stop the server with Ctrl-C.
     """
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import note, say
     from visualwords.apps.page.answering import answers_of
     from visualwords.apps.page.limits import Limits
     from visualwords.apps.page.server import create_app
@@ -81,8 +81,7 @@ def serve(
             report=page,
         )
         click.echo(address)
-        if not quiet:
-            say("Drop an image on the page; Ctrl-C stops the server.")
+        note("Drop an image on the page; Ctrl-C stops the server.")
         if open_browser:
             click.launch(address)
         run_server(app, listener, limits)

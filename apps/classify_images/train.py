@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     metavar="TIME",
     help="Time that auto may spend on trying recipes: 90s, 10m, 1h.",
 )
+@options.label_from
 @click.option("--test", type=click.Path(), metavar="DIR", help="Test on these labelled images.")
 @click.option(
     "--test-size",
@@ -70,6 +71,7 @@ def train(
     recipe: "str | Recipe",
     overrides: dict[str, Any],
     budget: float,
+    label_from: str | None,
     test: str | None,
     test_size: float | None,
     folds: int | None,
@@ -105,12 +107,13 @@ def train(
     for path in (output, report):
         if path is not None:
             check_output(path)
-    images = ImageFolder(folder)
+    images = ImageFolder(folder, label_from=label_from)
     run = Run(**reading)
     copies = describe_duplicates(images, run.fingerprints(model, images))
     for sentence in [*images.warnings, *copies]:
         say(f"warning: {sentence}")
-    training, testing = _divide(images, test, test_size, seed)
+    other = None if test is None else ImageFolder(test, label_from=label_from)
+    training, testing = _divide(images, other, test_size, seed)
     trial = run.cross_validate(model, training, folds) if folds else None
     _learn(run, model, training, images.skipped, output)
     if testing is not None and trial is None:
@@ -126,21 +129,20 @@ def _learn(
     skipped: list[tuple[str, str]],
     output: str,
 ) -> None:
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import note
 
     run.train(model, images)
     run.skip(skipped)
     run.check_strict()
     model.save(output)
     size = os.path.getsize(output)
-    say(
+    note(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
         f"recipe {model.recipe_.name}, {size / 1000:,.0f} kB"
     )
-    if not run.quiet:
-        say("the recipe, as a file for --recipe:")
-        for line in model.recipe_.to_toml().splitlines():
-            say(f"  {line}".rstrip())
+    note("the recipe, as a file for --recipe:")
+    for line in model.recipe_.to_toml().splitlines():
+        note(f"  {line}".rstrip())
 
 
 def _tell(
@@ -169,14 +171,13 @@ def _tell(
 
 
 def _divide(
-    images: "ImageFolder", test: str | None, test_size: float | None, seed: int
+    images: "ImageFolder", test: "ImageFolder | None", test_size: float | None, seed: int
 ) -> tuple["ImageFolder", "ImageFolder | None"]:
     """Return training and test images: as the flags say, else by the splits of the folder."""
-    from visualwords.folders import ImageFolder
+    from visualwords.apps.pipeline.dataset import test_part
 
     if test is not None:
-        other = ImageFolder(test)
-        return images, other.part("test") if "test" in other.splits else other
+        return images, test_part(test)
     if test_size is not None:
         return images.split(test_size, seed)
     if "train" in images.splits:

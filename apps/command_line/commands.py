@@ -27,6 +27,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
             code = command.main(argv, prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
         return int(code or DONE)
     except click.ClickException as problem:
         problem.show()
@@ -38,8 +39,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         return _fail(str(problem), BAD_MODEL)
     except VisualWordsError as problem:
         return _fail(str(problem), FAILED)
-    except BrokenPipeError:  # the reader closed the pipe
-        sys.stderr.close()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
         return FAILED
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
@@ -47,6 +47,8 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
     except MemoryError:
         return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
     except Exception as problem:
+        if {"-v", "--verbose"} & set(sys.argv[1:] if argv is None else argv):
+            traceback.print_exc()
         return _fail(_unexpected(problem), UNEXPECTED)
 
 
@@ -54,6 +56,7 @@ def run_installed(main: Callable[[], int]) -> NoReturn:
     """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
     from visualwords.apps.command_line.interruption import answer_ctrl_c_in_time
 
+    _open_closed_streams()
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # main handles it once it has started
         answer_ctrl_c_in_time()
@@ -61,9 +64,22 @@ def run_installed(main: Callable[[], int]) -> NoReturn:
     _end(code)
 
 
+def _open_closed_streams() -> None:
+    """Let a closed stdout or stderr (``>&-``) swallow what is written.
+
+    Otherwise the next file that is opened, a model perhaps, takes its number.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
+
+
 def _end(code: int) -> NoReturn:
     """End the process."""
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:  # a closed pipe or a full disk, which `run_command` has reported
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if code == INTERRUPTED:
         # Threads may still be decoding; a regular exit would finalize the interpreter under them
         # and abort. Incomplete files have only temporary names.
@@ -92,7 +108,7 @@ def _unexpected(problem: Exception) -> str:
     what = " ".join(f"{type(problem).__name__}: {problem}".split())
     return (
         f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); "
-        "this is a bug: please report it with the command that shows it"
+        "this is a bug: please report it with the command that shows it (-v adds the traceback)"
     )
 
 

@@ -18,10 +18,38 @@ seed = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
 strict = click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
-quiet = click.option("--quiet", is_flag=True, help="Hide progress.")
 report = click.option(
     "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write an HTML report."
 )
+
+
+def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that decide how much is printed to stderr: -q and -v."""
+    for option in (
+        click.option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            expose_value=False,
+            callback=_remember,
+            help="Print details too; for an unexpected error, where it happened.",
+        ),
+        click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            callback=_remember,
+            help="Print results, warnings and errors only.",
+        ),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def _remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
+    """Keep a flag where `visualwords.apps.command_line.terminal` finds it."""
+    ctx.meta[f"visualwords.{option.name}"] = value
+    return value
 
 
 def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:

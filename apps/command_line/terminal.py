@@ -7,7 +7,9 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
@@ -21,9 +23,16 @@ MOST_LISTED = 10
 
 
 def stdout() -> Console:
-    """Return the console for results; lines are wide where the output is not a terminal."""
-    console = Console(file=sys.stdout, highlight=False)
-    return console if console.is_terminal else Console(file=sys.stdout, highlight=False, width=160)
+    """Return the console for results; lines are wide where the output is not a terminal.
+
+    rich obeys NO_COLOR and FORCE_COLOR; the latter must not make lines of a file narrow.
+    """
+    width = None if _is_terminal(sys.stdout) else 160
+    return Console(file=sys.stdout, highlight=False, width=width)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def printable(name: str) -> str:
@@ -39,8 +48,26 @@ def _printable(character: str) -> str:
 
 
 def say(message: str) -> None:
-    """Write one line to stderr."""
+    """Write a warning, an error or another line that must be read to stderr."""
     print(printable(message), file=sys.stderr)
+
+
+def note(message: str) -> None:
+    """Write one line to stderr, unless ``--quiet`` was given."""
+    if not _flag("quiet"):
+        say(message)
+
+
+def detail(message: str) -> None:
+    """Write one line to stderr if ``--verbose`` was given."""
+    if _flag("verbose"):
+        say(message)
+
+
+def _flag(name: str) -> bool:
+    """Return whether a flag was given to the verb that is running."""
+    ctx = click.get_current_context(silent=True)
+    return ctx is not None and bool(ctx.meta.get(f"visualwords.{name}"))
 
 
 def say_skipped(skipped: Sequence[Iterable[str]]) -> None:
@@ -69,10 +96,10 @@ class _Bars:
 @contextmanager
 def progress_bars(quiet: bool = False) -> Iterator[Progress]:
     """Show progress on stderr while the block runs; nothing where stderr is not a terminal."""
-    console = Console(file=sys.stderr)
-    if quiet or not console.is_terminal:
+    if quiet or not _is_terminal(sys.stderr):
         yield Silent()
         return
+    console = Console(file=sys.stderr)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

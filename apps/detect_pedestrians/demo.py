@@ -28,7 +28,7 @@ def demo(output: str, model: str) -> int:
     Writes the picture with its detections, the scores of all windows at several scales, the
     windows that passed each stage of the cascade, and the evidence inside the best window.
     """
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import note
     from visualwords.apps.detection.demo_picture import demo_picture
     from visualwords.apps.detection.drawn_boxes import (
         draw_detections,
@@ -50,7 +50,7 @@ def demo(output: str, model: str) -> int:
         print(f"found at {box}, confidence {confidence:.0%}")
     if len(boxes):
         _write(output, "evidence.png", draw_evidence(detector.explain(image, boxes[0])))
-    say(f"{output}: {len(os.listdir(output))} pictures written")
+    note(f"{output}: {len(os.listdir(output))} pictures written")
     return 0
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.terminal import (
+    note,
     printable,
     progress_bars,
     say,
@@ -174,7 +175,7 @@ class Searching:
         if self.found:
             stdout().print(table)
         things = "frame or image" if self.n_searched == 1 else "frames or images"
-        say(f"{len(self.found)} found in {self.n_searched} {things}")
+        note(f"{len(self.found)} found in {self.n_searched} {things}")
 
     @staticmethod
     def _is_video(path: str) -> bool:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.command_line import completion
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 
@@ -17,7 +18,9 @@ QUICK = "quick run on small generated data: a test of the code, not of the metho
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=completion.experiments
+)
 @click.option(
     "--data",
     type=click.Path(file_okay=False),
@@ -49,7 +52,7 @@ def run(
     if unknown:
         raise click.BadParameter(f"{unknown[0]!r}; choose from {', '.join(EXPERIMENTS)}")
     _use_one_thread()
-    from visualwords.apps.command_line.terminal import progress_bars, say
+    from visualwords.apps.command_line.terminal import note, progress_bars
     from visualwords.apps.reproduce_papers.lab import Lab
     from visualwords.apps.reproduce_papers.writing import NO_FIGURE, can_draw, write_results
 
@@ -61,9 +64,9 @@ def run(
         remark = QUICK if quick else ""
         _show(EXPERIMENTS[name], results, as_json)
         path = write_results(output, EXPERIMENTS[name], results, seconds, remark)
-        say(f"{path}: {seconds:.0f} CPU seconds" + (f"; {remark}" if remark else ""))
+        note(f"{path}: {seconds:.0f} CPU seconds" + (f"; {remark}" if remark else ""))
     if not can_draw():
-        say(NO_FIGURE)
+        note(NO_FIGURE)
     return 0
 
 

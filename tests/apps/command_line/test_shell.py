@@ -1,0 +1,151 @@
+"""Commands in a shell: pipes, lists of paths on stdin, result files, completion, verbosity."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.shell_completion import BashComplete
+
+from tests.apps.conftest import COLORS, noisy, write_png
+from visualwords.apps.classify_images.main import command, main
+from visualwords.apps.reproduce_papers.main import command as papers
+
+CLASSIFY = [sys.executable, "-m", "visualwords.apps.classify_images"]
+
+
+def run_in_shell(line, **kwargs):
+    """Run a line of bash in which $C is the command."""
+    env = {**os.environ, "C": " ".join(CLASSIFY)}
+    return subprocess.run(["bash", "-c", line], capture_output=True, env=env, **kwargs)
+
+
+def offered(group, words, typed):
+    """Return what Tab offers after some words."""
+    found = BashComplete(group, {}, "it", "_IT_COMPLETE").get_completions(words, typed)
+    return [item.value for item in found]
+
+
+@pytest.fixture
+def model(photos, tmp_path, capsys):
+    path = tmp_path / "m.vw"
+    words = ["train", photos, "-o", path, "--recipe", "color", "--no-cache", "-q"]
+    assert main([str(word) for word in words]) == 0
+    capsys.readouterr()
+    return path
+
+
+def test_a_closed_pipe_ends_the_command_without_a_word():
+    result = run_in_shell("$C recipes | true; echo ${PIPESTATUS[0]}")
+    assert result.stderr == b""
+    assert result.stdout.strip() in (b"0", b"1")
+
+
+def test_a_closed_stdout_is_no_error():
+    result = run_in_shell("$C recipes >&-")
+    assert (result.returncode, result.stderr) == (0, b"")
+    result = run_in_shell("$C recipes --json >&- 2>&-")
+    assert result.returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_one_sentence():
+    result = run_in_shell("$C recipes > /dev/full")
+    assert result.returncode == 1
+    assert result.stderr == b"error: no space left on device\n"
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\0"])
+def test_paths_come_from_stdin(model, photos, ends):
+    paths = sorted((photos / "sea").iterdir())[:2]
+    given = b"".join(os.fsencode(path) + ends for path in paths)
+    words = [*CLASSIFY, "predict", str(model), "-", "--json", "--no-cache"]
+    result = subprocess.run(words, input=given, capture_output=True)
+    found = json.loads(result.stdout)["predictions"]
+    assert [one["path"] for one in found] == [str(path) for path in paths]
+
+
+def test_a_name_with_a_newline_passes_through_nul(model, tmp_path):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    path = write_png(tmp_path / "two\nlines.png", noisy(COLORS["sea"], rng))
+    words = [*CLASSIFY, "predict", str(model), "-", "--json", "--no-cache"]
+    result = subprocess.run(words, input=os.fsencode(path) + b"\0", capture_output=True)
+    assert json.loads(result.stdout)["predictions"][0]["path"] == str(path)
+
+
+@pytest.mark.parametrize(("name", "start"), [("p.json", "{"), ("p.csv", "path,"), ("p.txt", "┏")])
+def test_results_go_to_a_file_in_the_format_of_its_name(
+    model, photos, tmp_path, capsys, name, start
+):
+    words = ["predict", str(model), str(photos / "sea"), "-o", str(tmp_path / name), "--no-cache"]
+    assert main(words) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+
+
+def test_a_result_file_in_a_missing_folder_is_refused_before_the_work(model, photos, capsys):
+    assert main(["predict", str(model), str(photos), "-o", "nowhere/p.csv"]) == 1
+    assert "the folder nowhere does not exist" in capsys.readouterr().err
+
+
+def test_quiet_leaves_results_and_warnings_and_verbose_adds_times(photos, tmp_path, capsys):
+    words = ["train", photos, "-o", tmp_path / "m.vw", "--recipe", "color", "--no-cache"]
+    words = [str(word) for word in words]
+    assert main([*words, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main([*words, "-v"]) == 0
+    err = capsys.readouterr().err
+    assert "training the classifier: " in err
+    assert "threads; cache: none" in err
+
+
+def test_colors_obey_the_environment(model, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["recipes"]) == 0
+    assert "\x1b[" in capsys.readouterr().out
+    monkeypatch.delenv("FORCE_COLOR")
+    assert main(["recipes"]) == 0
+    assert "\x1b[" not in capsys.readouterr().out
+
+
+def test_no_color_wins_on_a_terminal(monkeypatch):
+    from visualwords.apps.command_line.terminal import stdout
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert stdout().no_color
+
+
+def test_a_mistyped_flag_gets_a_suggestion(capsys):
+    assert main(["train", "photos", "-o", "m.vw", "--recipee", "color"]) == 2
+    assert "Did you mean '--recipe'?" in capsys.readouterr().err
+
+
+def test_the_shell_completes_recipes_classes_and_experiments(model):
+    assert offered(command, ["train", "--recipe"], "te") == ["texture"]
+    assert "auto" in offered(command, ["check", "--recipe"], "")
+    assert offered(command, ["explain", str(model), "x.jpg", "--label"], "s") == ["sand", "sea"]
+    assert offered(command, ["explain", "missing.vw", "x.jpg", "--label"], "") == []
+    assert "icd-table1" in offered(papers, ["run"], "icd")
+
+
+def test_labels_come_from_file_names(photos, tmp_path, capsys):
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    for path in photos.rglob("*.png"):
+        path.rename(flat / f"{path.parent.name}_{path.name}")
+    pattern = ["--label-from", r"(.+)_\d+"]
+    model = str(tmp_path / "m.vw")
+    quick = ["--no-cache", "--json"]
+    words = ["train", str(flat), "-o", model, "--recipe", "color", "--test-size", "0.25"]
+    assert main([*words, *pattern, *quick]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", model, str(flat), *pattern, *quick]) == 0
+    assert json.loads(capsys.readouterr().out)["test"]["classes"].keys() == COLORS.keys()
+    main(["check", str(flat), "--no-labels", *pattern, *quick])
+    assert json.loads(capsys.readouterr().out)["classes"] == ["sand", "sea", "wood"]
+    assert main(["train", str(flat), "-o", model, *quick]) == 1
+    assert "Traceback" not in capsys.readouterr().err
