@@ -16,7 +16,6 @@ from scipy import sparse
 
 from visualwords.apps.pipeline.contents import Features
 from visualwords.apps.pipeline.recipe import Channel, Recipe, Words, windows_of
-from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.codebook import (
     BagOfWords,
     FeatureSetEncoder,
@@ -206,6 +205,8 @@ class ChannelEncoder:
             raise ValueError("the channel has no hashes")
         if not rows.shape[1]:
             return rows
+        from visualwords.classifiers.gcws import GCWSHasher  # takes a while; few recipes hash
+
         hasher = GCWSHasher(hashes.n_hashes, hashes.n_bits, hashes.normalize, self.seed)
         first = np.ones((1, rows.shape[1]), np.float32)  # the number of columns is all it learns
         return sparse.csr_matrix(hasher.fit(first).transform(rows))

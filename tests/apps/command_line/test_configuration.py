@@ -59,7 +59,7 @@ def test_several_values_are_a_list(photos, settle, capsys):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("recipes = 'color'", "train has no setting 'recipes'; it has budget, cache"),
+        ("recipes = 'color'", "train has no setting 'recipes'; it has C, budget, cache"),
         ("recipe = ['color']", "recipe is ['color']; it must be one value"),
         ("recipe = true", "recipe is True; it must be one value"),
         ("json = 'yes'", "json is 'yes'; it must be true or false"),
