@@ -246,7 +246,10 @@ def channel_settings(channel: Channel) -> dict[str, Any]:
 @lru_cache(maxsize=64)
 def _extractor_settings(extractor: str, params: str, of_patches: bool) -> dict[str, Any]:
     made = Channel(extractor, json.loads(params), words=Words() if of_patches else None).build()
-    return {"extractor": extractor, "params": made.get_params(), "version": made.version}
+    given = made.get_params()
+    if given.get("sha256") is not None:  # a network is known by its content, wherever it lies
+        del given["path"]
+    return {"extractor": extractor, "params": given, "version": made.version}
 
 
 def names_of_columns(encoders: Sequence[ChannelEncoder]) -> np.ndarray:

@@ -19,6 +19,7 @@ from visualwords.apps.pipeline.dataset import (
     test_part,
 )
 from visualwords.apps.pipeline.encoding import encode, encode_each
+from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
 from visualwords.apps.pipeline.recipes import (
     RECIPES,
@@ -402,7 +403,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """Return the recipe, or None and those that "auto" may choose from."""
         changes: dict[str, Any] = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
-            return change_recipe(find_recipe(self.recipe), **changes), []
+            return pin_networks(change_recipe(find_recipe(self.recipe), **changes)), []
         candidates = recipes_to_try(self.representation)
         if not candidates:
             known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))

@@ -13,6 +13,7 @@ import visualwords
 from visualwords.apps.pipeline import table_bytes
 from visualwords.apps.pipeline.channel_encoder import make_encoders
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.networks import find_networks, with_names_only
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.errors import ModelFileError
@@ -39,7 +40,9 @@ def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     return path
 
 
-def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector":
+def load(
+    path: str | os.PathLike[str], *, network: str | os.PathLike[str] | None = None
+) -> "ImageClassifier | PedestrianDetector":
     """Read a model file, or the detector that comes with the package.
 
     Parameters
@@ -47,6 +50,9 @@ def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector"
     path : path-like
         A file written by ``save`` or by a command's ``train``; or the word "pedestrian" (a file of
         that name is "./pedestrian").
+    network : path-like, optional
+        The ONNX file that the model's recipe needs, or its folder; by default it is looked for
+        beside the model, and in the folders of the environment variable VISUALWORDS_NETWORKS.
 
     Returns
     -------
@@ -61,7 +67,8 @@ def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector"
     manifest, arrays = read_model(path)
     try:
         if manifest["kind"] == IMAGE_CLASSIFIER:
-            model = _restore(manifest, arrays)
+            given = None if network is None else os.fspath(network)
+            model = _restore(manifest, arrays, os.fspath(path), given)
             _try_out(model)
             return model
         if manifest["kind"] == OBJECT_DETECTOR:
@@ -79,9 +86,11 @@ def load(path: str | os.PathLike[str]) -> "ImageClassifier | PedestrianDetector"
         ) from None
 
 
-def load_image_classifier(path: str | os.PathLike[str]) -> ImageClassifier:
+def load_image_classifier(
+    path: str | os.PathLike[str], network: str | os.PathLike[str] | None = None
+) -> ImageClassifier:
     """Read a model file that labels whole images; any other raises `ModelFileError`."""
-    model = load(path)
+    model = load(path, network=network)
     if not isinstance(model, ImageClassifier):
         raise ModelFileError(
             f"{os.fspath(path)}: finds objects; use it with detect-pedestrians run --model"
@@ -177,7 +186,7 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
     return {
         "kind": IMAGE_CLASSIFIER,
         "classes": model.classes_.tolist(),
-        "recipe": model.recipe_.to_json(),
+        "recipe": with_names_only(model.recipe_).to_json(),
         "training": {
             "images": int(model.class_counts_.sum()),
             "images_per_class": model.class_counts_.tolist(),
@@ -191,8 +200,10 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
     }
 
 
-def _restore(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> ImageClassifier:
-    recipe = Recipe.from_json(manifest["recipe"])
+def _restore(
+    manifest: dict[str, Any], arrays: dict[str, np.ndarray], path: str, network: str | None
+) -> ImageClassifier:
+    recipe = find_networks(Recipe.from_json(manifest["recipe"]), path, network)
     for channel in recipe.channels:
         channel.build()  # an extractor of a package that is not installed here is missed now
     training = manifest["training"]
