@@ -9,8 +9,16 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 
-from visualwords._listing import Item, Listing, files_below, files_in, folders_in, images_in
-from visualwords._split_names import SPLITS, split_of
+from visualwords._listing import (
+    SPLITS,
+    Item,
+    Listing,
+    files_below,
+    files_in,
+    folders_in,
+    images_in,
+    split_of,
+)
 from visualwords._table_files import has_labels, is_table, read_table
 from visualwords.errors import FolderError
 

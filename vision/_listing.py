@@ -1,4 +1,4 @@
-"""Walking folders: candidate files by name only; nothing is opened."""
+"""Walking folders: candidate files and parts of a data set by name only; nothing is opened."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,6 +18,17 @@ IMAGE_SUFFIXES = frozenset(
         *[".tif", ".tiff", ".webp"],
     ]
 )
+SPLITS = ("train", "val", "test")
+SPLIT_NAMES = {
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "dev": "val",
+    "test": "test",
+    "testing": "test",
+}
 
 
 class Item(NamedTuple):
@@ -114,3 +125,14 @@ def _names_other(name: str) -> bool:
 
 def _hidden(name: str) -> bool:
     return name.startswith(".") or name == "__MACOSX"
+
+
+def split_of(name: str) -> str | None:
+    """Return "train", "val" or "test" for a name in any case; None for any other.
+
+    Examples
+    --------
+    >>> split_of("Valid"), split_of("photos")
+    ('val', None)
+    """
+    return SPLIT_NAMES.get(name.strip().lower())

@@ -8,8 +8,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from visualwords._listing import Item
-from visualwords._split_names import SPLITS, split_of
+from visualwords._listing import SPLITS, Item, split_of
 from visualwords.errors import FolderError
 from visualwords.files import open_regular
 
