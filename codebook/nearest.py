@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from visualwords.codebook._nearest import best_two, settle
-from visualwords.codebook._nearest_uint8 import GROUP, LANES, POINTS, as_pairs, best_in_block
+from visualwords.codebook._nearest import (
+    GROUP,
+    LANES,
+    POINTS,
+    as_pairs,
+    best_in_block,
+    best_two,
+    settle,
+)
 
 __all__ = ["NearestWords"]
 
