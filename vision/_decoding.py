@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any
 
 import cv2
 import numpy as np
@@ -65,7 +64,9 @@ def image_size(data: bytes, max_pixels: int) -> tuple[int, int]:
             return _open(data, max_pixels).size
 
 
-def _decode(data: bytes, *how: Any, may_isolate: bool) -> np.ndarray:
+def _decode(
+    data: bytes, mode: str, max_pixels: int, max_side: int | None, *, may_isolate: bool
+) -> np.ndarray:
     try:
         return _checked_and_decoded(data, *how, may_isolate=may_isolate)
     except (Warning, Image.DecompressionBombError):

@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,7 @@ def has_locks() -> bool:
     return fcntl is not None
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file for reading; anything else raises ``OSError``, a pipe without waiting.
 
     Examples

@@ -24,7 +24,7 @@ def make_backend(client: "Client", patience: float) -> Any:
     call back. And joblib would do all work in this process when a single thread is left in the
     cluster; this backend leaves it there.
     """
-    base = _joblibs_backend()
+    base: Any = _joblibs_backend()
     if base is None:
         return None
 

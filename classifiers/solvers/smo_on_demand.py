@@ -43,7 +43,7 @@ def solve_together(
     signs: Sequence[np.ndarray],
     cost: np.ndarray,
     *,
-    starts: Sequence[np.ndarray] | None = None,
+    starts: np.ndarray | Sequence[np.ndarray] | None = None,
     tol: float = 1e-3,
     max_iter: int = 10_000_000,
 ) -> list[Solution]:
