@@ -152,7 +152,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         """Dimensions of the points."""
         return len(self.components_) + (2 if self.positions else 0)
 
-    def kept(self, features: LocalFeatures) -> np.ndarray:
+    def kept(self, features: LocalFeatures | LocalFeatureSets) -> np.ndarray:
         """Return which of an image's features became points, as indices.
 
         Examples

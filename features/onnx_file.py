@@ -64,7 +64,7 @@ def read_network(path: str) -> tuple[bytes, list[str], str]:
 def _digest_of(path: str) -> bytes:
     try:
         with open_regular(path) as file:
-            return hashlib.file_digest(file, "sha256").digest()  # type: ignore[arg-type]
+            return hashlib.file_digest(file, "sha256").digest()
     except OSError as problem:
         raise NetworkError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
 

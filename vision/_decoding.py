@@ -68,13 +68,13 @@ def _decode(
     data: bytes, mode: str, max_pixels: int, max_side: int | None, *, may_isolate: bool
 ) -> np.ndarray:
     try:
-        return _checked_and_decoded(data, *how, may_isolate=may_isolate)
+        return _checked_and_decoded(data, mode, max_pixels, max_side, may_isolate=may_isolate)
     except (Warning, Image.DecompressionBombError):
         # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
         # Pillow's own limit, which some of its decoders ask again, is below ours.
         with _pillow_limit(None), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _checked_and_decoded(data, *how, may_isolate=may_isolate)
+            return _checked_and_decoded(data, mode, max_pixels, max_side, may_isolate=may_isolate)
 
 
 def _checked_and_decoded(

@@ -141,7 +141,7 @@ def _with_stdin(names: tuple[str, ...]) -> list[str]:
         if name != "-":
             listed.append(name)
             continue
-        given = click.get_binary_stream("stdin").read()
+        given = sys.stdin.buffer.read()
         lines = given.split(b"\0") if b"\0" in given else given.splitlines()
         listed += [os.fsdecode(line) for line in lines if line]
     return listed

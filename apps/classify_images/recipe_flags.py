@@ -152,7 +152,8 @@ def varied_recipes(
         raise click.UsageError("--recipe and --feature exclude each other")
     try:
         changes = _changes(given) + [composing.setting(text) for text in settings]
-        bases = [composing.read_recipe(name) for name in names] or [None]
+        bases: list[Recipe | None] = [composing.read_recipe(name) for name in names]
+        bases = bases or [None]
         varied = [composing.variations(text) for text in vary]
         found = [
             composing.varied(base, features, changes, list(zip([k for k, _ in varied], values)))

@@ -28,7 +28,7 @@ def make_backend(client: "Client", patience: float) -> Any:
     if base is None:
         return None
 
-    class Backend(base):  # type: ignore[misc, valid-type]
+    class Backend(base):
         def effective_n_jobs(self, n_jobs: int | None) -> int:
             return max(2, super().effective_n_jobs(n_jobs))
 

@@ -4,6 +4,7 @@ Each function takes what click gives to ``shell_complete``. A completion must ne
 nothing can be found, nothing is offered.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import click
@@ -45,7 +46,7 @@ def experiments(ctx: click.Context, parameter: click.Parameter, typed: str) -> l
     return _starting(typed, {one.name: one.what for one in EXPERIMENTS.values()})
 
 
-def _starting(typed: str, known: dict[str, str | None]) -> list[CompletionItem]:
+def _starting(typed: str, known: Mapping[str, str | None]) -> list[CompletionItem]:
     return [
         CompletionItem(name, help=explained)
         for name, explained in known.items()

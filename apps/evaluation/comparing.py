@@ -237,10 +237,9 @@ def _divisions(folder: Any, folds: int | None, seeds: int, first: int) -> list[_
         for fold in range(member.max() + 1):
             title = f"fold {fold + 1} of {member.max() + 1}"
             title += f", seed {seed}" if seeds > 1 else ""
-            training, testing = (
-                np.flatnonzero(found) for found in (member != fold, member == fold)
-            )
-            divisions.append(_Division(title, seed, data.part(training), data.part(testing)))
+            training = data.part(np.flatnonzero(member != fold))
+            testing = data.part(np.flatnonzero(member == fold))
+            divisions.append(_Division(title, seed, training, testing))
     return divisions
 
 

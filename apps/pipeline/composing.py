@@ -318,9 +318,10 @@ def _places(table: dict[str, Any]) -> dict[str, list[str]]:
         places["params"] = [*places.get("params", []), *known]
         places[channel["extractor"]] = list(known)
     classifier = _classifier(table)
-    kind = classifier.get("kind") or usual_kind(classifier.get("kernel"), table["channels"])
-    names = ["kind", *classifier_parameters(KINDS[check_name("kind of classifier", kind, KINDS)])]
-    if kind == "kernel":
+    chosen = classifier.get("kind") or usual_kind(classifier.get("kernel"), table["channels"])
+    found = KINDS[check_name("kind of classifier", chosen, KINDS)]
+    names = ["kind", *classifier_parameters(found)]
+    if chosen == "kernel":
         names += kernel_parameters(classifier.get("kernel", "hik"))
     return places | {"classifier": names}
 

@@ -109,7 +109,8 @@ def _as_npz(matrix: FeatureMatrix) -> bytes:
             "shape": np.array(csr.shape),
         }
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, names=matrix.names, **rows, **_texts(matrix))
+    arrays: dict[str, Any] = {"names": matrix.names, **rows, **_texts(matrix)}
+    np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def _described(recipe: Recipe) -> str:
 def _rows_of_noise(channel: Channel) -> Rows:
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (N_IMAGES, *SHAPE), dtype=np.uint8)
-    found = [channel.see(image) for image in images]
+    found: list[Any] = [channel.see(image) for image in images]
     encoder = ChannelEncoder(channel, 0)
     if channel.learns:
         encoder.learn(LocalFeatureSets.concatenate(found))

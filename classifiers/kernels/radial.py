@@ -109,5 +109,5 @@ def _whole_power(values: np.ndarray, exponent: int) -> np.ndarray:
         exponent //= 2
         values = values * values
         if exponent % 2:
-            power = power * values
+            power = values if power is None else power * values
     return power
