@@ -117,6 +117,11 @@ def _decoded(data: bytes, header: Image.Image, mode: str, max_side: int | None) 
     return np.ascontiguousarray(rgb_of(pixels) if mode == "rgb" else grey_of(pixels))
 
 
+def size_in_header(data: bytes, max_pixels: int) -> tuple[int, int]:
+    """Return width and height by the header alone; nothing is decoded."""
+    return _open(data, max_pixels).size
+
+
 def _open(data: bytes, max_pixels: int) -> Image.Image:
     """Parse the header only."""
     formats = _known_formats()
@@ -157,7 +162,7 @@ def _heif_format() -> str:
         from pi_heif import register_heif_opener
     except ImportError:
         raise UnknownFormatError(
-            "a HEIF photograph; reading it needs: pip install 'visualwords[heif]'"
+            "a HEIF photograph; reading it needs pi-heif: pip install pi-heif"
         ) from None
     register_heif_opener()
     return "HEIF"

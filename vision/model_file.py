@@ -159,7 +159,7 @@ def _check_version(manifest: Any) -> None:
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"written in format {version}, but this program reads up to {FORMAT_VERSION}; "
-            "upgrade it with: pip install -U visualwords"
+            "install a newer version of visualwords"
         )
 
 

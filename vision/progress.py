@@ -13,6 +13,12 @@ class Progress(Protocol):
     def advance(self, steps: int = 1) -> None:
         """Finish some steps of the stage."""
 
+    def status(self, line: str) -> None:
+        """Say what the next stages belong to, to somebody who is watching."""
+
+    def note(self, line: str) -> None:
+        """Print a result as soon as it is known."""
+
 
 class Silent:
     """Shows nothing."""
@@ -22,6 +28,12 @@ class Silent:
 
     def advance(self, steps: int = 1) -> None:
         """Finish some steps."""
+
+    def status(self, line: str) -> None:
+        """Say what comes next."""
+
+    def note(self, line: str) -> None:
+        """Print a result."""
 
 
 class StageTimes:
@@ -64,6 +76,14 @@ class StageTimes:
     def advance(self, steps: int = 1) -> None:
         """Finish some steps of the stage."""
         self.listener.advance(steps)
+
+    def status(self, line: str) -> None:
+        """Say what the next stages belong to."""
+        self.listener.status(line)
+
+    def note(self, line: str) -> None:
+        """Print a result."""
+        self.listener.note(line)
 
     def stop(self) -> None:
         """End the stage that is under way."""

@@ -71,6 +71,6 @@ class RemoteCache(FeatureCache):
             import fsspec
         except ImportError:
             raise FolderError(
-                f"{self.url}: a cache at a URL needs: pip install 'visualwords[distributed]'"
+                f"{self.url}: a cache at a URL needs fsspec: pip install fsspec"
             ) from None
         return fsspec.core.url_to_fs(self.url)

@@ -53,13 +53,25 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         trial = run.test(model, testing)
         run.tell(model, trial, f"{name}: {summary}", os.path.join(output, f"{name}.html"), {})
         note("")
+    _name_next_steps(output)
+    return 0
+
+
+def _name_next_steps(output: str) -> None:
+    """Print commands that work right after the demo, as this user can type them."""
+    from functools import partial
+
+    from visualwords.apps.command_line.terminal import note
+    from visualwords.apps.command_line.typed import typed
+
     tiles = os.path.join(output, "tiles")
+    bricks, command = os.path.join(tiles, "test", "brick"), partial(typed, "classify-images")
+    train = command("train", "PHOTOS", "-o", "photos.vw", "--test-size", "0.2")
     for line in (
         f"Open the report:    {tiles}.html",
-        f"Predict:            classify-images predict {tiles}.vw {tiles}/test/brick",
-        f"See why:            classify-images serve {tiles}.vw",
-        "Your own images:    classify-images train PHOTOS -o photos.vw --test-size 0.2",
+        f"Predict:            {command('predict', f'{tiles}.vw', bricks)}",
+        f"See why:            {command('serve', f'{tiles}.vw')}",
+        f"Your own images:    {train}",
         "                    (PHOTOS holds one folder of images for each class)",
     ):
         note(line)
-    return 0

@@ -22,7 +22,6 @@ from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
 from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.recipes import recipes_to_try
 from visualwords.apps.pipeline.stage import Environment, fingerprint_files
 from visualwords.cache import open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
@@ -96,7 +95,7 @@ class Run:
                 say_skipped(getattr(model, "skipped_", []))
                 raise
         self.skip(model.skipped_)
-        _say_what_was_tried(model)
+        _say_what_was_chosen(model)
 
     def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
         """Compare a model's labels with the true ones."""
@@ -167,24 +166,33 @@ class Run:
         return SKIPPED if self.skipped else DONE
 
 
-def _say_what_was_tried(model: ImageClassifier) -> None:
-    """Say what "auto" tried, what that took, and what the budget had no room for."""
+def _say_what_was_chosen(model: ImageClassifier) -> None:
+    """Say what "auto" chose, and what the deadline left no time for."""
     if not model.tried_:
         return
-    for name, accuracy in model.tried_.items():
-        chosen = ", chosen" if name == model.recipe_.name else ""
-        spent = model.tried_seconds_[name]
-        note(
-            f"recipe {name}: {accuracy:.1%} mean per class by cross-validation, "
-            f"{spent:.1f} s{chosen}"
+    note(f"chosen: {model.recipe_.name}")
+    if model.cut_off_:
+        say(
+            f"the deadline of {model.deadline:g} s left no time for {', '.join(model.cut_off_)}; "
+            f"this repeats the choice: {_repeating(model)}"
         )
-    known = [recipe.name for recipe in recipes_to_try(model.representation)]
-    left_out = [name for name in known if name not in model.tried_]
-    if left_out:
-        note(
-            f"not tried within the budget of {model.budget:g} s: {', '.join(left_out)} "
-            "(--budget raises it, --recipe names one)"
-        )
+
+
+def _repeating(model: ImageClassifier) -> str:
+    """Return the command that makes the same choice, or takes its recipe, without a deadline."""
+    import click
+
+    ctx = click.get_current_context()
+    given = ctx.params
+    ctx.params = {**given, "deadline": None}
+    if model.repeated_by_ is None:
+        ctx.params |= {"recipe": model.recipe_.name, "budget": None}
+    else:
+        ctx.params["budget"] = model.repeated_by_
+    try:
+        return equal_command(ctx)
+    finally:
+        ctx.params = given
 
 
 def _warn(trial: Trial, title: str) -> None:

@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     default=60.0,
     show_default="60s",
     metavar="TIME",
-    help="Time that auto may spend on trying recipes: 90s, 10m, 1h.",
+    help="Work that auto may plan, in time of two reference cores: 90s, 10m, 1h. The choice does "
+    "not depend on the clock.",
+)
+@click.option(
+    "--deadline",
+    type=options.Seconds(),
+    metavar="TIME",
+    help="Time by the clock that auto may take; what it had no time for is listed.",
 )
 @options.label_from
 @click.option("--test", type=click.Path(), metavar="DIR", help="Test on these labelled images.")
@@ -71,6 +78,7 @@ def train(
     recipe: "str | Recipe",
     overrides: dict[str, Any],
     budget: float,
+    deadline: float | None,
     label_from: str | None,
     test: str | None,
     test_size: float | None,
@@ -100,6 +108,7 @@ def train(
         recipe,
         random_state=seed,
         budget=budget,
+        deadline=deadline,
         **overrides,
         thumbnails=thumbnails,
         memory=memory,

@@ -92,12 +92,30 @@ class _Bars:
     def advance(self, steps: int = 1) -> None:
         self.bars.advance(self.task, steps)
 
+    def status(self, line: str) -> None:
+        self.bars.console.print(Text(printable(line), "dim"))
+
+    def note(self, line: str) -> None:
+        self.bars.console.print(Text(printable(line)))
+
+
+class _Lines(Silent):
+    """Prints results only, for an output that is no terminal."""
+
+    def note(self, line: str) -> None:
+        say(line)
+
 
 @contextmanager
 def progress_bars(quiet: bool = False) -> Iterator[Progress]:
     """Show progress on stderr while the block runs; nothing where stderr is not a terminal."""
-    if quiet or not _is_terminal(sys.stderr):
+    if quiet:
         yield Silent()
+        return
+    if not _is_terminal(sys.stderr):
+        lines = _Lines()
+        with _compiling_noted(lines):
+            yield lines
         return
     console = Console(file=sys.stderr)
     columns = (
@@ -107,7 +125,29 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with RichProgress(*columns, console=console) as bars:
-        yield _Bars(bars)
+        shown = _Bars(bars)
+        with _compiling_noted(shown):
+            yield shown
+
+
+@contextmanager
+def _compiling_noted(progress: Progress) -> Iterator[None]:
+    """Say once that numba compiles, which takes seconds and is cached for later runs."""
+    from numba.core import event
+
+    class Once(event.Listener):
+        said = False
+
+        def on_start(self, event: event.Event) -> None:
+            if not self.said:
+                self.said = True
+                progress.note("compiling, first run only")
+
+        def on_end(self, event: event.Event) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Once()):
+        yield
 
 
 def print_results(evaluation: Evaluation) -> None:

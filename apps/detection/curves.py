@@ -41,6 +41,6 @@ def _figure() -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise VisualWordsError(
-            "matplotlib draws the curves and is not installed; pip install 'visualwords[plots]'"
+            "matplotlib draws the curves and is not installed; pip install matplotlib"
         ) from None
     return Figure(figsize=(10, 4.2), layout="constrained")

@@ -245,13 +245,19 @@ def test_part(folder: ImageFolder) -> ImageFolder:
 
 
 def many_images(X: Any) -> list[Source]:
-    """Return the images of a folder, or a list of them, as plain strings, bytes and arrays."""
+    """Return the images of a folder, or a list of them, as plain strings, bytes and arrays.
+
+    A single array is one image. Several of one size may be an array of four dimensions, or of
+    three, (n, h, w), if they are grey: unless w is 3, which is a colour image.
+    """
     if isinstance(X, ImageFolder):
         return list(X.paths)
     if isinstance(X, str | bytes | os.PathLike):
         raise TypeError("give a list of paths; one path alone could be an image or a folder")
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         X = [os.fsdecode(path) for path in X.tolist()]
+    elif is_one_image(X):  # not as many images as it has rows
+        X = [X]
     return [one_image(x) for x in X]
 
 
@@ -263,5 +269,6 @@ def one_image(image: Any) -> Source:
 def is_one_image(X: Any) -> bool:
     """Tell a single path, file's content or array from many."""
     if isinstance(X, np.ndarray):
-        return X.dtype.kind not in "US" and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3))
+        color = X.ndim == 3 and X.shape[2] in (3, 4)
+        return X.dtype.kind not in "USO" and (X.ndim == 2 or color)
     return isinstance(X, str | bytes | os.PathLike)

@@ -63,9 +63,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     cache_dir : path-like or URL, optional
         Where features are kept, so that the same image is described once.
     budget : float, default=60
-        Seconds that "auto" plans with: recipes are tried, cheapest first, whose recorded costs
-        add up to no more (see `visualwords.apps.pipeline.recipe_choice.plan`), so that the choice
-        depends on the images alone; no recipe is begun after this time by the clock.
+        Seconds that "auto" plans with: recipes are tried, cheapest first, whose recorded costs,
+        for two reference cores, add up to no more (see
+        `visualwords.apps.pipeline.recipe_choice.plan`). The choice depends on the images alone,
+        not on the clock.
+    deadline : float, optional
+        Seconds of the clock that "auto" may take; ``cut_off_`` lists the recipes that it had no
+        time for.
     representation : {None, "histogram", "words", "fisher", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match, whose models are large.
@@ -93,6 +97,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     classifier_ : ICDClassifier or LinearClassifier
     tried_ : dict of recipe name → cross-validated mean accuracy per class; empty unless "auto"
     tried_seconds_ : dict of recipe name → seconds that this took
+    cut_off_ : list of str
+        Recipes of the plan that the deadline had no time for.
+    repeated_by_ : float or None
+        The budget that tries the same recipes without a deadline, if that cut some off and there
+        is such a budget.
     cross_validated_ : float or None
         Mean accuracy per class of the recipe in use, on folds of the training images.
     sigmoids_ : (n_problems, 2) array or None
@@ -119,6 +128,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         cache_dir: str | os.PathLike[str] | None = None,
         *,
         budget: float = 60.0,
+        deadline: float | None = None,
         representation: str | None = None,
         n_words: int | None = None,
         n_gaussians: int | None = None,
@@ -135,6 +145,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
         self.budget = budget
+        self.deadline = deadline
         self.representation = representation
         self.n_words = n_words
         self.n_gaussians = n_gaussians
@@ -364,13 +375,16 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         recipe, candidates = self._recipes()
         self.tried_: dict[str, float] = {}
         self.tried_seconds_: dict[str, float] = {}
+        self.cut_off_: list[str] = []
+        self.repeated_by_: float | None = None
         if recipe is not None:
             return recipe
         few = training
         if self.memory is not None:
             few, candidates = disk_training.trial_of(training, candidates)
-        choice = choose_recipe(candidates, few, self.budget)
+        choice = choose_recipe(candidates, few, self.budget, self.deadline)
         self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
+        self.cut_off_, self.repeated_by_ = choice.cut_off, choice.repeated_by
         return choice.best.recipe
 
     def _trained(self, training: Training, recipe: Recipe) -> Trained:

@@ -183,6 +183,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _manifest(model: ImageClassifier) -> dict[str, Any]:
+    late = {"cut_off": model.cut_off_, "repeated_by_budget": model.repeated_by_}
     return {
         "kind": IMAGE_CLASSIFIER,
         "classes": model.classes_.tolist(),
@@ -195,6 +196,7 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
             "iterations": int(np.max(model.classifier_.n_iter_)),
             "recipes_tried": model.tried_,
             "cross_validated": model.cross_validated_,
+            **(late if model.cut_off_ else {}),
         },
         "versions": library_versions(),
     }
@@ -213,6 +215,8 @@ def _restore(
     model.class_counts_ = arrays["training/class_counts"]
     model.training_digests_ = arrays["training/digests"]
     model.tried_, model.tried_seconds_ = training["recipes_tried"], {}
+    model.cut_off_ = training.get("cut_off", [])
+    model.repeated_by_ = training.get("repeated_by_budget")
     model.cross_validated_ = training["cross_validated"]
     model.skipped_ = []
     model.encoders_ = [

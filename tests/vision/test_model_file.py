@@ -237,7 +237,7 @@ def test_a_member_with_a_strange_name_is_refused(name, path):
 
 def test_a_newer_format_says_what_to_do(path):
     write_zip(path, [("manifest.json", manifest_of({}, format_version=FORMAT_VERSION + 1))])
-    refuse(path, "pip install -U visualwords")
+    refuse(path, "install a newer version of visualwords")
 
 
 @pytest.mark.parametrize(

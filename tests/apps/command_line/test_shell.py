@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 from click.shell_completion import BashComplete
@@ -100,6 +101,36 @@ def test_quiet_leaves_results_and_warnings_and_verbose_adds_times(photos, tmp_pa
     err = capsys.readouterr().err
     assert "training the classifier: " in err
     assert "threads; cache: none" in err
+
+
+def test_threads_of_libraries_are_held_while_a_model_trains_and_predicts(photos):
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from visualwords import ImageClassifier
+    from visualwords.progress import Silent
+
+    class Listener(Silent):
+        seen: ClassVar = set()
+
+        def start(self, stage, total):
+            blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+            self.seen.add(max(pool["num_threads"] for pool in blas))
+
+    with threadpool_limits(2, user_api="blas"):
+        model = ImageClassifier("color").fit(photos, progress=Listener())
+        model.score_images([str(photos / "sea" / "1.png")], progress=Listener())
+    assert Listener.seen == {1}
+
+
+def test_next_steps_can_be_typed(monkeypatch, tmp_path):
+    from visualwords.apps.command_line.typed import typed
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    line = typed("classify-images", "recipes", "--json")
+    monkeypatch.undo()
+    result = subprocess.run(line, shell=True, capture_output=True, env={"PATH": "/nowhere"})
+    assert json.loads(result.stdout)["recipes"]
 
 
 def test_colors_obey_the_environment(model, monkeypatch, capsys):

@@ -144,3 +144,15 @@ def test_training_from_disk_holds_back_whole_groups():
     held_back = {data.groups[i] for i in order[:n_held_back]}
     assert held_back
     assert not held_back & {data.groups[i] for i in order[n_held_back:]}
+
+
+@pytest.mark.parametrize("shape", [(40, 50, 3), (40, 50)])
+def test_a_single_array_is_one_image(photos, rng, shape):
+    model = ImageClassifier("color").fit(photos)
+    image = rng.integers(0, 256, shape, dtype=np.uint8)
+    assert model.predict(image).shape == (1,)
+    assert model.predict_proba(image).shape == (1, 3)
+    np.testing.assert_array_equal(model.decision_function(image), model.decision_function([image]))
+    several = np.stack([image, image])
+    if image.ndim == 3:
+        assert model.predict(several).shape == (2,)
