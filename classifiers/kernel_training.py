@@ -9,12 +9,10 @@ from scipy import sparse
 
 from visualwords.classifiers.kernel_problems import Problem
 from visualwords.classifiers.kernels.by_name import take
-from visualwords.classifiers.solvers.row_cache import RowCache
+from visualwords.classifiers.solvers.row_cache import BYTES, RowCache
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
 from visualwords.threads import map_in_threads
-
-FEW = 1000  # samples of a pair of classes whose matrix is sooner whole than asked for by rows
 
 
 @dataclass(frozen=True)
@@ -81,32 +79,88 @@ def train(
         ``tol`` and ``max_iter`` of the solver.
     """
     if isinstance(source, Samples):
-        if all(problem.samples is None for problem in problems):
-            cache = RowCache(source.kernel, source.X, source.n, source.max_bytes)
-            signs = [problem.signs for problem in problems]
-            return solve_together(
-                cache, signs, cost, starts=None if starts is None else list(starts), **settings
-            )
-        n_jobs = 1
+        return _train_on_demand(source, problems, cost, starts, settings)
 
     def one(number: int) -> Solution:
-        problem = problems[number]
+        samples, signs = problems[number]
         start = None if starts is None else starts[number]
-        samples = problem.samples
         if samples is None:
-            return solve(source, problem.signs, cost, start=start, **settings)
+            return solve(source, signs, cost, start=start, **settings)
         start = None if start is None else start[samples]
-        if not isinstance(source, Samples):
-            own: dict[str, Any] = {"samples": samples, "start": start}
-            return solve(source, problem.signs, cost[samples], **own, **settings)
-        part = source.part(samples)
-        whole = part.whole() if samples.size <= FEW else None
-        alone = Problem(None, problem.signs)
-        start = None if start is None else start[None]
-        rows = part if whole is None else whole
-        return train(rows, [alone], cost[samples], starts=start, **settings)[0]
+        return solve(source, signs, cost[samples], samples=samples, start=start, **settings)
 
     return map_in_threads(one, range(len(problems)), n_jobs)
+
+
+def _train_on_demand(
+    source: Samples,
+    problems: Sequence[Problem],
+    cost: np.ndarray,
+    starts: np.ndarray | None,
+    settings: dict[str, Any],
+) -> list[Solution]:
+    """All classes against the rest on shared rows, or every pair of classes for itself."""
+    if all(problem.samples is None for problem in problems):
+        cache = RowCache(source.kernel, source.X, source.n, source.max_bytes)
+        signs = [problem.signs for problem in problems]
+        return solve_together(cache, signs, cost, starts=starts, **settings)
+    grams, solved = PairGrams(source), []
+    for number, (taking_part, signs) in enumerate(problems):
+        samples = np.arange(source.n) if taking_part is None else taking_part
+        order = np.argsort(-signs, kind="stable")  # one class after the other
+        members, y = samples[order], signs[order]
+        start = None if starts is None else starts[number][members]
+        gram = grams.of(members[y > 0], members[y < 0])
+        if gram is not None:
+            found = solve(gram, y, cost[members], start=start, **settings)
+        else:
+            part = source.part(members)
+            cache = RowCache(part.kernel, part.X, part.n, part.max_bytes)
+            first = None if start is None else [start]
+            (found,) = solve_together(cache, [y], cost[members], starts=first, **settings)
+        coefficients = found.coefficients[np.argsort(order)]
+        solved.append(found._replace(coefficients=coefficients))
+    return solved
+
+
+class PairGrams:
+    """Gram matrices of pairs of classes in float32; what a class has in all of its pairs is kept.
+
+    Parameters
+    ----------
+    source : Samples
+        Whose ``max_bytes`` hold a pair's matrix and what is kept.
+    """
+
+    def __init__(self, source: Samples) -> None:
+        self._source = source
+        self._kept: dict[int, np.ndarray] = {}
+
+    def of(self, first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
+        """The matrix of two classes' samples, one class after the other; None if too large."""
+        n = first.size + second.size
+        room = self._source.max_bytes - BYTES * n * n
+        if room < 0:
+            return None
+        gram = np.empty((n, n), np.float32)
+        split = first.size
+        gram[:split, :split] = self._own(first, room)
+        gram[split:, split:] = self._own(second, room)
+        X = self._source.X
+        gram[:split, split:] = self._source.kernel(take(X, first), take(X, second))
+        gram[split:, :split] = gram[:split, split:].T
+        return gram
+
+    def _own(self, members: np.ndarray, room: int) -> np.ndarray:
+        """A class against itself, kept as long as there is room."""
+        known = self._kept.get(int(members[0]))
+        if known is not None:
+            return known
+        block = self._source.kernel(take(self._source.X, members), None)
+        block = np.asarray(block, dtype=np.float32)
+        if block.nbytes + sum(kept.nbytes for kept in self._kept.values()) <= room:
+            self._kept[int(members[0])] = block
+        return block
 
 
 def finite(kernel: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -137,16 +137,16 @@ def _solve_dense(
         own = Point(*(values[members] for values in point))
         rows = rows_of(gram, columns[members], columns[members])
         whole = members.size == columns.size
-        stays = np.ones(members.size, bool)
+        period = min(max(members.size, 100), STEPS_BETWEEN_SHRINKING)
         while True:
-            steps = min(max(members.size, 100), STEPS_BETWEEN_SHRINKING, max_iter - n_iter)
+            steps = min(period, max_iter - n_iter)
             done, violation = minimise(rows, diagonal[members], own, goal if whole else near, steps)
             n_iter += done
             if done < steps or n_iter >= max_iter:
                 break
-            stays = may_move(own)
-            if stays.sum() < WORTH_SHRINKING * members.size:
+            if may_move(own).sum() < WORTH_SHRINKING * members.size:
                 break
+            period *= 2  # samples that stay now are likely to stay
         changed = np.flatnonzero(own.beta != point.beta[members])
         if not whole:
             places, changes = columns[members[changed]], (own.beta - point.beta[members])[changed]

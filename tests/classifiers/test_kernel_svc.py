@@ -67,15 +67,6 @@ def test_rows_on_demand_give_the_model_of_the_whole_matrix(histograms, multi_cla
     np.testing.assert_allclose(thrifty.decision_function(X), whole.decision_function(X), atol=1e-4)
 
 
-def test_large_pairs_of_classes_are_trained_by_rows(histograms, monkeypatch):
-    X, y = histograms
-    settings = {"kernel": "gmm", "multi_class": "ovo", "tol": 1e-6}
-    whole = KernelSVC(**settings).fit(X, y)
-    monkeypatch.setattr("visualwords.classifiers.kernel_training.FEW", 10)
-    by_rows = KernelSVC(**settings, cache_size=0.03).fit(X, y)
-    np.testing.assert_allclose(by_rows.objective_, whole.objective_, rtol=1e-5)
-
-
 @pytest.mark.parametrize("kernel", ["chi2", "power_mean", "jensen_shannon", "gcs", "laplace"])
 def test_one_row_has_the_scores_that_it_has_among_many(rng, kernel):
     X = rng.random((200, 6))
