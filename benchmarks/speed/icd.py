@@ -120,7 +120,7 @@ def part_scene15():
     X = X.astype(np.float64)
     spent, _ = once(lambda: precomputed_svc(X, y))
     for quantization in ("uniform", "integer"):
-        bars = {"literal": 100, (True, 0.1): 5}
+        bars = {"literal": 50, (True, 0.1): 10}
         title = f"scene15, {quantization} levels"
         how = {"quantization": quantization, "peers": [(True, 0.1)], "repeats": 15}
         table, ours = compare(title, X, y, bars, **how)
@@ -137,7 +137,7 @@ def precomputed_svc(X, y):
 def part_census():
     """Dense counts of two classes."""
     X, y = census_windows()
-    bars = {"literal": 6, "footnote": 6, (True, 0.1): 1.5}
+    bars = {"literal": 6, "footnote": 6, (True, 0.1): 10}
     title = "CENTRIST-like, 10,000 × 6,144"
     compare(title, X, y, bars, quantization="integer", peers=[(True, 0.1)], repeats=2)
 

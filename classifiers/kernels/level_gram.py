@@ -90,8 +90,7 @@ def _slice(
         some = x[rows[first : first + _COPIED_AT_A_TIME]]
         if reach is not None:
             some = np.maximum(some[:, reach], start) - start
-        target = out[first : first + len(some), :d]
-        np.minimum(some, step, out=target, casting="unsafe")
+        out[first : first + len(some), :d] = np.minimum(some, step)
     return out
 
 

@@ -62,10 +62,20 @@ def collect_between(values, low, high, out):
 
     out : (n,) float64, as many as values
     """
-    below, found = 0, 0
-    for k in range(values.size):
+    reached, found = 0, 0
+    for k in range(np.uint64(values.size)):
         value = np.float64(values[k])
-        below += value < low
-        out[found] = value
-        found += (low <= value) & (value <= high)
-    return below, found
+        if value >= low:  # few do where the quantile is high, as the default is
+            reached += 1
+            out[found] = value
+            found += value <= high
+    return values.size - reached, found
+
+
+@njit()
+def count_fractions(values):
+    """How many values are not whole numbers."""
+    count = 0
+    for k in range(np.uint64(values.size)):
+        count += values[k] != np.floor(values[k])
+    return count
