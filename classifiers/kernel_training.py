@@ -102,8 +102,8 @@ def _train_on_demand(
     """All classes against the rest on shared rows, or every pair of classes for itself."""
     if all(problem.samples is None for problem in problems):
         cache = RowCache(source.kernel, source.X, source.n, source.max_bytes)
-        signs = [problem.signs for problem in problems]
-        return solve_together(cache, signs, cost, starts=starts, **settings)
+        own = None if starts is None else list(starts)
+        return solve_together(cache, [p.signs for p in problems], cost, starts=own, **settings)
     grams, solved = PairGrams(source), []
     for number, (taking_part, signs) in enumerate(problems):
         samples = np.arange(source.n) if taking_part is None else taking_part
