@@ -7,7 +7,9 @@ import sys
 import pytest
 
 PUBLIC = {
-    "visualwords": ["ImageClassifier", "PedestrianDetector", "__version__", "load"],
+    "visualwords": [
+        *["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
+    ],
     "visualwords.features": [
         *["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT", "ONNXFeatures"]
     ],
