@@ -145,6 +145,6 @@ def _pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError:
         raise RecipeError(
-            "parquet files need pyarrow: pip install 'visualwords[parquet]', or write .npz"
+            "parquet files need pyarrow: pip install pyarrow, or write .npz"
         ) from None
     return pyarrow
