@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.one_vs_rest import check_sample_weight
-from visualwords.classifiers.tables import _quantize
+from visualwords.classifiers.tables import _levels
 from visualwords.classifiers.tables.value_survey import (
     Limits,
     as_compiled,
@@ -196,7 +196,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         top = float(self.n_levels_ - 1)
         for start in range(0, source.size, _CHUNK):
             part = as_compiled(source[start : start + _CHUNK])
-            _quantize.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
+            _levels.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
         return levels
 
     def _column_levels(self, X: np.ndarray) -> np.ndarray:
@@ -207,7 +207,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         buckets = _buckets(self.edges_, X.shape[0])
         for first in range(0, X.shape[1], _COLUMNS_AT_A_TIME):
             last = min(first + _COLUMNS_AT_A_TIME, X.shape[1])
-            _quantize.quantize_columns(X, self.edges_, *buckets, first, last, levels)
+            _levels.quantize_columns(X, self.edges_, *buckets, first, last, levels)
         return levels
 
     def _sparse_levels(self, X: Any) -> Any:
@@ -303,7 +303,7 @@ def _buckets(edges: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray, np
     scale = np.divide(n_buckets, width, out=np.zeros_like(width), where=width > 0)
     scale[~np.isfinite(scale)] = 0
     buckets = np.empty((edges.shape[0], n_buckets + 1), np.uint16)
-    _quantize.fill_buckets(edges, low, scale, buckets)
+    _levels.fill_buckets(edges, low, scale, buckets)
     return low, scale, buckets
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.tables import _level_codes
+from visualwords.classifiers.tables import _levels
 from visualwords.threads import in_threads
 
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
@@ -41,13 +41,13 @@ class LevelNumbers:
         numbers = np.empty(levels.shape, levels.dtype)
         flat = np.ascontiguousarray(levels).reshape(-1)
         if (
-            self.heights.size <= _level_codes.FEW_LEVELS
+            self.heights.size <= _levels.FEW_LEVELS
             and self.heights[-1] <= np.iinfo(levels.dtype).max
         ):
             steps = self.heights[1:].astype(levels.dtype)
-            loop, known = _level_codes.count_steps, steps
+            loop, known = _levels.count_steps, steps
         else:
-            loop, known = _level_codes.translate, self.table(levels.dtype)
+            loop, known = _levels.translate, self.table(levels.dtype)
         out = numbers.reshape(-1)
         in_threads(
             lambda first, last: loop(flat[first:last], known, out[first:last]),
@@ -74,7 +74,7 @@ class LevelNumbers:
         if self.is_identity:
             return True
         flat = levels.data if sparse.issparse(levels) else np.ascontiguousarray(levels).reshape(-1)
-        return bool(_level_codes.all_known(flat, self.known(flat.dtype)))
+        return bool(_levels.all_known(flat, self.known(flat.dtype)))
 
     def table(self, dtype: Any) -> np.ndarray:
         """Return the number of every level that a type has, or of the next lower that has one."""
@@ -94,7 +94,7 @@ def occurring_levels(levels: Any, n_jobs: int | None = None) -> LevelNumbers:
     flat = levels.data if sparse.issparse(levels) else levels.reshape(-1)
     present = np.zeros(np.iinfo(flat.dtype).max + 1, np.uint8)
     in_threads(  # which may mark the same level: a one is a one
-        lambda first, end: _level_codes.mark_any(flat[first:end], present),
+        lambda first, end: _levels.mark_any(flat[first:end], present),
         flat.size,
         _LEVELS_AT_A_TIME,
         n_jobs,
@@ -153,7 +153,7 @@ def table_layout(
         return full_layout(levels)
     present = np.zeros((levels.shape[1], n_levels), np.uint8)
     in_threads(
-        lambda first, end: _level_codes.mark_levels(first, end, levels, rows, present),
+        lambda first, end: _levels.mark_levels(first, end, levels, rows, present),
         levels.shape[1],
         _FEATURES_AT_A_TIME,
         n_jobs,
@@ -177,7 +177,7 @@ def full_layout(levels: Any, aligned: bool = True) -> TableLayout:
     if sparse.issparse(levels):
         np.maximum.at(highest, levels.indices, levels.data)
     else:
-        _level_codes.highest_levels(levels, highest)
+        _levels.highest_levels(levels, highest)
     return TableLayout(*_layout(highest.astype(np.int64) + 1, None, aligned), None)
 
 
@@ -190,7 +190,7 @@ def encode_levels(levels: Any, layout: TableLayout, reuse: bool = False) -> Leve
     if layout.code_of is not None:
         kind = layout.code_of.dtype
         codes = levels if reuse and levels.dtype == kind else np.empty(levels.shape, kind)
-        _level_codes.encode(levels, layout.code_of, codes)
+        _levels.encode(levels, layout.code_of, codes)
     return LevelCodes(codes, layout.offsets, layout.heights)
 
 

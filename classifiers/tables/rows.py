@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.tables import _rows
+from visualwords.classifiers.tables import _levels
 from visualwords.threads import in_threads
 
 _ROWS_AT_A_TIME = 256
@@ -56,7 +56,7 @@ def canonical_rows(
     """
     keys = _row_keys(levels, n_jobs) ^ labels
     taking_part = np.flatnonzero(cost > 0)
-    order = taking_part[_rows.order_of(keys[taking_part])]
+    order = taking_part[_levels.order_of(keys[taking_part])]
     sorted_keys = keys[order]
     first = np.ones(order.size, bool)
     same = np.flatnonzero(sorted_keys[1:] == sorted_keys[:-1]) + 1
@@ -73,7 +73,7 @@ def row_norms(levels: Any) -> np.ndarray:
     if sparse.issparse(levels):
         return np.asarray(levels.sum(axis=1, dtype=np.float64)).ravel()
     sums = np.empty(levels.shape[0])
-    _rows.sum_rows(levels, sums)
+    _levels.sum_rows(levels, sums)
     return sums
 
 
@@ -101,10 +101,10 @@ def _row_keys(levels: Any, n_jobs: int | None) -> np.ndarray:
     keys = np.empty(levels.shape[0], np.uint64)
     with np.errstate(over="ignore"):  # sums modulo 2**64 are meant
         if sparse.issparse(levels):
-            _rows.hash_sparse_rows(levels.data, levels.indices, levels.indptr, factors, keys)
+            _levels.hash_sparse_rows(levels.data, levels.indices, levels.indptr, factors, keys)
         else:
             in_threads(
-                lambda a, b: _rows.hash_rows(levels[a:b], factors, keys[a:b]),
+                lambda a, b: _levels.hash_rows(levels[a:b], factors, keys[a:b]),
                 len(keys),
                 _ROWS_AT_A_TIME,
                 n_jobs,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.tables import _quantize
+from visualwords.classifiers.tables import _levels
 from visualwords.threads import in_threads
 
 _CHUNK = 1 << 16  # values treated at a time: they stay in the second-level cache
@@ -77,7 +77,7 @@ def _plain_quantile(values: np.ndarray, share: float, n_columns: int, n_jobs: in
 
     def collect(start: int, end: int) -> None:
         k, room = start // _CHUNK, np.empty(end - start)
-        below[k], found = _quantize.collect_between(as_compiled(values[start:end]), low, high, room)
+        below[k], found = _levels.collect_between(as_compiled(values[start:end]), low, high, room)
         inside[k] = room[:found].copy()
 
     in_threads(collect, values.size, _CHUNK, n_jobs)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tests.reference import hik
 from visualwords.classifiers.tables import (
-    _rows,
+    _levels,
     additive_tables,
     level_codes,
     rows,
@@ -122,4 +122,4 @@ def test_keys_are_ordered_and_equal_ones_stay_as_they_come(rng, n):
     keys = rng.integers(0, 2**64, n, dtype=np.uint64)
     keys[n // 2 :] = keys[: n - n // 2]
     keys[: n // 10] = 5  # many of one key
-    np.testing.assert_array_equal(_rows.order_of(keys), np.argsort(keys, kind="stable"))
+    np.testing.assert_array_equal(_levels.order_of(keys), np.argsort(keys, kind="stable"))

@@ -1,0 +1,239 @@
+"""Loops over levels: quantisation, which levels occur, and rows of levels by their content."""
+
+import numpy as np
+
+from visualwords.compiled import njit
+
+FEW_LEVELS = 16  # up to which comparing with each is faster than looking up
+_COMPARED = 8
+_CACHED = 4096  # levels that stay in the first-level cache
+
+
+@njit()
+def quantize(values, lowest, scale, top, out):
+    """out = floor((v − lowest) scale), clipped to 0 … top  [Wu10, Eq. 13]; values finite."""
+    for k in range(np.uint64(values.size)):
+        level = (np.float64(values[k]) - lowest) * scale
+        out[k] = np.int32(min(max(level, 0.0), top))
+
+
+@njit()
+def bucket_of(value, low, scale, n_buckets):
+    """Which of the buckets, even between the edges, a value is in; ascending with the value."""
+    place = (value - low) * scale
+    return np.uint64(min(max(place, 0.0), n_buckets - 1.0))
+
+
+@njit()
+def fill_buckets(edges, low, scale, buckets):
+    """buckets[j, b] = how many of the ascending, finite edges[j] are in buckets below b."""
+    n_buckets = buckets.shape[1] - 1
+    for j in range(edges.shape[0]):
+        k = 0
+        for b in range(n_buckets + 1):
+            while k < edges.shape[1] and bucket_of(edges[j, k], low[j], scale[j], n_buckets) < b:
+                k += 1
+            buckets[j, b] = k
+
+
+@njit()
+def quantize_columns(x, edges, low, scale, buckets, first, last, out):
+    """out[i, j] = how many of the ascending edges[j] are <= x[i, j], columns first … last - 1.
+
+    A value's bucket bounds its level from below and above; few or no edges lie between.
+    """
+    n_buckets = np.float64(buckets.shape[1] - 1)
+    for i in range(x.shape[0]):
+        for j in range(np.uint64(first), np.uint64(last)):
+            value = np.float64(x[i, j])
+            b = bucket_of(value, low[j], scale[j], n_buckets)
+            k, end = np.uint64(buckets[j, b]), np.uint64(buckets[j, b + np.uint64(1)])
+            if k < end and edges[j, end - np.uint64(1)] <= value:
+                k = end  # so it is with one edge, and with many equal ones
+            while k < end and edges[j, k] <= value:
+                k += np.uint64(1)
+                middle = (k + end) >> np.uint64(1)
+                if edges[j, middle] <= value:
+                    k = middle
+                else:
+                    end = middle
+            out[i, j] = k
+
+
+@njit()
+def collect_between(values, low, high, out):
+    """Write the values in low … high to ``out``; return how many are below, and how many these are.
+
+    out : (n,) float64, as many as values
+    """
+    reached, found = 0, 0
+    for k in range(np.uint64(values.size)):
+        value = np.float64(values[k])
+        if value >= low:  # few do where the quantile is high, as the default is
+            reached += 1
+            out[found] = value
+            found += value <= high
+    return values.size - reached, found
+
+
+@njit()
+def count_fractions(values):
+    """How many values are not whole numbers."""
+    count = 0
+    for k in range(np.uint64(values.size)):
+        count += values[k] != np.floor(values[k])
+    return count
+
+
+@njit()
+def mark_levels(first, end, x, rows, present):
+    """present[j, k] = 1 where level k of feature j occurs in a row that takes part."""
+    for i in rows:
+        for j in range(first, end):
+            present[j, x[i, j]] = 1
+
+
+@njit()
+def mark_any(levels, present):
+    """present[k] = 1 where level k occurs; levels : (n,).
+
+    While few levels are known, comparing with each is faster than marking.
+    """
+    known, count = np.zeros(_COMPARED, levels.dtype), 0
+    for start in range(0, levels.size, _CACHED):
+        part = levels[start : start + _CACHED]
+        if 0 < count <= _COMPARED and all_among(part, known):
+            continue
+        for level in part:
+            if present[level] == 0:
+                present[level] = 1
+                if count < _COMPARED:
+                    known[count:] = level
+                count += 1
+
+
+@njit()
+def all_among(levels, known):
+    """Whether all levels are among eight known ones, which may be repeated."""
+    a, b, c, d = known[0], known[1], known[2], known[3]
+    e, f, g, h = known[4], known[5], known[6], known[7]
+    missing = False
+    for k in range(np.uint64(levels.size)):
+        x = levels[k]
+        missing |= (
+            ((x != a) & (x != b) & (x != c) & (x != d))
+            & ((x != e) & (x != f) & (x != g) & (x != h))
+        )  # fmt: skip
+    return not missing
+
+
+@njit()
+def translate(levels, number_of, out):
+    """out[k] = number_of[levels[k]]."""
+    for k in range(np.uint64(levels.size)):
+        out[k] = number_of[levels[k]]
+
+
+@njit()
+def count_steps(levels, heights, out):
+    """out[k] = how many of the heights levels[k] reaches, in parts that stay in the cache."""
+    for start in range(0, levels.size, 4096):
+        part, target = levels[start : start + 4096], out[start : start + 4096]
+        target[:] = 0
+        for height in heights:
+            for k in range(np.uint64(part.size)):
+                target[k] += out.dtype.type(part[k] >= height)
+
+
+@njit()
+def all_known(levels, known):
+    """Whether known is 1 at all levels."""
+    unknown = np.uint8(0)
+    for k in range(np.uint64(levels.size)):
+        unknown |= ~known[levels[k]]
+    return unknown & np.uint8(1) == 0
+
+
+@njit()
+def encode(x, code_of, codes):
+    """codes[i, j] = code_of[j, x[i, j]]; codes may be x itself."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            codes[i, j] = code_of[j, x[i, j]]
+
+
+@njit()
+def highest_levels(x, top):
+    """top[j] = max_i x[i, j]; top : of x's type."""
+    for i in range(x.shape[0]):
+        row = x[i]
+        for j in range(np.uint64(row.size)):
+            top[j] = row[j] if row[j] > top[j] else top[j]
+
+
+@njit()
+def hash_rows(x, factors, out):
+    """out[i] = sum_j x[i, j] factors[j] modulo 2**64; factors are odd random numbers."""
+    for i in range(x.shape[0]):
+        total = np.uint64(0)
+        for j in range(x.shape[1]):
+            total += np.uint64(x[i, j]) * factors[j]
+        out[i] = total
+
+
+@njit()
+def hash_sparse_rows(data, indices, indptr, factors, out):
+    """Likewise for a CSR matrix: the same numbers as of the dense one."""
+    for i in range(indptr.size - 1):
+        total = np.uint64(0)
+        for k in range(indptr[i], indptr[i + 1]):
+            total += np.uint64(data[k]) * factors[indices[k]]
+        out[i] = total
+
+
+@njit()
+def sum_rows(x, out):
+    """out[i] = sum_j x[i, j]."""
+    for i in range(x.shape[0]):
+        total = np.uint32(0)
+        for j in range(x.shape[1]):
+            total += np.uint32(x[i, j])
+        out[i] = total
+
+
+@njit()
+def order_of(keys):
+    """Positions of evenly spread numbers in ascending order, equal ones as they come.
+
+    One counting pass by the highest bits leaves about one number to a bucket.
+    """
+    bits = np.uint64(8)
+    while bits < np.uint64(20) and (1 << bits) < keys.size:
+        bits += np.uint64(1)
+    shift = np.uint64(64) - bits
+    ends = np.zeros((np.int64(1) << np.int64(bits)) + 1, np.int64)
+    for key in keys:
+        ends[(key >> shift) + np.uint64(1)] += 1
+    ends = np.cumsum(ends)
+    order, starts = np.empty(keys.size, np.int64), ends.copy()
+    for k in range(keys.size):
+        b = keys[k] >> shift
+        order[ends[b]] = k
+        ends[b] += 1
+    for b in range(starts.size - 1):
+        sort_bucket(keys, order[starts[b] : starts[b + 1]])
+    return order
+
+
+@njit()
+def sort_bucket(keys, order):
+    """Order a few positions by their keys, by insertion; many by merging."""
+    if order.size > 32:
+        order[:] = order[np.argsort(keys[order], kind="mergesort")]
+        return
+    for k in range(1, order.size):
+        moved, place = order[k], k
+        while place > 0 and keys[order[place - 1]] > keys[moved]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = moved
