@@ -1,6 +1,12 @@
-"""What all codebooks share: which descriptors they take, and how they look from outside."""
+"""What all codebooks share: descriptors to learn from, first words, passes over the descriptors.
 
-from collections.abc import Iterable
+A codebook learns from a fair share of every class and every image. Parts are slices of a fixed
+size, so the outcome does not depend on how many threads or machines share the work, sums of
+floating-point numbers included.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,10 +15,27 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from visualwords.codebook.fair_shares import balanced_rows
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.workers import map_on_workers, within_reach
 
-__all__ = ["Codebook", "as_images", "as_sets", "descriptors_of", "has_learned"]
+__all__ = [
+    "Codebook",
+    "as_images",
+    "as_sets",
+    "balanced_rows",
+    "choose_seeds",
+    "descriptors_of",
+    "fair_shares",
+    "has_learned",
+    "in_parts",
+    "map_parts",
+]
+
+ROWS = 1 << 16  # of a part
+_SAMPLE = 20  # descriptors among which each first word is chosen
+_LEAST = 10_000  # and at least so many for all
+
+Distances = Callable[[np.ndarray], np.ndarray]
 
 
 class Codebook(TransformerMixin, BaseEstimator):
@@ -101,3 +124,151 @@ def has_learned(codebook: Any) -> bool:
     except NotFittedError:
         return False
     return True
+
+
+def fair_shares(available: np.ndarray, total: int) -> np.ndarray:
+    """Divide ``total`` as equally as possible; no share exceeds what is available.
+
+    Parameters
+    ----------
+    available : (n,) integers ≥ 0
+    total : int
+
+    Returns
+    -------
+    (n,) int64
+        At most ``available`` each; the sum is ``total``, or all there is.
+
+    Examples
+    --------
+    >>> fair_shares([1, 9, 5], 9).tolist()
+    [1, 4, 4]
+    """
+    available = np.asarray(available, np.int64)
+    shares = np.zeros_like(available)
+    left = min(int(total), int(available.sum()))
+    order = np.argsort(available, kind="stable")
+    for rank, i in enumerate(order):  # smallest first: what they leave is divided among the others
+        shares[i] = min(available[i], left // (len(order) - rank))
+        left -= shares[i]
+    return shares
+
+
+def balanced_rows(
+    sets: LocalFeatureSets, labels: Any, total: int, random: np.random.RandomState
+) -> np.ndarray:
+    """Draw rows of the descriptors, as equally as possible from classes, and from their images.
+
+    Parameters
+    ----------
+    sets : LocalFeatureSets
+    labels : sequence of one label an image, or None for one class
+    total : int
+        How many rows.
+    random : RandomState
+
+    Returns
+    -------
+    (m,) int64
+        Ascending and different; all rows if there are no more than ``total``.
+    """
+    sizes = np.diff(sets.offsets)
+    if sizes.sum() <= total:
+        return np.arange(sizes.sum())
+    classes = np.zeros(len(sizes), np.int64)
+    if labels is not None:
+        classes = np.unique(np.asarray(labels), return_inverse=True)[1]
+    if len(classes) != len(sizes):
+        raise ValueError(f"{len(classes)} labels, but {len(sizes)} images")
+    of_class = fair_shares(np.bincount(classes, weights=sizes).astype(np.int64), total)
+    rows = []
+    for c, share in enumerate(of_class):
+        images = random.permutation(np.flatnonzero(classes == c))
+        for image, m in zip(images, fair_shares(sizes[images], share)):
+            rows.append(sets.offsets[image] + random.permutation(sizes[image])[:m])
+    return np.sort(np.concatenate(rows))
+
+
+def choose_seeds(
+    n: int,
+    n_words: int,
+    method: str,
+    random: np.random.RandomState,
+    distances_among: Callable[[np.ndarray], Distances],
+) -> np.ndarray:
+    """Choose rows to begin with.
+
+    Parameters
+    ----------
+    n : int
+        Number of descriptors, at least ``n_words``.
+    n_words : int
+    method : {"k-means++", "random"}
+        "k-means++" draws each row with a probability that grows with its squared distance to the
+        rows chosen before, the best of a few draws [1]_, among a sample of 20 descriptors a word
+        (at least 10,000). "random" draws different rows evenly.
+    random : RandomState
+    distances_among : function
+        Takes rows (the sample) and returns a function from m positions in the sample to their
+        squared distances to the whole sample, (m, sample size).
+
+    Returns
+    -------
+    (n_words,) int64
+
+    References
+    ----------
+    .. [1] D. Arthur, S. Vassilvitskii: k-means++: the advantages of careful seeding, SODA 2007.
+    """
+    if method == "random":
+        return random.permutation(n)[:n_words]
+    if method != "k-means++":
+        raise ValueError(f"init={method!r}; choose k-means++ or random")
+    sample = random.permutation(n)[: max(_SAMPLE * n_words, _LEAST)]
+    distances = distances_among(sample)
+    trials = 2 + int(np.log(n_words))
+    chosen = np.empty(n_words, np.int64)
+    chosen[0] = random.randint(len(sample))
+    nearest = distances(chosen[:1])[0]
+    for k in range(1, n_words):
+        reach = np.cumsum(nearest, dtype=np.float64)
+        if reach[-1] > 0:
+            draws = np.searchsorted(reach, random.uniform(size=trials) * reach[-1], side="right")
+        else:  # every descriptor is a word already
+            draws = random.randint(len(sample), size=1)
+        draws = np.minimum(draws, len(sample) - 1)
+        candidates = np.minimum(distances(draws), nearest)
+        best = candidates.sum(axis=1, dtype=np.float64).argmin()
+        chosen[k], nearest = draws[best], candidates[best]
+    return sample[chosen]
+
+
+@contextmanager
+def in_parts(X: np.ndarray) -> Iterator[list[Any]]:
+    """Yield the parts of an array for several calls of `map_parts`; each is sent once."""
+    with within_reach([X[start : start + ROWS] for start in range(0, len(X), ROWS)]) as parts:
+        yield parts
+
+
+def map_parts(
+    function: Callable[[np.ndarray], Any], parts: Sequence[Any], n_jobs: int | None
+) -> list:
+    """Return what a function makes of each part of the rows, in their order.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the rows of a part. It may run in other processes of joblib's active backend, so it
+        must be importable there: a function of a module, or a ``partial`` of one.
+    parts : sequence
+        From `in_parts`.
+    n_jobs : int or None
+        Threads, or workers of the active backend.
+
+    Examples
+    --------
+    >>> with in_parts(np.zeros((70_000, 1))) as parts:
+    ...     map_parts(len, parts, n_jobs=1)
+    [65536, 4464]
+    """
+    return list(map_on_workers(function, ((part,) for part in parts), n_jobs=n_jobs))

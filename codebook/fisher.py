@@ -8,8 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._moments import fisher_gradients
-from visualwords.codebook.codebook import as_images, as_sets
-from visualwords.codebook.fair_shares import balanced_rows
+from visualwords.codebook.codebook import as_images, as_sets, balanced_rows
 from visualwords.codebook.gaussian_mixture import DiagonalMixture
 from visualwords.codebook.projection import AffineMap, Projection, check_finite
 from visualwords.codebook.soft_moments import SoftMoments

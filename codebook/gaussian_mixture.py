@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.codebook.codebook import in_parts, map_parts
 from visualwords.codebook.kmeans import KMeansCodebook
-from visualwords.codebook.parts import in_parts, map_parts
 from visualwords.codebook.soft_moments import SoftMoments
 from visualwords.progress import Progress, Silent
 

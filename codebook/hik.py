@@ -8,10 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._hik import city_block_distances, count_levels, mean_tables, medians
-from visualwords.codebook.codebook import Codebook
+from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.look_up import WordTables
-from visualwords.codebook.parts import in_parts, map_parts
-from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 from visualwords.thread_limits import with_one_library_thread
 
@@ -39,7 +37,7 @@ class HIKCodebook(Codebook):
         "median": the word is the median of its members in each dimension and the distance is
         Σ_j |h_j − m_j|, the l₁ variant of [Wu09].
     init : {"k-means++", "random"}
-        First words, by the same distances; see `visualwords.codebook.seeding.choose_seeds`.
+        First words, by the same distances; see `visualwords.codebook.codebook.choose_seeds`.
     max_iter : int, default 50
     tol : float, default 1e-3
         Iterations end once at most this share of the descriptors changes its word.

@@ -9,10 +9,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._nearest import add_to_words, squared_distances
-from visualwords.codebook.codebook import Codebook
+from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.nearest import NearestWords
-from visualwords.codebook.parts import in_parts, map_parts
-from visualwords.codebook.seeding import Distances, choose_seeds
 from visualwords.progress import Progress, Silent
 from visualwords.thread_limits import with_one_library_thread
 
@@ -31,7 +29,7 @@ class KMeansCodebook(Codebook):
     n_words : int, default 200
     random_state : int, RandomState or None
     init : {"k-means++", "random"}, or (n_words, d) array, keyword only
-        First words; see `visualwords.codebook.seeding.choose_seeds`.
+        First words; see `visualwords.codebook.codebook.choose_seeds`.
     max_iter : int, default 50
         Iterations, or batches with ``batch_size``.
     tol : float, default 1e-4

@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.sampling import chosen_images
 from visualwords.apps.pipeline.stage import Arrays
 from visualwords.apps.pipeline.trained import Trained
 from visualwords.apps.pipeline.training import Training
-from visualwords.codebook.fair_shares import fair_shares
+from visualwords.codebook.codebook import fair_shares
 from visualwords.errors import FolderError, Skipped
 
 BLOCK = 1024  # images

@@ -14,7 +14,7 @@ from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipe import Channel
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image, fingerprint_files
-from visualwords.codebook.fair_shares import fair_shares
+from visualwords.codebook.codebook import fair_shares
 from visualwords.errors import Skipped
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 

@@ -191,7 +191,7 @@ def test_a_worker_out_of_memory_is_told_and_what_was_done_is_kept(images, tmp_pa
 
 @pytest.mark.parametrize("kind", [KMeansCodebook, HIKCodebook])
 def test_words_learned_from_parts_that_workers_keep_are_the_same(kind, client, monkeypatch):
-    monkeypatch.setattr("visualwords.codebook.parts.ROWS", 50)
+    monkeypatch.setattr("visualwords.codebook.codebook.ROWS", 50)
     X = np.random.default_rng(2).gamma(1.0, 30.0, (300, 6)).astype(np.float32)
     expected = kind(7, random_state=0).fit(X).get_state()
     with on_cluster(client):

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from visualwords.codebook import HIKCodebook, KMeansCodebook
-from visualwords.codebook.parts import in_parts, map_parts
+from visualwords.codebook.codebook import in_parts, map_parts
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr("visualwords.codebook.parts.ROWS", 64)
+    monkeypatch.setattr("visualwords.codebook.codebook.ROWS", 64)
 
 
 def states(codebook, X):
@@ -36,5 +36,5 @@ def test_parts_cover_all_rows_in_order(small_parts):
 def test_parts_of_bytes_give_the_words_of_the_whole(monkeypatch):
     X = np.random.default_rng(1).integers(0, 256, (500, 8), dtype=np.uint8)
     whole = KMeansCodebook(9, random_state=0).fit(X).words_
-    monkeypatch.setattr("visualwords.codebook.parts.ROWS", 37)
+    monkeypatch.setattr("visualwords.codebook.codebook.ROWS", 37)
     np.testing.assert_array_equal(KMeansCodebook(9, random_state=0).fit(X).words_, whole)
