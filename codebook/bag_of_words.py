@@ -9,8 +9,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook.codebook import as_sets, has_learned
-from visualwords.codebook.spatial_pyramid import SpatialPyramid, as_pyramid
-from visualwords.codebook.weighting import NORMS, SCOPES, inverse_document_frequency, normalize
+from visualwords.codebook.spatial_pyramid import (
+    NORMS,
+    SCOPES,
+    SpatialPyramid,
+    as_pyramid,
+    inverse_document_frequency,
+    normalize,
+)
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.named_arrays import part_of, prefixed
 from visualwords.progress import Progress

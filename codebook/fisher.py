@@ -12,8 +12,7 @@ from visualwords.codebook.codebook import as_images, as_sets, balanced_rows
 from visualwords.codebook.gaussian_mixture import DiagonalMixture
 from visualwords.codebook.projection import AffineMap, Projection, check_finite
 from visualwords.codebook.soft_moments import SoftMoments
-from visualwords.codebook.spatial_pyramid import SpatialPyramid, as_pyramid
-from visualwords.codebook.weighting import SCOPES, normalize
+from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
 from visualwords.features.local_features import LocalFeatures
 from visualwords.progress import Progress
 from visualwords.thread_limits import with_one_library_thread
