@@ -1,4 +1,4 @@
-"""Dense SIFT: descriptors of patches on a regular grid, at one scale or several."""
+"""Dense SIFT: descriptors of patches on a regular grid, at several scales, of grey or colour."""
 
 import math
 from collections.abc import Sequence
@@ -12,14 +12,15 @@ from visualwords.features._sift import (
     pool_cells,
     vote,
 )
-from visualwords.features.color_planes import COLORS, color_planes
-from visualwords.features.extractor import Extractor, as_grey
+from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.glyphs import draw_glyphs
 from visualwords.features.local_features import LocalFeatures
+from visualwords.features.sobel import sobel_image
 
-__all__ = ["DenseSIFT"]
+__all__ = ["COLORS", "DenseSIFT", "color_planes"]
 
 _LARGEST_BIN = 100  # the sums of _sift.py fit 32 bits up to 107
+COLORS = ("grey", "rgb", "opponent", "c")
 
 
 class DenseSIFT(Extractor):
@@ -49,7 +50,7 @@ class DenseSIFT(Extractor):
         compares as Hellinger's does.
     color : {"grey", "rgb", "opponent", "c"}, default "grey"
         Planes the descriptor is computed on, each of 128 columns; see
-        :func:`visualwords.features.color_planes.color_planes`.
+        :func:`visualwords.features.sift.color_planes`.
     sobel : bool, default False
         Describe the Sobel magnitude of the planes instead of the planes.
 
@@ -253,3 +254,50 @@ def _gaussian_weights() -> np.ndarray:
 
 
 _WEIGHTS = _gaussian_weights()
+
+
+def color_planes(image: np.ndarray, color: str = "grey", sobel: bool = False) -> list[np.ndarray]:
+    """Take an image apart.
+
+    Parameters
+    ----------
+    image : (h, w, 3) RGB or (h, w) grey, uint8
+    color : {"grey", "rgb", "opponent", "c"}
+        - grey: one plane.
+        - rgb: red, green, blue.
+        - opponent: red − green, red + green − 2 blue, and the mean of the three.
+        - c: the first two opponents divided by red + green + blue, and the mean: the shading of
+          matt surfaces leaves them as they are.
+
+        Differences are shifted and scaled so that they fill 0..255.
+    sobel : bool
+        Replace every plane by its Sobel magnitude.
+
+    Returns
+    -------
+    list of (h, w) uint8
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> red = np.full((1, 1, 3), (255, 0, 0), np.uint8)
+    >>> [int(plane[0, 0]) for plane in color_planes(red, "opponent")]
+    [255, 191, 85]
+    """
+    if color not in COLORS:
+        raise ValueError(f"color={color!r}; choose one of {', '.join(COLORS)}")
+    if color == "grey":
+        planes = [as_grey(image)]
+    else:
+        r, g, b = np.moveaxis(as_rgb(image).astype(np.float32), 2, 0)
+        total = r + g + b
+        if color == "rgb":
+            values = [r, g, b]
+        elif color == "opponent":
+            values = [(r - g + 255) / 2, (r + g - 2 * b + 510) / 4, total / 3]
+        else:
+            bright = np.maximum(total, 1)
+            first, second = (r - g) / bright, (r + g - 2 * b) / bright
+            values = [(first + 1) * 127.5, (second + 2) * 85, total / 3]
+        planes = [np.rint(value).astype(np.uint8) for value in values]
+    return [sobel_image(plane) for plane in planes] if sobel else planes

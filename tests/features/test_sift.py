@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from tests.reference.sift import descriptor
 from visualwords.features import DenseSIFT
-from visualwords.features.color_planes import color_planes
 from visualwords.features.extractor import as_grey
+from visualwords.features.sift import color_planes
 from visualwords.features.sobel import sobel_image
 
 
