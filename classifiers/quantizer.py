@@ -264,7 +264,7 @@ def _natural_levels(values: np.ndarray, limits: Limits) -> int:
         flat = values.reshape(-1)
         for start in range(0, flat.size, _CHUNK):
             part = flat[start : start + _CHUNK]
-            if _quantize.count_fractions(as_compiled(part)):
+            if _levels.count_fractions(as_compiled(part)):
                 raise ValueError(
                     "strategy='integer' needs whole numbers, but the values have fractions; "
                     "use strategy='uniform'"
