@@ -34,8 +34,7 @@ from visualwords.classifiers.low_rank.kernel_expansions import (
     kernel_error,
     polynomial_expansion,
 )
-from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
-from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
 
 GRID = np.linspace(0, 1, 1001)
 DEGREES = (2, 3, 4, 5)

@@ -5,8 +5,7 @@ from numba import njit
 from scipy import sparse
 
 from visualwords.classifiers import one_vs_rest
-from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
-from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
 
 
 @njit

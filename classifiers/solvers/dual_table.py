@@ -7,7 +7,7 @@ from scipy import sparse
 
 from visualwords.classifiers.solvers import _dual_table
 from visualwords.classifiers.solvers._dual_table import Problem, Samples
-from visualwords.classifiers.solvers.problem import DualProblem
+from visualwords.classifiers.solvers.dual_gram import DualProblem
 from visualwords.classifiers.tables.level_codes import LevelCodes
 
 _FINEST_SINGLE = 1e-3  # tolerances below this need tables of double precision

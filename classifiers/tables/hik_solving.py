@@ -8,10 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.kernels.level_gram import level_gram
-from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
 from visualwords.classifiers.solvers.dual_table import arrange_samples, solve_dual_table
 from visualwords.classifiers.solvers.primal_table import cell_problem, solve_primal_table
-from visualwords.classifiers.solvers.problem import dual_problem
 from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelCodes
 from visualwords.classifiers.tables.rows import CanonicalRows

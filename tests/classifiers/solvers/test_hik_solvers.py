@@ -6,8 +6,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from tests.reference import hik
-from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
-from visualwords.classifiers.solvers.problem import dual_problem
+from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
 from visualwords.classifiers.tables import additive_tables, hik_solving, hik_training
 from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.rows import canonical_rows
