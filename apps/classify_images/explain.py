@@ -1,6 +1,7 @@
 """classify-images explain"""
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
 
 N_CLASSES, N_WORDS = 3, 8
+KINDS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}  # of pictures that can be written
 
 
 @click.command(cls=Verb)
@@ -47,6 +49,8 @@ def explain(
 
     if output is not None:
         check_output(output)
+        if not output.lower().endswith(tuple(KINDS)):
+            raise click.BadParameter(f"{output}: name a file ending in {', '.join(KINDS)}")
     classifier = load_image_classifier(model)
     wanted = list(labels)
     for label in wanted:
@@ -73,7 +77,8 @@ def _draw(image: str, explanation: "Explanation", labels: list[str], output: str
     from visualwords.images import encode_image, read_image
 
     pixels = draw_explanation(read_image(image, max_side=1200), explanation, labels)
-    write_atomically(output, encode_image(pixels))
+    kind = KINDS[os.path.splitext(output)[1].lower()]
+    write_atomically(output, encode_image(pixels, kind))
     note(f"{output}: evidence written")
 
 

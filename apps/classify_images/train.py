@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipes import Recipe
     from visualwords.folders import ImageFolder
 
+MOST_THUMBNAILS = 5000
+
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
@@ -58,9 +60,10 @@ if TYPE_CHECKING:
     help="Test by cross-validation in N folds; the saved model is trained on all images.",
 )
 @click.option(
-    "--thumbnails",
-    is_flag=True,
-    help="Store thumbnails in the model, so that its page can show similar images.",
+    "--thumbnails/--no-thumbnails",
+    default=True,
+    help="Store thumbnails of at most 5,000 training images in the model, 2 kB each, so that its "
+    "page can show similar images [default: yes].",
 )
 @click.option(
     "--memory",
@@ -110,13 +113,13 @@ def train(
         budget=budget,
         deadline=deadline,
         **overrides,
-        thumbnails=thumbnails,
         memory=memory,
     )
     for path in (output, report):
         if path is not None:
             check_output(path)
     images = ImageFolder(folder, label_from=label_from)
+    model.set_params(thumbnails=thumbnails and len(images) <= MOST_THUMBNAILS)
     run = Run(**reading)
     copies = describe_duplicates(images, run.fingerprints(model, images))
     for sentence in [*images.warnings, *copies]:

@@ -58,11 +58,10 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
         tried = sorted(training["recipes_tried"].items(), key=lambda pair: -pair[1])
         rows["recipes tried"] = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in tried)
     if training.get("cut_off"):
-        rows["not tried"] = f"{', '.join(training['cut_off'])}: no time before the deadline"
-        if training["repeated_by_budget"] is not None:
-            rows["not tried"] += (
-                f"; --budget {training['repeated_by_budget']:g}s repeats the choice"
-            )
+        rows["no time for"] = ", ".join(training["cut_off"])
+        budget = training["repeated_by_budget"]
+        if budget is not None:
+            rows["no time for"] += f"; --budget {budget:g}s repeats the choice"
     return rows
 
 

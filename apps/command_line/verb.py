@@ -79,8 +79,10 @@ def equal_command(ctx: click.Context | None = None) -> str:
 
 def _flag(option: click.Parameter, value: Any) -> list[str]:
     """Return the words of one option; none where it has its default."""
-    if value is None or value is False or value == () or value == option.default:
+    if value is None or value == () or value == option.default:
         return []
+    if value is False:
+        return option.secondary_opts[:1]
     name = option.opts[0]
     if value is True:
         return [name]

@@ -15,7 +15,7 @@ from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipe import Channel, Recipe
-from visualwords.apps.pipeline.sampling import IMAGES
+from visualwords.apps.pipeline.sampling import IMAGES, PATCHES
 from visualwords.apps.pipeline.trained import Trained
 from visualwords.apps.pipeline.training import Training
 from visualwords.errors import FolderError, ImageError
@@ -23,6 +23,7 @@ from visualwords.errors import FolderError, ImageError
 CORES = 2  # of the reference machine, in whose seconds plans are made
 SECONDS_TO_LEARN = 8.0  # words or Gaussians of one channel from a full sample, by one core
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
+PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
 MS_TO_DECODE = 10.0  # a megapixel of an image file
 LOOKED_AT = 32  # images whose headers are read
 
@@ -118,14 +119,17 @@ def estimate(channels: Iterable[tuple[Channel, int | None]], images: Images) -> 
     channels : pairs of a channel and the longer side that images are shrunk to
     images : Images
     """
-    share = min(1.0, images.n / IMAGES)  # of the largest sample of patches to learn from
-    reading = MS_TO_DECODE * images.megapixels()
-    seconds = [
-        images.n * (channel.cost * images.megapixels(side) / COSTS_ARE_FOR + reading) / 1000
-        + SECONDS_TO_LEARN * share * channel.learns
-        for channel, side in channels
-    ]
-    return sum(seconds) / CORES
+    return sum(_of_channel(channel, side, images) for channel, side in channels) / CORES
+
+
+def _of_channel(channel: Channel, max_side: int | None, images: Images) -> float:
+    """Return the seconds of one core: images of the sample are read twice."""
+    size = images.megapixels(max_side)
+    each = (channel.cost * size / COSTS_ARE_FOR + MS_TO_DECODE * images.megapixels()) / 1000
+    if not channel.learns:
+        return images.n * each
+    share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES)
+    return (images.n + min(images.n, IMAGES)) * each + SECONDS_TO_LEARN * share
 
 
 def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:

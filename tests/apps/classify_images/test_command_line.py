@@ -65,7 +65,7 @@ def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_
 
 
 def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
-    for name, options in (("with.vw", ["--thumbnails"]), ("without.vw", [])):
+    for name, options in (("with.vw", []), ("without.vw", ["--no-thumbnails"])):
         arguments = ["train", str(photos), "-o", str(tmp_path / name), "--recipe", "color"]
         assert main([*arguments, "--no-cache", *options]) == 0
     assert load(tmp_path / "without.vw").gallery_.thumbnails is None

@@ -180,3 +180,13 @@ def test_labels_come_from_file_names(photos, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["classes"] == ["sand", "sea", "wood"]
     assert main(["train", str(flat), "-o", model, *quick]) == 1
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_picture_of_evidence_is_what_its_name_says(model, photos, tmp_path, capsys):
+    image = str(photos / "sea" / "1.png")
+    for name, start in (("e.png", b"\x89PNG"), ("e.JPG", b"\xff\xd8")):
+        assert main(["explain", str(model), image, "-o", str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+    capsys.readouterr()
+    assert main(["explain", str(model), image, "-o", str(tmp_path / "e.gif")]) == 2
+    assert "name a file ending in .png, .jpg, .jpeg" in capsys.readouterr().err
