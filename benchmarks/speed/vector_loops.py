@@ -223,7 +223,7 @@ def _sets(patches: Any) -> Any:
 
 
 def work_nearest() -> Callable[[], Any]:
-    """Words of the SIFT descriptors of a photograph, 500 words (_nearest_uint8)."""
+    """Words of the SIFT descriptors of a photograph, 500 words (_nearest)."""
     from visualwords.codebook import KMeansCodebook
     from visualwords.features import DenseSIFT
 
