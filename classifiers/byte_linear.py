@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, dual_problem, solve_dual_gram
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 from visualwords.workers import map_on_workers, n_workers
 
 __all__ = ["ByteLinearClassifier"]

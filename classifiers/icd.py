@@ -33,7 +33,7 @@ from visualwords.classifiers.tables.warm_start import (
     join_samples,
 )
 from visualwords.named_arrays import part_of, prefixed
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),

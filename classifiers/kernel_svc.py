@@ -32,7 +32,7 @@ from visualwords.classifiers.kernels.compact import FEW_ROWS
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 ANY_SIZE = 1e9  # megabytes

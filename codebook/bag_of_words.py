@@ -20,7 +20,7 @@ from visualwords.codebook.spatial_pyramid import (
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.named_arrays import part_of, prefixed
 from visualwords.progress import Progress
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 __all__ = ["BagOfWords"]
 

@@ -15,7 +15,7 @@ from visualwords.codebook.soft_moments import SoftMoments
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
 from visualwords.features.local_features import LocalFeatures
 from visualwords.progress import Progress
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 __all__ = ["FisherVectors"]
 

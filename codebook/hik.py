@@ -11,7 +11,7 @@ from visualwords.codebook._hik import city_block_distances, count_levels, mean_t
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.look_up import WordTables
 from visualwords.progress import Progress, Silent
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 __all__ = ["HIKCodebook"]
 

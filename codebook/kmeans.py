@@ -12,7 +12,7 @@ from visualwords.codebook._nearest import add_to_words, squared_distances
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.nearest import NearestWords
 from visualwords.progress import Progress, Silent
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 __all__ = ["KMeansCodebook"]
 

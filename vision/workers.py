@@ -13,7 +13,7 @@ from typing import Any
 from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import get_active_backend
 
-from visualwords.thread_limits import one_library_thread
+from visualwords.threads import one_library_thread
 
 __all__ = ["map_on_workers", "n_workers", "within_reach", "workers_share_memory"]
 

@@ -24,7 +24,7 @@ from visualwords.boxes import OVERLAPS, suppress
 from visualwords.errors import FolderError, ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress, Silent
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 __all__ = ["PedestrianDetector"]
 

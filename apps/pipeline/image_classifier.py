@@ -39,7 +39,7 @@ from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
-from visualwords.thread_limits import with_one_library_thread
+from visualwords.threads import with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation

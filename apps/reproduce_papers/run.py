@@ -88,7 +88,7 @@ def _repeat(experiment: "Experiment", lab: "Lab") -> tuple["Results", float]:
     from sklearn.exceptions import ConvergenceWarning
 
     from visualwords.apps.reproduce_papers.lab import timed
-    from visualwords.thread_limits import one_library_thread
+    from visualwords.threads import one_library_thread
 
     for name in experiment.data if not lab.quick else ():
         lab.folder(name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from visualwords.thread_limits import one_library_thread, with_one_library_thread
+from visualwords.threads import one_library_thread, with_one_library_thread
 
 
 def blas_threads():
