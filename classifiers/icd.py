@@ -32,7 +32,7 @@ from visualwords.classifiers.tables.warm_start import (
     first_tables,
     join_samples,
 )
-from visualwords.named_arrays import part_of, prefixed
+from visualwords.model_file import part_of, prefixed
 from visualwords.threads import with_one_library_thread
 
 _CHOICES = {

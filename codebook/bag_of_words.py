@@ -18,7 +18,7 @@ from visualwords.codebook.spatial_pyramid import (
     normalize,
 )
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.named_arrays import part_of, prefixed
+from visualwords.model_file import part_of, prefixed
 from visualwords.progress import Progress
 from visualwords.threads import with_one_library_thread
 

@@ -4,6 +4,8 @@ Everything is checked before memory is taken: the names of the members, their de
 against the shapes and types in the manifest, the sum of all. The manifest carries a checksum of
 itself and of every array, so that what is read is what was written. Equal content gives equal
 bytes.
+
+The arrays are states: of a model, or of several parts of one, whose names then begin with prefixes.
 """
 
 import hashlib
@@ -33,6 +35,8 @@ NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
 NUMBERS = "? u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8"
 DTYPES = frozenset(np.dtype(kind).str for kind in NUMBERS.split())
 TEXT = re.compile(r"<U[1-9][0-9]{0,3}")  # words of a fixed width
+
+State = dict[str, np.ndarray]  # what a part of a model has learned, by name
 
 
 def write_model(
@@ -225,3 +229,42 @@ def _declared_bytes(declared: dict[str, Any]) -> int:
 
 def _storable(dtype: object) -> bool:
     return isinstance(dtype, str) and (dtype in DTYPES or TEXT.fullmatch(dtype) is not None)
+
+
+def prefixed(prefix: str, state: State) -> State:
+    """Return a state whose names begin with a prefix."""
+    return {prefix + name: value for name, value in state.items()}
+
+
+def part_of(prefix: str, state: State) -> State:
+    """Return what `prefixed` was given."""
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
+
+
+def add_to(digest: "hashlib.blake2b", state: State) -> None:
+    """Add named arrays to a fingerprint, independent of their order."""
+    for name, value in sorted(state.items()):
+        digest.update(f"{name} {value.dtype} {value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+
+
+def packed(state: State) -> np.ndarray:
+    """Return named arrays as the bytes of one.
+
+    Examples
+    --------
+    >>> unpacked(packed({"a": np.arange(3)}))
+    {'a': array([0, 1, 2])}
+    """
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = state
+    np.savez(buffer, **arrays)
+    return np.frombuffer(buffer.getvalue(), np.uint8)
+
+
+def unpacked(data: np.ndarray) -> State:
+    """Return the named arrays that `packed` was given."""
+    with np.load(io.BytesIO(data.tobytes()), allow_pickle=False) as arrays:
+        return dict(arrays)

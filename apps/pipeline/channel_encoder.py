@@ -28,7 +28,7 @@ from visualwords.codebook import (
 )
 from visualwords.errors import FolderError
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.named_arrays import add_to, part_of
+from visualwords.model_file import add_to, part_of
 from visualwords.progress import Progress, Silent
 
 PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5

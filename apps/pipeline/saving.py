@@ -17,8 +17,7 @@ from visualwords.apps.pipeline.networks import find_networks, with_names_only
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.errors import ModelFileError
-from visualwords.model_file import read_model, write_model
-from visualwords.named_arrays import part_of, prefixed
+from visualwords.model_file import part_of, prefixed, read_model, write_model
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector

@@ -15,7 +15,7 @@ from visualwords.apps.pipeline.channel_encoder import channel_settings
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Arrays, Environment, Stage, fingerprint_files
 from visualwords.errors import Skipped
-from visualwords.named_arrays import add_to, prefixed
+from visualwords.model_file import add_to, prefixed
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.image_classifier import ImageClassifier

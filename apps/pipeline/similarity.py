@@ -11,7 +11,7 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
 from visualwords.errors import Skipped
 from visualwords.images import encode_image
-from visualwords.named_arrays import part_of, prefixed
+from visualwords.model_file import part_of, prefixed
 
 __all__ = ["Gallery", "Signer", "make_thumbnails"]
 

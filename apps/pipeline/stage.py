@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.cache import FeatureCache, written
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
-from visualwords.named_arrays import State, packed, unpacked
+from visualwords.model_file import State, packed, unpacked
 from visualwords.progress import Progress, Silent
 from visualwords.workers import map_on_workers, workers_share_memory
 

@@ -15,7 +15,7 @@ from visualwords.apps.pipeline.stage import Stage
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.errors import Skipped
-from visualwords.named_arrays import State, part_of, prefixed
+from visualwords.model_file import State, part_of, prefixed
 
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
 
