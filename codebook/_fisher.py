@@ -16,8 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from visualwords import simd
-from visualwords.compiled import njit
-from visualwords.processor import has_byte_products, vector_bytes
+from visualwords.compiled import has_byte_products, njit, vector_bytes
 from visualwords.simd import INDEX
 
 LANES = {32: 8, 64: 16}.get(vector_bytes(), 0)  # 32-bit sums in a vector; 0: plain loops

@@ -13,8 +13,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from visualwords import simd
-from visualwords.compiled import njit
-from visualwords.processor import vector_bytes
+from visualwords.compiled import njit, vector_bytes
 from visualwords.simd import INDEX
 
 POINTS, _VECTORS = 5, 2  # of the block whose sums stay in registers

@@ -13,8 +13,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from visualwords import simd
-from visualwords.compiled import njit
-from visualwords.processor import vector_bytes
+from visualwords.compiled import njit, vector_bytes
 
 _ROWS, _COLUMNS = 2, 4  # of the block whose sums stay in registers
 WIDTH = vector_bytes()

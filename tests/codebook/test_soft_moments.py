@@ -115,8 +115,8 @@ def test_columns_are_packed_in_groups_of_quads():
 
 
 OTHER_PROCESSOR = """
-import visualwords.processor as processor
-processor.vector_bytes, processor.has_byte_products = lambda: 32, lambda: False
+from visualwords import compiled
+compiled.vector_bytes, compiled.has_byte_products = lambda: 32, lambda: False
 from tests.codebook.test_soft_moments import *
 assert PLANES == 2 and GROUP == 16
 assert_as_defined(*mixture_and_points())

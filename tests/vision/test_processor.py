@@ -12,7 +12,7 @@ import pytest
 
 from visualwords import processor
 
-WIDTH = "from visualwords.processor import *; print(vector_bytes())"
+WIDTH = "from visualwords.compiled import *; print(vector_bytes())"
 RESULTS = """
 import json
 import numpy as np
