@@ -20,7 +20,8 @@ from visualwords.apps.classify_images.demo_images import write_demo
 from visualwords.apps.classify_images.main import main
 
 ROOT = Path(visualwords.__file__).resolve().parent.parent
-NOT_FUNCTIONS = ("<module>", "<lambda>", "<listcomp>", "<genexpr>")
+# They may be part of a module's body; in a function, it was entered before.
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
 def entered_files(run: Callable[[], Any]) -> list[str]:
@@ -30,6 +31,7 @@ def entered_files(run: Callable[[], Any]) -> list[str]:
     def note(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_code.co_filename
         is_body = frame.f_code.co_flags & 2 == 0  # of a module or a class: no function of its own
+        is_body |= frame.f_code.co_name in COMPREHENSIONS
         if event == "call" and not is_body and name not in found:
             found[name] = None
 
@@ -40,7 +42,7 @@ def entered_files(run: Callable[[], Any]) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    ours = (Path(name) for name in found if not name.startswith("<"))
+    ours = (Path(name) for name in found if not name.startswith("<") and name != __file__)
     return [
         str(p.relative_to(ROOT)) for p in ours if p.is_relative_to(ROOT) and "env" not in p.parts
     ]
