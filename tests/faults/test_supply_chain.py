@@ -95,4 +95,5 @@ def test_the_lowest_versions_are_printed_for_pip():
 def test_the_package_runs_no_code_that_comes_as_text(word):
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
-            assert word not in path.read_text(), f"{path} has {word}"
+            code = path.read_text().replace("ast.literal_eval(", "")  # which runs nothing
+            assert word not in code, f"{path} has {word}"

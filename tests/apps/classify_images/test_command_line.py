@@ -222,7 +222,7 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
     [
         (["train", "nowhere", "-o", "m.vw"], 1, "nowhere: no such folder"),
         (["train", "photos", "-o", "no/such/m.vw"], 1, "the folder no/such does not exist"),
-        (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from auto, color"),
+        (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from color, texture"),
         (["train", "photos", "-o", "m.vw", "--test-size", "2"], 2, "--test-size"),
         (["train", "photos"], 2, "--output"),
         (["train", "photos/sea", "-o", "m.vw"], 1, "8 files but no folders"),
@@ -299,7 +299,7 @@ def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
 
 
 def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
-    done = run("demo", "-o", tmp_path / "demo", "--quiet")
+    done = run("demo", "-o", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
     for line in done.stdout.decode().splitlines():
         if line.startswith("│"):

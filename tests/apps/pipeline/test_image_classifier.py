@@ -122,7 +122,7 @@ def test_images_smaller_than_a_patch_leave_words_out_of_the_choice(rng):
     model = ImageClassifier("auto").fit(images, labels)
     assert "words" not in model.tried_
     assert model.score(images, labels) == 1.0
-    with pytest.raises(FolderError, match="too small for the patches of recipe 'words'"):
+    with pytest.raises(FolderError, match="no image has a patch for recipe 'words'"):
         ImageClassifier("words").fit(images, labels)
 
 
