@@ -329,10 +329,10 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         problems = kernel_problems.how_many(self.classes_.size, self.multi_class)
         n = self.support_.size
         rows = self.support_vectors_
-        n_rows = n if rows is None else rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        width = None if rows is None or not hasattr(rows, "shape") else rows.shape[1]
+        shape = (n,) if rows is None else rows.shape  # sets of points have no width
+        width = shape[1] if len(shape) == 2 else None
         good = self.dual_coef_.shape == (problems, n) and self.intercept_.shape == (problems,)
-        good = good and n_rows == n and (width is None or width == self.n_features_in_)
+        good = good and shape[0] == n and (width is None or width == self.n_features_in_)
         if not good or not np.isfinite(self.dual_coef_).all():
             raise ValueError(
                 "the arrays do not belong together; the file they came from is damaged"

@@ -21,7 +21,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from visualwords import processor
+from visualwords import compiled
 
 BAR = 1.5
 LANES, BLOCK = 8, 16  # of the solver on a Gram matrix
@@ -266,7 +266,7 @@ def seconds_in_a_process(name: str, plain: bool) -> float:
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"NUMBA_CACHE_DIR": folder}
         if plain and name not in MODULES:
-            environment[processor.OVERRIDE] = "0"
+            environment[compiled.OVERRIDE] = "0"
         command = [sys.executable, "-m", "benchmarks.speed.vector_loops", "--measure", name]
         command += ["--plain"] if plain else []
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

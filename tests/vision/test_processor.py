@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from visualwords import processor
+from visualwords import compiled
 
 WIDTH = "from visualwords.compiled import *; print(vector_bytes())"
 RESULTS = """
@@ -55,7 +55,7 @@ x86 = pytest.mark.skipif(
 
 def run(code, **environment):
     """Run code in a process of its own, with other targets for numba; return its last line."""
-    names = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", processor.OVERRIDE)
+    names = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", compiled.OVERRIDE)
     inherited = {name: value for name, value in os.environ.items() if name not in names}
     result = subprocess.run(
         [sys.executable, "-c", code],
@@ -74,9 +74,9 @@ def run(code, **environment):
         ({"NUMBA_CPU_NAME": "generic"}, "16"),
         ({"NUMBA_CPU_FEATURES": "+avx2,+bmi2,-avx512f"}, "32"),
         ({"NUMBA_CPU_FEATURES": "+avx512bw,+avx2"}, "64"),
-        ({"NUMBA_CPU_FEATURES": "+avx512bw", processor.OVERRIDE: "32"}, "32"),
-        ({"NUMBA_CPU_FEATURES": "+avx2", processor.OVERRIDE: "64"}, "32"),
-        ({processor.OVERRIDE: "0"}, "0"),
+        ({"NUMBA_CPU_FEATURES": "+avx512bw", compiled.OVERRIDE: "32"}, "32"),
+        ({"NUMBA_CPU_FEATURES": "+avx2", compiled.OVERRIDE: "64"}, "32"),
+        ({compiled.OVERRIDE: "0"}, "0"),
         ({"NUMBA_DISABLE_JIT": "1"}, "0"),
     ],
 )
@@ -93,9 +93,9 @@ def test_without_other_wishes_the_host_decides():
 
 @x86
 def test_a_width_that_no_vector_has_is_refused(monkeypatch):
-    monkeypatch.setenv(processor.OVERRIDE, "24")
+    monkeypatch.setenv(compiled.OVERRIDE, "24")
     with pytest.raises(ValueError, match="BYTES=24; choose one of 0, 16, 32, 64"):
-        processor.vector_bytes()
+        compiled.vector_bytes()
 
 
 def results(code, **environment):
@@ -112,9 +112,9 @@ def assert_equal(found, expected):
 @x86
 @pytest.mark.parametrize("width", [0, 16, 32])
 def test_results_do_not_depend_on_the_width(width):
-    if width >= processor.vector_bytes():
+    if width >= compiled.vector_bytes():
         pytest.skip("no narrower than this processor's vectors")
-    assert_equal(results(RESULTS, **{processor.OVERRIDE: str(width)}), results(RESULTS))
+    assert_equal(results(RESULTS, **{compiled.OVERRIDE: str(width)}), results(RESULTS))
 
 
 @x86
