@@ -65,7 +65,12 @@ OPTIONS = (
     click.option(
         "--pyramid", metavar="1|8|21|31|RxC", help="Windows that words are counted in, or a grid."
     ),
-    click.option("--kernel", metavar="NAME", help="Kernel: hik, chi2, gcs, ngmm, linear, …"),
+    click.option(
+        "--kernel",
+        metavar="NAME",
+        shell_complete=completion.kernels,
+        help="Kernel: hik, chi2, gcs, ngmm, linear, …",
+    ),
     click.option(
         "--solver",
         metavar="NAME",

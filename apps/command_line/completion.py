@@ -22,9 +22,9 @@ def recipes(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[
 
 def kernels(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Offer the names of kernels."""
-    from visualwords.classifiers import kernels as known
+    from visualwords.apps.pipeline.recipe_names import kernel_names
 
-    return _starting(typed, dict.fromkeys(known.__all__))
+    return _starting(typed, dict.fromkeys(kernel_names()))
 
 
 def classes(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -158,6 +158,7 @@ def test_a_mistyped_flag_gets_a_suggestion(capsys):
 def test_the_shell_completes_recipes_classes_and_experiments(model):
     assert offered(command, ["train", "--recipe"], "te") == ["texture"]
     assert "auto" in offered(command, ["check", "--recipe"], "")
+    assert offered(command, ["train", "--kernel"], "ngm") == ["ngmm"]
     assert offered(command, ["explain", str(model), "x.jpg", "--label"], "s") == ["sand", "sea"]
     assert offered(command, ["explain", "missing.vw", "x.jpg", "--label"], "") == []
     assert "icd-table1" in offered(papers, ["run"], "icd")
