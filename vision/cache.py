@@ -2,14 +2,18 @@
 
 An entry is keyed by a fingerprint of the image file's bytes and by what was computed from them (the
 name, parameters and version of an extractor and of the preprocessing). It carries a checksum of its
-key and content. Whatever does not check out counts as absent and is computed again.
+key and content, in the user's default cache with a secret. Whatever does not check out counts as
+absent and is computed again. Links are neither read nor written through.
 """
 
+import errno
 import hashlib
+import hmac
 import io
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -19,10 +23,12 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from visualwords.files import remove_abandoned, write_atomically
+from visualwords.cache_secret import secret_of, why_not_trusted
+from visualwords.files import open_regular, remove_abandoned, write_atomically
 
 MAGIC = b"VWCACHE1"
 CHECKSUM_BYTES = 16
+KINDS = "biufV"  # of numbers, and of records of them
 _ENTRY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}\.npy")  # a folder may hold files of others
 _HALF = re.compile(r"[0-9a-f]{2}/\.writing-[0-9a-f]{16}\.npy")  # left by a process that was killed
 
@@ -50,6 +56,12 @@ class FeatureCache:
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
         self._is_swept = False
+        self._is_own = self.folder == default_folder()
+
+    @property
+    def _secret(self) -> bytes:
+        """What checksums depend on; empty in a cache that may be shared."""
+        return secret_of(self.folder) if self._is_own else b""
 
     @staticmethod
     def key(fingerprint: bytes, settings: dict[str, Any] | bytes) -> str:
@@ -71,7 +83,8 @@ class FeatureCache:
             return None
         start = len(MAGIC) + CHECKSUM_BYTES
         checksum, payload = entry[len(MAGIC) : start], memoryview(entry)[start:]
-        if not entry.startswith(MAGIC) or checksum != _checksum(key, payload):
+        expected = _checksum(key, payload, self._secret)
+        if not entry.startswith(MAGIC) or not hmac.compare_digest(checksum, expected):
             return None
         return _array_of(payload)
 
@@ -82,7 +95,7 @@ class FeatureCache:
         payload = buffer.getvalue()
         # A write that fails is passed over: the feature is at hand, only the next run is slower.
         with suppress(OSError):
-            self._store(key, MAGIC + _checksum(key, payload) + payload)
+            self._store(key, MAGIC + _checksum(key, payload, self._secret) + payload)
 
     def entries(self) -> Iterator[Path]:
         """Yield the files of the cache."""
@@ -90,7 +103,10 @@ class FeatureCache:
 
     def _files(self, pattern: re.Pattern[str]) -> Iterator[Path]:
         for path in self.folder.glob("??/*.npy"):
-            if pattern.fullmatch(f"{path.parent.name}/{path.name}"):
+            if (
+                pattern.fullmatch(f"{path.parent.name}/{path.name}")
+                and not path.parent.is_symlink()
+            ):
                 yield path
 
     def size(self) -> tuple[int, int]:
@@ -111,12 +127,17 @@ class FeatureCache:
         return n_entries, n_bytes
 
     def _load(self, key: str) -> bytes:
-        with open(f"{self.folder}/{key[:2]}/{key[2:]}.npy", "rb", buffering=0) as file:
+        folder = f"{self.folder}/{key[:2]}"
+        if os.path.islink(folder):
+            raise OSError(errno.ELOOP, "a link in a cache")
+        with open_regular(f"{folder}/{key[2:]}.npy", follow_links=False) as file:
             return file.read()
 
     def _store(self, key: str, entry: bytes) -> None:
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.parent.is_symlink():
+            raise OSError(errno.ELOOP, "a link in a cache")
         self._sweep()
         # Not durable: the checksum tells what a power failure did to an entry.
         write_atomically(path, entry, durable=False, temporary_folder=self.folder)
@@ -137,6 +158,9 @@ def open_cache(place: str | os.PathLike[str]) -> FeatureCache:
         from visualwords.remote_cache import RemoteCache
 
         return RemoteCache(place)
+    problem = why_not_trusted(place)
+    if problem is not None:
+        warnings.warn(problem, stacklevel=2)
     return FeatureCache(os.path.abspath(place))
 
 
@@ -162,18 +186,27 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _checksum(key: str, payload: bytes | memoryview) -> bytes:
+def _checksum(key: str, payload: bytes | memoryview, secret: bytes) -> bytes:
     """Return the checksum of an entry; with its key, so that no entry passes for another's."""
-    digest = hashlib.blake2b(key.encode(), digest_size=CHECKSUM_BYTES)
+    digest = hashlib.blake2b(key.encode(), digest_size=CHECKSUM_BYTES, key=secret)
     digest.update(payload)
     return digest.digest()
 
 
-def _array_of(payload: memoryview) -> np.ndarray:
-    """Return the array of an .npy file without copying its numbers; it can't be written to."""
+def _array_of(payload: memoryview) -> np.ndarray | None:
+    """Return the array of an .npy file without copying its numbers; it can't be written to.
+
+    None if it is none that `FeatureCache.put` writes, or has numbers that are not finite.
+    """
     start = 10 + int.from_bytes(payload[8:10], "little")
-    dtype, shape = _parsed_header(bytes(payload[:start]))
-    return np.frombuffer(payload, dtype, offset=start).reshape(shape)
+    try:
+        dtype, shape = _parsed_header(bytes(payload[:start]))
+        array = np.frombuffer(payload, dtype, offset=start).reshape(shape)
+    except Exception:  # a header by another hand can be wrong in any way
+        return None
+    if dtype.kind not in KINDS or (dtype.kind == "f" and not np.isfinite(array).all()):
+        return None
+    return array
 
 
 @lru_cache(maxsize=256)
@@ -182,4 +215,6 @@ def _parsed_header(header: bytes) -> tuple[np.dtype, tuple[int, ...]]:
     file = io.BytesIO(header)
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.hasobject:
+        raise ValueError("objects")
     return dtype, shape

@@ -33,6 +33,8 @@ READ_ONLY = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
+MOST_SETTINGS = 1 << 20  # bytes of a file of settings
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 def has_locks() -> bool:
@@ -40,7 +42,7 @@ def has_locks() -> bool:
     return fcntl is not None
 
 
-def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> BufferedReader:
     """Open a regular file for reading; anything else raises ``OSError``, a pipe without waiting.
 
     Examples
@@ -50,7 +52,7 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     IsADirectoryError: [Errno 21] a folder, not a file
     """
     try:
-        descriptor = os.open(path, READ_ONLY)
+        descriptor = os.open(path, READ_ONLY | (0 if follow_links else NO_LINKS))
     except OSError as problem:
         if problem.errno == errno.ENXIO:  # a socket
             raise OSError(errno.ENXIO, "not a regular file") from None
@@ -68,6 +70,15 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     raise OSError(errno.EINVAL, "not a regular file")
 
 
+def read_settings(path: str | os.PathLike[str], most: int = MOST_SETTINGS) -> bytes:
+    """Return the content of a small regular file; ``OSError`` if it is larger, or none."""
+    with open_regular(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"larger than the {most:,} bytes that are read")
+    return content
+
+
 def write_atomically(
     path: str | os.PathLike[str],
     content: bytes | Callable[[BinaryIO], object],
@@ -80,8 +91,9 @@ def write_atomically(
     Parameters
     ----------
     path : path-like
-        Where the file goes; an existing file is replaced in one step. A link stays, and what it
-        points to is replaced. Devices and pipes are refused: renaming would remove them.
+        Where the file goes; an existing file is replaced in one step. A link is replaced, and
+        what it points to stays: whoever made the link does not choose what is overwritten.
+        Devices and pipes, and links to them, are refused: renaming would remove them.
     content : bytes, or a function that writes to the binary file it is given
     durable : bool
         Wait until the content is on the disk, so that even a power failure leaves the old file or
@@ -98,7 +110,7 @@ def write_atomically(
     >>> target.read_bytes()
     b'42'
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.abspath(path))
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
     folder = target.parent if temporary_folder is None else Path(temporary_folder)

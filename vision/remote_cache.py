@@ -30,6 +30,7 @@ class RemoteCache(FeatureCache):
 
     def __init__(self, url: str):
         self.url = url.rstrip("/")
+        self._is_own = False
         try:
             self._files_of_url()
         except ImportError as problem:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from visualwords.errors import FolderError
 from visualwords.files import create_temporary, has_locks, open_regular, remove_abandoned
 from visualwords.progress import Progress, Silent
 
@@ -92,13 +93,16 @@ class _LabelFolder:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        if folder.is_symlink():
+            raise FolderError(f"{folder}: a link, and links are not written through; remove it")
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         self._sizes: dict[str, int] = {}
         with os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(OSError):
-                    self._sizes[entry.name] = entry.stat().st_size if entry.is_file() else -1
+                    is_file = entry.is_file(follow_symlinks=False)
+                    self._sizes[entry.name] = entry.stat().st_size if is_file else -1
         self._families: dict[str, dict[int, list[str]]] = {}
         self._numbers: dict[str, int] = {}
 

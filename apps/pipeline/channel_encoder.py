@@ -90,6 +90,18 @@ class ChannelEncoder:
             return _as_bytes(row, LENGTH * self.channel.weight)
         return self._encode_words(self.stage.transform([features])[0])
 
+    def may_have_made(self, encoded: np.ndarray) -> bool:
+        """Return whether `encode` can have returned an array; for what comes out of a cache."""
+        if isinstance(self.stage, FeatureSetEncoder):
+            is_set = encoded.dtype.kind == "i" and encoded.shape[1:] == (self.stage.n_dimensions_,)
+            return is_set and bool(encoded.min(initial=0) >= 0)
+        is_signed = self.channel.linear or isinstance(self.stage, FisherVectors)
+        kind = np.float16 if isinstance(self.stage, BagOfWords) else np.float32
+        wanted = np.dtype(np.int8 if is_signed else kind)
+        if encoded.ndim != 1 or encoded.dtype != wanted:
+            return False
+        return is_signed or bool(encoded.min(initial=0) >= 0)
+
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""
         if isinstance(self.stage, FeatureSetEncoder):

@@ -57,7 +57,7 @@ def _stage(encoder: ChannelEncoder, max_side: int | None, cached: bool) -> Stage
             "max_side": max_side,
             "encoder": encoder.fingerprint(),
         }
-    return Stage("encode", settings, encode_image, (encoder, max_side))
+    return Stage("encode", settings, encode_image, (encoder, max_side), encoder.may_have_made)
 
 
 def encode_image(image: OpenedImage, encoder: ChannelEncoder, max_side: int | None) -> np.ndarray:

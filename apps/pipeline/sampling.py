@@ -17,6 +17,7 @@ from visualwords.apps.pipeline.stage import Environment, Stage, each_image, fing
 from visualwords.codebook.codebook import fair_shares
 from visualwords.errors import Skipped
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.named_arrays import State
 
 IMAGES = 600  # read for the sample, in equal shares of the classes
 PATCHES = 150_000  # of all of them together
@@ -71,10 +72,8 @@ def learn(
     new = []
     for encoder, stage in zip(encoders, stages):
         learned = stage.load(content, env.cache)
-        if learned is None:
+        if learned is None or not _has_learned(encoder, learned):
             new.append((encoder, stage))
-        else:
-            encoder.set_state(learned)
     sample = sample_patches([encoder.channel for encoder, _ in new], data, max_side, env)
     if any(skipped.may_pass for skipped in sample.skipped):
         content = None  # another time these images may be learned from, too
@@ -95,9 +94,25 @@ def _learn_stage(encoder: ChannelEncoder, max_side: int | None, env: Environment
     return Stage("learn", settings)
 
 
+def _has_learned(encoder: ChannelEncoder, state: State) -> bool:
+    """Give an encoder what the cache has; False if that is no state of it."""
+    try:
+        encoder.set_state(state)
+    except Exception:  # an entry by another hand can be wrong in any way
+        return False
+    return True
+
+
 def _sample_stage(channel: Channel, n: int, max_side: int | None) -> Stage:
     settings = {**channel_settings(channel), "max_side": max_side, "n": n}
-    return Stage("sample", settings, some_patches, (channel, n, max_side))
+    return Stage("sample", settings, some_patches, (channel, n, max_side), _are_patches)
+
+
+def _are_patches(array: np.ndarray) -> bool:
+    """Return whether an array of the cache can be what `some_patches` made."""
+    if array.ndim != 1 or array.dtype.names != ("descriptor", "position", "size"):
+        return False
+    return all(np.isfinite(array[name]).all() for name in array.dtype.names)
 
 
 def some_patches(image: OpenedImage, channel: Channel, n: int, max_side: int | None) -> np.ndarray:

@@ -86,12 +86,17 @@ def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Sc
     fingerprint_files(data, env)
     stage, content = _stage(model), data.fingerprint()
     known = stage.load(content, env.cache)
-    if known is not None:
+    if known is not None and _are_scores(known.get("scores"), len(data)):
         return Scores(known["scores"], np.arange(len(data)), [])
     scores = model.score_images(data, progress=env.progress)
     if not scores.skipped:
         stage.store(content, env.cache, {"scores": scores.values})
     return scores
+
+
+def _are_scores(found: np.ndarray | None, n_images: int) -> bool:
+    """Return whether an array of the cache can be the scores of this many images."""
+    return found is not None and len(found) == n_images and bool(np.isfinite(found).all())
 
 
 def _stage(model: "ImageClassifier") -> Stage:

@@ -72,12 +72,15 @@ class Stage:
         It goes to other processes where the backend has such, so it must be importable.
     inputs : tuple
         What else the function takes.
+    accepts : function of an array → bool, optional
+        Whether the function can have made it; an entry of the cache that it did not is not used.
     """
 
     name: str
     settings: dict[str, Any]
     function: Callable[..., np.ndarray] | None = None
     inputs: tuple[Any, ...] = ()
+    accepts: Callable[[np.ndarray], bool] | None = None
 
     def load(self, content: bytes | None, cache: FeatureCache | None) -> State | None:
         """Return what this stage made of all images before; None if that is not known.
@@ -90,7 +93,10 @@ class Stage:
         if cache is None or content is None:
             return None
         known = cache.get(self._key(content, cache))
-        return None if known is None else unpacked(known)
+        try:
+            return None if known is None else unpacked(known)
+        except Exception:  # an entry by another hand can be wrong in any way
+            return None
 
     def store(self, content: bytes | None, cache: FeatureCache | None, state: State) -> None:
         """Keep what this stage made of all images."""
@@ -105,7 +111,7 @@ class Stage:
         if cache is None or not key:
             return self.function(image, *self.inputs)
         array = cache.get(key)
-        if array is None:
+        if array is None or (self.accepts is not None and not self.accepts(array)):
             array = self.function(image, *self.inputs)
             cache.put(key, array)
         return array

@@ -71,7 +71,7 @@ def calibrate(trained: Trained, cache: FeatureCache | None) -> np.ndarray | None
     stage = Stage("calibrate", {})
     content = hashlib.sha256(trained.held_out.tobytes() + codes.tobytes()).digest()
     known = stage.load(content, cache)
-    if known is None:
+    if known is None or not np.isfinite(known.get("sigmoids", np.array(np.nan))).all():
         known = {"sigmoids": calibration.fit_sigmoids(trained.held_out, codes)}
         stage.store(content, cache, known)
     return known["sigmoids"]
@@ -99,7 +99,14 @@ def state_of(trained: Trained) -> State:
 def trained_of(
     state: State, recipe: Recipe, labels: np.ndarray, seed: int, n_jobs: int | None
 ) -> Trained:
-    """Return what `state_of` was given, of the same recipe, labels and seed."""
+    """Return what `state_of` was given, of the same recipe, labels and seed.
+
+    Raises
+    ------
+    ValueError, KeyError, …
+        If its parts do not fit together: an entry of the cache is checked as a model file is.
+    """
+    _check(state, labels)
     classifier = recipe.build_classifier(seed, n_jobs)
     digests = state["digests"].tobytes()
     return Trained(
@@ -116,3 +123,19 @@ def trained_of(
         state.get(HELD_OUT),
         labels[state["kept"]],
     )
+
+
+def _check(state: State, labels: np.ndarray) -> None:
+    """Refuse a state that can't be one of these labels."""
+    kept = state["kept"]
+    if kept.ndim != 1 or kept.dtype.kind != "i" or not len(kept):
+        raise ValueError("the images are not a list of positions")
+    if kept.min() < 0 or (np.diff(kept) <= 0).any() or kept.max() >= len(labels):
+        raise ValueError("the positions of images are not those of the labels")
+    if state["digests"].size != DIGEST_BYTES * len(kept) or len(state["signatures"]) != len(kept):
+        raise ValueError("the images are not as many as their fingerprints or signatures")
+    if HELD_OUT in state and len(state[HELD_OUT]) != len(kept):
+        raise ValueError("the images are not as many as their held-out scores")
+    for name, array in state.items():
+        if array.dtype.kind not in "biufU" or (array.dtype.kind == "f" and np.isnan(array).any()):
+            raise ValueError(f"{name} has values that are not numbers")

@@ -4,6 +4,7 @@ Each stage is a plain function (`sampling`, `encoding`, here) and its results ar
 connects them, and remembers the channels that several recipes share.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,10 @@ class Training:
             content = self.data.fingerprint(labels=True)
         known = stage.load(content, self.env.cache)
         if known is not None:
-            self.skipped = []
-            return trained_of(known, recipe, self.data.labels, self.seed, self.env.n_jobs)
+            with suppress(Exception):  # an entry by another hand can be wrong in any way
+                trained = trained_of(known, recipe, self.data.labels, self.seed, self.env.n_jobs)
+                self.skipped = []
+                return trained
         encoders = self.learn(recipe)  # from a sample of patches
         data, rows = self.encode(recipe, encoders)  # of the images that can be read
         classifier, held_out = train_classifier(recipe, rows, data, self.seed, self.env)

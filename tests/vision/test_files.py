@@ -91,15 +91,25 @@ def test_a_reader_never_meets_half_a_file(tmp_path):
     assert all(len(content) == 50_000 and len(set(content)) == 1 for content in seen)
 
 
-def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+def test_a_link_is_replaced_and_its_target_stays(tmp_path):
     target = tmp_path / "models" / "a.vw"
     target.parent.mkdir()
     target.write_bytes(b"old")
     link = tmp_path / "latest.vw"
     link.symlink_to(target)
     write_atomically(link, b"new")
+    assert not link.is_symlink()
+    assert link.read_bytes() == b"new"
+    assert target.read_bytes() == b"old"
+
+
+@pytest.mark.posix
+def test_a_link_to_a_device_is_refused_and_stays(tmp_path):
+    link = tmp_path / "stdout"
+    link.symlink_to("/dev/null")
+    with pytest.raises(OSError, match="not a regular file"):
+        write_atomically(link, b"new")
     assert link.is_symlink()
-    assert target.read_bytes() == b"new"
 
 
 @pytest.mark.posix

@@ -10,6 +10,7 @@ import pytest
 import visualwords.files
 from visualwords.apps.classify_images import sort_into as sorting
 from visualwords.apps.classify_images.sort_into import folder_name, sort_images
+from visualwords.errors import FolderError
 
 
 @pytest.fixture
@@ -109,3 +110,14 @@ def test_files_of_one_name_are_compared_only_where_their_sizes_are_equal(tmp_pat
     assert compared == []
     assert sort_images(paths, ["cat"] * 30, tmp_path / "out") == first
     assert len(compared) == 30
+
+
+@pytest.mark.posix
+def test_a_link_in_the_place_of_a_folder_is_not_written_through(tmp_path):
+    (tmp_path / "1.jpg").write_bytes(b"a sunset")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "sorted").mkdir()
+    (tmp_path / "sorted" / "evening").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FolderError, match="a link"):
+        sort_images([str(tmp_path / "1.jpg")], ["evening"], tmp_path / "sorted")
+    assert not list((tmp_path / "elsewhere").iterdir())

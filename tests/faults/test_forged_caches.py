@@ -1,0 +1,157 @@
+"""A cache that others can write to: links are not followed, forged entries are not used."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+from tests.faults.commands import run
+from visualwords import cache_secret
+from visualwords.cache import MAGIC, FeatureCache, _checksum, default_folder, open_cache
+from visualwords.named_arrays import packed, unpacked
+
+pytestmark = pytest.mark.posix
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """Give the default cache of a user whose home is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    cache_secret.secret_of.cache_clear()
+    return open_cache(default_folder())
+
+
+def forge(path, key, array=None, payload=None):
+    """Write an entry with a right checksum, as anyone can who knows the program."""
+    if payload is None:
+        plain = FeatureCache(path.parent / "forge")
+        plain.put(key, array)
+        (entry,) = plain.entries()
+        path.write_bytes(entry.read_bytes())
+        entry.unlink()
+    else:
+        path.write_bytes(MAGIC + _checksum(key, payload, b"") + payload)
+
+
+def test_a_planted_link_is_replaced_and_its_target_stays(tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    key = cache.key(b"image", {})
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"a thesis")
+    cache._path(key).parent.mkdir(parents=True)
+    cache._path(key).symlink_to(precious)
+    assert cache.get(key) is None
+    cache.put(key, np.arange(3))
+    assert precious.read_bytes() == b"a thesis"
+    assert cache.get(key).tolist() == [0, 1, 2]
+
+
+def test_a_planted_link_to_a_folder_is_neither_read_nor_written_nor_cleared(tmp_path):
+    cache, other = FeatureCache(tmp_path / "cache"), FeatureCache(tmp_path / "other")
+    key = cache.key(b"image", {})
+    other.put(key, np.arange(3))
+    cache.folder.mkdir()
+    (cache.folder / key[:2]).symlink_to(other.folder / key[:2])
+    assert cache.get(key) is None
+    cache.put(key, np.arange(4))
+    cache.clear()
+    assert other.get(key).tolist() == [0, 1, 2]
+
+
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    key = cache.key(b"image", {})
+    cache._path(key).parent.mkdir(parents=True)
+    os.mkfifo(cache._path(key))
+    assert cache.get(key) is None
+
+
+def npy(header: bytes, content: bytes = b"") -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n", bytes(8)),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (9,)}\n", bytes(8)),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}\n", b"\xff" * 8),
+        npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}\n", b"\xff" * 8),
+        npy(b"(" * 9000),
+    ],
+    ids=["empty", "objects", "too short", "not finite", "no shape", "no header"],
+)
+def test_an_entry_that_is_no_array_counts_as_absent(payload, tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    key = cache.key(b"image", {})
+    cache.put(key, np.arange(3))
+    forge(cache._path(key), key, payload=payload)
+    assert cache.get(key) is None
+
+
+def test_entries_of_the_default_cache_are_used_only_if_its_user_wrote_them(own_cache):
+    key = own_cache.key(b"image", {})
+    own_cache.put(key, np.arange(3))
+    assert own_cache.get(key).tolist() == [0, 1, 2]
+    forge(own_cache._path(key), key, np.arange(9))
+    assert own_cache.get(key) is None
+
+
+def test_the_secret_is_the_users_alone_and_stays(own_cache):
+    own_cache.put(own_cache.key(b"image", {}), np.arange(3))
+    path = own_cache.folder / cache_secret.NAME
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    cache_secret.secret_of.cache_clear()
+    assert own_cache.get(own_cache.key(b"image", {})) is not None
+    own_cache.clear()
+    assert path.exists()
+    assert path.read_bytes() not in vars(own_cache).values()  # workers read their own
+
+
+def test_a_secret_that_others_can_read_is_replaced(own_cache):
+    key = own_cache.key(b"image", {})
+    own_cache.put(key, np.arange(3))
+    path = own_cache.folder / cache_secret.NAME
+    path.chmod(0o644)
+    before = path.read_bytes()
+    cache_secret.secret_of.cache_clear()
+    assert own_cache.get(key) is None
+    assert path.read_bytes() != before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_cache_that_others_can_write_to_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    with pytest.warns(UserWarning, match="is writable by all users"):
+        open_cache(tmp_path / "cache")
+
+
+def spoilt(entry):
+    """Return what somebody could put in the place of an entry."""
+    array = entry.copy()
+    if array.dtype == np.uint8 and array[:2].tobytes() == b"PK":
+        state = unpacked(array)
+        return [packed({}), packed(state | {"kept": np.array([-5])}), array[: len(array) // 2]]
+    if array.dtype.kind == "V":  # records of patches
+        return [np.zeros(3), np.zeros((2, 2), np.uint8), array[:, None]]
+    if array.dtype.kind == "f":
+        return [-array - 1, array[:, None], np.full_like(array, np.inf)]
+    return [array.astype(np.float64), np.stack([array, array])]
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_training_with_a_spoilt_shared_cache_makes_the_same_model(turn, photos, tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    train = ["train", photos, "--recipe", "fast", "--quiet", "--cache", cache.folder, "-o"]
+    assert run(*train, tmp_path / "a.vw", log=tmp_path / "log").code == 0
+    for path in list(cache.entries()):
+        key = path.parent.name + path.stem
+        bad = spoilt(cache.get(key))
+        if turn < len(bad):
+            forge(path, key, bad[turn])
+    done = run(*train, tmp_path / "b.vw", log=tmp_path / "log")
+    assert done.code == 0, done.output
+    assert (tmp_path / "a.vw").read_bytes() == (tmp_path / "b.vw").read_bytes()
