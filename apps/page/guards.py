@@ -83,8 +83,15 @@ class CheckHost:
                     "the host name of the request is not a name of this server; "
                     "start it with --allow-host NAME to accept it",
                 )
-            origin = headers.get("origin")
-            if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
+            if "content-length" in headers and "transfer-encoding" in headers:
+                # Where the body ends is then a matter of opinion: a proxy may have another one.
+                raise RefusedError(
+                    400,
+                    "the request has both Content-Length and Transfer-Encoding; send one of them",
+                    {"connection": "close"},
+                )
+            origins = headers.getlist("origin")
+            if len(origins) > 1 or any(not _is_of(origin, hosts[0]) for origin in origins):
                 raise RefusedError(403, "the request comes from a page of another site")
         await self.app(scope, receive, send)
 
@@ -135,6 +142,14 @@ class LimitRate:
         if len(self.buckets) > MOST_ADDRESSES:
             self.buckets.popitem(last=False)  # the least recently used one
         return admitted
+
+
+def _is_of(origin: str, host: str) -> bool:
+    """Whether an ``Origin`` is a page of this host."""
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower()
+    except ValueError:  # an unclosed bracket
+        return False
 
 
 def _is_address(name: str) -> bool:

@@ -306,3 +306,24 @@ def test_without_uvicorns_private_protocol_the_server_warns_and_uses_its_public_
     monkeypatch.setitem(sys.modules, "visualwords.apps.page.connections", None)
     with pytest.warns(UserWarning, match="slow clients are not disconnected"):
         assert protocol_of(Limits()) == "h11"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        (b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"400"),
+        (b"Content-Length: 0\r\nOrigin: http://HOST\r\nOrigin: http://HOST\r\n", b"403"),
+        (b"Content-Length: 0\r\nOrigin: http://[\r\n", b"403"),
+    ],
+    ids=["two lengths", "two origins", "no origin"],
+)
+def test_ambiguous_fields_are_refused(fields, status, server):
+    address = server()
+    host = b"127.0.0.1:%d" % address[1]
+    head = b"POST /api/predict HTTP/1.1\r\nHost: HOST\r\n" + fields + b"\r\n0\r\n\r\n"
+    with connect(address) as connection:
+        connection.sendall(head.replace(b"HOST", host))
+        answer = connection.recv(4096)
+        assert answer.split()[1] == status
+        if status == b"400":
+            assert b"connection: close" in answer.lower()
