@@ -16,6 +16,8 @@ TABLES = (".csv", ".tsv", ".jsonl")
 PATH = ("path", "file", "file_name", "filename", "image", "name", "fname")
 LABEL = ("label", "class", "target")
 VALIDATION = "is_valid"  # fastai's column: true where a row belongs to the validation split
+MOST_LABEL = 1000  # characters
+MOST_BYTES = 1 << 30  # of a table
 HOW = "name the columns path,label or path,label,split,group"
 
 Rows = list[tuple[int, dict[str, Any]]]  # each with the number of its line
@@ -62,6 +64,8 @@ def _opened(path: str) -> tuple[Rows, Reader]:
     """Return the rows of a table, and what reads one of them."""
     try:
         # A byte-order mark is what spreadsheets put first; surrogateescape: names are bytes.
+        if os.path.getsize(path) > MOST_BYTES:
+            raise _BadTableError(f"larger than the {MOST_BYTES:,} bytes that are read")
         with io.TextIOWrapper(
             open_regular(path), "utf-8-sig", errors="surrogateescape", newline=""
         ) as file:
@@ -175,10 +179,16 @@ def _item(
         )
     try:
         possible = b"\0" not in os.fsencode(path)
-        label.encode("utf-8", "surrogateescape")
+        f"{label}{group}".encode("utf-8", "surrogateescape")
     except UnicodeError:
         possible = False
     if not possible:
-        raise _BadTableError(f"line {number}: {path!r} can't be the name of a file")
+        raise _BadTableError(
+            f"line {number}: {path[:200]!r} can't be the name of a file, or its label is not text"
+        )
+    if len(label) > MOST_LABEL:
+        raise _BadTableError(
+            f"line {number} has a label of {len(label):,} characters; at most {MOST_LABEL} are kept"
+        )
     label = unicodedata.normalize("NFC", label)
     return Item(os.path.join(base, path), label, split, group or None)

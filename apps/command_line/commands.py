@@ -1,6 +1,7 @@
 """How every command runs: its exit code, and errors and warnings as one line each."""
 
 import gc
+import io
 import os
 import sys
 import traceback
@@ -20,9 +21,15 @@ from visualwords.apps.command_line.exit_codes import (
 )
 from visualwords.errors import ModelFileError, VisualWordsError
 
+DEBUG = "--debug"
+
 
 def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; errors are one sentence, never a traceback."""
+    """Run a command and return its exit code; errors are one sentence, never a traceback.
+
+    ``--debug`` anywhere before ``--`` adds the traceback of an unexpected error.
+    """
+    argv, debug = _without_debug(sys.argv[1:] if argv is None else argv)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
@@ -46,17 +53,27 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
     except MemoryError:
         return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
+    except RecursionError:
+        return _fail("the input is nested too deeply; use plain values", FAILED)
     except Exception as problem:
-        if {"-v", "--verbose"} & set(sys.argv[1:] if argv is None else argv):
-            traceback.print_exc()
+        if debug or {"-v", "--verbose"} & set(argv):
+            for line in traceback.format_exception(problem):
+                _say_lines(line)
         return _fail(_unexpected(problem), UNEXPECTED)
+
+
+def _without_debug(argv: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the arguments without ``--debug``, and whether it was there."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    rest = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
+    return rest, len(rest) < len(argv)
 
 
 def run_installed(main: Callable[[], int]) -> NoReturn:
     """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
     from visualwords.apps.command_line.interruption import answer_ctrl_c_in_time
 
-    _open_closed_streams()
+    _open_standard_streams()
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # main handles it once it has started
         answer_ctrl_c_in_time()
@@ -64,22 +81,32 @@ def run_installed(main: Callable[[], int]) -> NoReturn:
     _end(code)
 
 
-def _open_closed_streams() -> None:
-    """Let a closed stdout or stderr (``>&-``) swallow what is written.
+def _open_standard_streams() -> None:
+    """Replace closed streams, and let none fail on characters that it can't encode.
 
-    Otherwise the next file that is opened, a model perhaps, takes its number.
+    A closed stream's number would go to the next file that is opened.
     """
-    for name in ("stdin", "stdout", "stderr"):
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
+            with suppress(OSError):
+                while os.open(os.devnull, os.O_RDWR) < number:
+                    pass
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _end(code: int) -> NoReturn:
     """End the process."""
     try:
         sys.stdout.flush()
-    except OSError:  # a closed pipe or a full disk, which `run_command` has reported
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as problem:  # the disk is full, or the reader has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for the flush at the very end
+        if not isinstance(problem, BrokenPipeError):
+            _fail(f"output: {(problem.strerror or str(problem)).lower()}", FAILED)
+        code = code or FAILED
     if code == INTERRUPTED:
         # Threads may still be decoding; a regular exit would finalize the interpreter under them
         # and abort. Incomplete files have only temporary names.
@@ -108,8 +135,15 @@ def _unexpected(problem: Exception) -> str:
     what = " ".join(f"{type(problem).__name__}: {problem}".split())
     return (
         f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); "
-        "this is a bug: please report it with the command that shows it (-v adds the traceback)"
+        f"this is a bug: please report it with the command and what {DEBUG} adds to it"
     )
+
+
+def _say_lines(text: str) -> None:
+    from visualwords.apps.command_line.terminal import say
+
+    for line in text.splitlines():
+        say(line)
 
 
 def _fail(message: str, code: int) -> int:

@@ -10,5 +10,5 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 HELP = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some input was skipped, "
-    "4 not a usable model file, 70 unexpected error, 130 interrupted."
+    "4 not a usable model file, 70 unexpected error (--debug adds details), 130 interrupted."
 )

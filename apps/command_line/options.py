@@ -6,14 +6,17 @@ from typing import Any
 
 import click
 
+MOST_JOBS = 1024  # more threads than that fail to start
+MOST_SEED = 2**32 - 1  # of NumPy's generators
+
 jobs = click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_JOBS),
     metavar="N",
     help="Number of threads [default: all cores]. Results do not depend on it.",
 )
 seed = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+    "--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Random seed."
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 import click
 
+from visualwords.files import read_settings
+
 CONFIG = "config"
 
 
@@ -98,12 +100,13 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
     if path is None:
         return
     try:
-        with open(path, "rb") as file:
-            found = tomllib.load(file)
+        found = tomllib.loads(read_settings(path).decode())
     except OSError as problem:
         raise click.UsageError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise click.UsageError(f"{path}: not a TOML file: {problem}") from None
+    except RecursionError:
+        raise click.UsageError(f"{path}: nested too deeply; settings are plain values") from None
     known = {_key(p): p for p in ctx.command.params if p.name not in (CONFIG, "help")}
     for key, value in found.items():
         if key not in known:

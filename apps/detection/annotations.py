@@ -1,11 +1,13 @@
 """Annotated boxes, from a CSV table."""
 
 import csv
+import io
 import os
 
 import numpy as np
 
 from visualwords.errors import FolderError
+from visualwords.files import open_regular
 
 __all__ = ["read_annotations"]
 
@@ -22,7 +24,7 @@ def read_annotations(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """
     name = os.fspath(path)
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with io.TextIOWrapper(open_regular(path), "utf-8-sig", newline="") as file:
             table = csv.DictReader(file)
             missing = {"file", *BOX} - set(table.fieldnames or [])
             if missing:

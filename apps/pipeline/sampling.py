@@ -17,7 +17,7 @@ from visualwords.apps.pipeline.stage import Environment, Stage, each_image, fing
 from visualwords.codebook.codebook import fair_shares
 from visualwords.errors import Skipped
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.named_arrays import State
+from visualwords.model_file import State
 
 IMAGES = 600  # read for the sample, in equal shares of the classes
 PATCHES = 150_000  # of all of them together

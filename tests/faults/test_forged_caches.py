@@ -9,7 +9,7 @@ import pytest
 from tests.faults.commands import run
 from visualwords import cache_secret
 from visualwords.cache import MAGIC, FeatureCache, _checksum, default_folder, open_cache
-from visualwords.named_arrays import packed, unpacked
+from visualwords.model_file import packed, unpacked
 
 pytestmark = pytest.mark.posix
 

@@ -1,0 +1,104 @@
+"""Whatever a person types or a table says: a sentence and an exit code, never a traceback."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.faults.commands import COMMAND
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.command_line.commands import run_command
+from visualwords.apps.command_line.exit_codes import FAILED, UNEXPECTED, USAGE
+
+pytestmark = pytest.mark.posix
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--seed", "4294967296"],
+        ["--seed", "-1"],
+        ["--jobs", "100000"],
+        ["--jobs", "0"],
+    ],
+    ids=" ".join,
+)
+def test_numbers_out_of_range_are_wrong_usage(option, photos, tmp_path):
+    assert main(["train", str(photos), "-o", str(tmp_path / "m.vw"), *option]) == USAGE
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a = " + b"[" * 3000 + b"]" * 3000, b"\xff", b"a = ", bytes(2 << 20)],
+    ids=["deep", "no text", "half", "large"],
+)
+def test_a_bad_settings_file_is_wrong_usage(content, photos, tmp_path, capsys):
+    (tmp_path / "c.toml").write_bytes(content)
+    assert main(["train", str(photos), "--config", str(tmp_path / "c.toml")]) == USAGE
+    assert "c.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "/dev/stdin", "pipe"])
+def test_settings_are_read_from_regular_files_only(place, photos, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    path = place if place.startswith("/") else str(tmp_path / place)
+    assert main(["train", str(photos), "--config", path]) == USAGE
+    assert "not a regular file" in capsys.readouterr().err or place == "/dev/stdin"
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "told"),
+    [
+        ("t.csv", "1.png," + "x" * 18_000, "characters"),
+        ("t.jsonl", '{"path": "1.png", "label": "\\ud800"}', "not text"),
+        ("t.jsonl", '{"path": "1.png", "label": "a", "group": "\\ud800"}', "not text"),
+        ("t.jsonl", "[" * 5000, "not JSON"),
+    ],
+    ids=["long label", "lone surrogate", "lone surrogate in a group", "deep"],
+)
+def test_a_bad_table_fails_with_a_sentence(name, row, told, tmp_path, capsys):
+    (tmp_path / name).write_text(("path,label\n" if name == "t.csv" else "") + row + "\n")
+    assert main(["train", str(tmp_path / name), "-o", str(tmp_path / "m.vw")]) == FAILED
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("redirected", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "> /dev/full"])
+def test_a_closed_or_full_output_is_no_traceback(redirected):
+    line = f"{' '.join(COMMAND)} recipes {redirected}"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (FAILED if "full" in redirected else 0)
+
+
+def test_an_output_that_knows_only_ascii_gets_escapes():
+    code = (
+        "import sys\n"
+        "from visualwords.apps.command_line.commands import run_installed\n"
+        "run_installed(lambda: print('gr\\u00fcn \\u2588') or 0)\n"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "gr\\xfcn \\u2588\n"
+
+
+def test_the_unforeseen_is_a_sentence_and_debug_adds_the_details(capsys):
+    import click
+
+    @click.command()
+    def fail():
+        raise ZeroDivisionError("by \x1b[31mzero")
+
+    assert run_command(fail, "fail", []) == UNEXPECTED
+    brief = capsys.readouterr().err
+    assert brief.startswith("error: unexpected ZeroDivisionError")
+    assert "--debug" in brief
+    assert len(brief.splitlines()) == 1
+    assert run_command(fail, "fail", ["--debug"]) == UNEXPECTED
+    detailed = capsys.readouterr().err
+    assert "in fail" in detailed
+    assert "\x1b" not in detailed
