@@ -95,12 +95,14 @@ class ChannelEncoder:
         if isinstance(self.stage, FeatureSetEncoder):
             is_set = encoded.dtype.kind == "i" and encoded.shape[1:] == (self.stage.n_dimensions_,)
             return is_set and bool(encoded.min(initial=0) >= 0)
-        is_signed = self.channel.linear or isinstance(self.stage, FisherVectors)
-        kind = np.float16 if isinstance(self.stage, BagOfWords) else np.float32
-        wanted = np.dtype(np.int8 if is_signed else kind)
-        if encoded.ndim != 1 or encoded.dtype != wanted:
+        if encoded.ndim != 1:
             return False
-        return is_signed or bool(encoded.min(initial=0) >= 0)
+        if self.channel.linear or isinstance(self.stage, FisherVectors):
+            return encoded.dtype == np.int8 or not encoded.size
+        if not isinstance(self.stage, BagOfWords):
+            return encoded.dtype == np.float32
+        wanted = np.float32 if self.stage.norm is None else np.float16
+        return encoded.dtype == wanted and bool(encoded.min(initial=0) >= 0)
 
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""

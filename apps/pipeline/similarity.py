@@ -162,9 +162,15 @@ class Gallery:
 
 def make_thumbnails(data: Dataset, env: Environment) -> list[bytes]:
     """Return small JPEGs of images; nothing for one that can't be read any more."""
-    stage = Stage("thumbnail", {"jpeg": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}, draw_thumbnail)
+    settings = {"jpeg": [THUMBNAIL_SIDE, THUMBNAIL_QUALITY]}
+    stage = Stage("thumbnail", settings, draw_thumbnail, accepts=_is_jpeg)
     made = each_image([stage], data, env, "drawing thumbnails")
     return [b"" if isinstance(one, Skipped) else one[0].tobytes() for one in made]
+
+
+def _is_jpeg(array: np.ndarray) -> bool:
+    """Return whether an array of the cache can be a thumbnail."""
+    return array.dtype == np.uint8 and array.ndim == 1 and array[:2].tobytes() == b"\xff\xd8"
 
 
 def draw_thumbnail(image: OpenedImage) -> np.ndarray:

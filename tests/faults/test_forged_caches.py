@@ -138,7 +138,7 @@ def spoilt(entry):
     if array.dtype.kind == "V":  # records of patches
         return [np.zeros(3), np.zeros((2, 2), np.uint8), array[:, None]]
     if array.dtype.kind == "f":
-        return [-array - 1, array[:, None], np.full_like(array, np.inf)]
+        return [array.astype(np.float64), array[:, None], np.full_like(array, np.inf)]
     return [array.astype(np.float64), np.stack([array, array])]
 
 
