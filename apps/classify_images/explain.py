@@ -58,8 +58,7 @@ def explain(
             known = ", ".join(classifier.classes_)
             raise click.BadParameter(f"{model} has no class {label!r}; it knows {known}")
     explanation = classifier.explain(image)
-    ranked = [str(explanation.classes[i]) for i in (-explanation.scores).argsort(kind="stable")]
-    wanted = wanted or ranked[:N_CLASSES]
+    wanted = wanted or explanation.ranked[:N_CLASSES]
     if output is not None:
         _draw(image, explanation, wanted, output)
     if as_json:
@@ -88,6 +87,7 @@ def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[
     return {
         "path": image,
         "label": explanation.label,
+        "novelty": explanation.novelty,
         "exact": explanation.exact,
         "method": explanation.method,
         "classes": {

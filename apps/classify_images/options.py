@@ -47,6 +47,70 @@ class Seconds(click.ParamType):
         return seconds
 
 
+class ClassNumber(click.ParamType):
+    """A number of a class: ``defect=0.2``."""
+
+    name = "class=number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, float]:
+        """Return the class and the number."""
+        if isinstance(value, tuple):
+            return value
+        name, found, number = value.rpartition("=")
+        try:
+            return name, float(number if found and name else "")
+        except ValueError:
+            self.fail(f"{value!r} must be written CLASS=NUMBER, such as defect=0.2", param, ctx)
+
+
+class MistakeCost(ClassNumber):
+    """The cost of a mistake: ``defect:ok=10``."""
+
+    name = "true:said=cost"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the true class, the predicted one, and the cost."""
+        if isinstance(value, tuple) and not isinstance(value[0], str):
+            return value
+        names, cost = super().convert(value, param, ctx)
+        true, found, said = names.partition(":")
+        if not (found and true and said):
+            self.fail(f"{value!r} must be written TRUE:SAID=COST, such as defect:ok=10", param, ctx)
+        return (true, said), cost
+
+
+def deciding(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that change how probabilities become labels."""
+    for option in (
+        click.option(
+            "--unknown",
+            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            metavar="RATE",
+            help='Label strange images "unknown", and at most about this share of known ones, '
+            "such as 0.05 [default: every image gets a class].",
+        ),
+        click.option(
+            "--threshold",
+            "thresholds",
+            type=ClassNumber(),
+            multiple=True,
+            metavar="CLASS=P",
+            help="Predict a class from this probability on, and never below it; may be repeated.",
+        ),
+        click.option(
+            "--cost",
+            "costs",
+            type=MistakeCost(),
+            multiple=True,
+            metavar="TRUE:SAID=X",
+            help="Cost of predicting SAID for an image of TRUE, such as defect:ok=10; other "
+            "mistakes cost 1. May be repeated.",
+        ),
+    ):
+        verb = option(verb)
+    return verb
+
+
 label_from = click.option(
     "--label-from",
     metavar="PATTERN",

@@ -13,6 +13,7 @@ from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.predictions import Answer
 
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the results to FILE; .csv and .json name the format [default: print them].",
 )
+@options.deciding
 @shared.as_csv
 @options.reading
 def predict(
@@ -56,6 +58,9 @@ def predict(
     min_confidence: float,
     sort_into: str | None,
     output: str | None,
+    costs: tuple[tuple[tuple[str, str], float], ...],
+    thresholds: tuple[tuple[str, float], ...],
+    unknown: float | None,
     as_csv: bool,
     as_json: bool,
     **reading: Any,
@@ -64,8 +69,10 @@ def predict(
 
     Paths on stdin end with a newline, or with NUL, as find -print0 prints them.
 
-    A score is the signed distance from the boundary between a class and all others. The class
-    with the highest score is the label. Probabilities are calibrated on training images.
+    The class with the highest probability is the label, unless costs, thresholds or --unknown,
+    given here or to train, decide otherwise. Probabilities are calibrated on training images. A
+    score is the signed distance from the boundary between a class and all others. Novelty is the
+    share of known images that are less strange than the image.
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.output import check_output, results_in
@@ -81,7 +88,9 @@ def predict(
         raise click.UsageError("--csv and --json exclude each other")
     run = Run(as_json=as_json, **reading)
     classifier = run.prepare(load_image_classifier(model))
-    if min_confidence and classifier.sigmoids_ is None:
+    if costs or thresholds or unknown is not None:
+        _decide_otherwise(classifier, model, costs, thresholds, unknown)
+    if min_confidence and classifier.calibration_ is None:
         raise FolderError(
             f"{model}: the model has no probabilities, because its training images were "
             "too few; omit --min-confidence or train on more images"
@@ -104,6 +113,33 @@ def predict(
     if not answers:
         raise FolderError("none of the images could be read")
     return code
+
+
+def _decide_otherwise(
+    classifier: "ImageClassifier",
+    path: str,
+    costs: tuple[tuple[tuple[str, str], float], ...],
+    thresholds: tuple[tuple[str, float], ...],
+    unknown: float | None,
+) -> None:
+    """Replace the rule of a model by that of the flags; what they leave out stays."""
+    from visualwords.apps.classify_images.train import check_decision
+    from visualwords.apps.pipeline.decision import Decision
+    from visualwords.errors import FolderError
+
+    if unknown is not None and classifier.novelty_ is None:
+        raise FolderError(
+            f"{path}: the model can't tell unknown images: it was saved by an older version, or a "
+            "class had a single training image; omit --unknown or train it again"
+        )
+    asked = check_decision(classifier.classes_, costs, thresholds, unknown)
+    kept = classifier.decision_
+    classifier.decision_ = Decision(
+        asked.classes,
+        asked.costs if costs else kept.costs,
+        asked.thresholds if thresholds else kept.thresholds,
+        kept.unknown if unknown is None else unknown,
+    )
 
 
 def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:
@@ -149,12 +185,13 @@ def _with_stdin(names: tuple[str, ...]) -> list[str]:
 
 def _print_csv(answers: "list[Answer]") -> None:
     writer = csv.writer(sys.stdout)
-    writer.writerow(["path", "label", "rank", "class", "probability", "score"])
+    writer.writerow(["path", "label", "rank", "class", "probability", "score", "novelty"])
     for answer in answers:
         path = os.fsencode(answer.path).decode("utf-8", "backslashreplace")
         for rank, (name, score) in enumerate(answer.scores.items(), start=1):
             probability = "" if answer.probabilities is None else answer.probabilities[name]
-            writer.writerow([path, answer.label, rank, name, _short(probability), _short(score)])
+            numbers = [probability, score, "" if answer.novelty is None else answer.novelty]
+            writer.writerow([path, answer.label, rank, name, *map(_short, numbers)])
 
 
 def _short(number: float | str) -> str:
@@ -172,11 +209,13 @@ def _print_table(answers: "list[Answer]") -> None:
     table.add_column("label", overflow="fold")
     table.add_column("probability", justify="right")
     table.add_column("score", justify="right")
+    table.add_column("novelty", justify="right")
     for answer in answers:
         for rank, (name, score) in enumerate(answer.scores.items()):
             shown = "" if rank else printable(answer.path)
             chance = "" if answer.probabilities is None else f"{answer.probabilities[name]:.1%}"
-            if rank == 0 and not answer.is_confident:
-                name = f"unknown ({name}?)"
-            table.add_row(Text(shown), Text(printable(name)), chance, f"{score:+.2f}")
+            strange = "" if rank or answer.novelty is None else f"{answer.novelty:.1%}"
+            if rank == 0 and answer.label != name:
+                name = f"{answer.label} ({name}?)"
+            table.add_row(Text(shown), Text(printable(name)), chance, f"{score:+.2f}", strange)
     stdout().print(table)

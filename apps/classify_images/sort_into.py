@@ -13,7 +13,6 @@ from visualwords.errors import FolderError
 from visualwords.files import create_temporary, has_locks, open_regular, remove_abandoned
 from visualwords.progress import Progress, Silent
 
-UNKNOWN = "unknown"
 LONGEST_NAME = 200  # bytes of a folder's name; file systems allow 255
 FORBIDDEN = str.maketrans(dict.fromkeys('/\\:*?"<>|' + "".join(map(chr, range(32))), "_"))
 RESERVED = frozenset(

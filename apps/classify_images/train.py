@@ -12,11 +12,13 @@ from visualwords.apps.command_line.verb import Verb
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.trial import Trial
+    from visualwords.apps.pipeline.decision import Decision
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.recipes import Recipe
     from visualwords.folders import ImageFolder
 
 MOST_THUMBNAILS = 5000
+FEW_IMAGES = 10  # of a class
 
 
 @click.command(cls=Verb)
@@ -72,6 +74,13 @@ MOST_THUMBNAILS = 5000
     help="Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of words "
     "and histograms only).",
 )
+@click.option(
+    "--class-weight",
+    type=click.Choice(["balanced"]),
+    help="Let all classes count alike, in the classifier and in the probabilities [default: "
+    "halfway between images and classes, in the probabilities].",
+)
+@options.deciding
 @shared.report
 @shared.seed
 @options.reading
@@ -88,6 +97,10 @@ def train(
     folds: int | None,
     thumbnails: bool,
     memory: int | None,
+    class_weight: str | None,
+    costs: tuple[tuple[tuple[str, str], float], ...],
+    thresholds: tuple[tuple[str, float], ...],
+    unknown: float | None,
     report: str | None,
     seed: int,
     **reading: Any,
@@ -114,12 +127,17 @@ def train(
         deadline=deadline,
         **overrides,
         memory=memory,
+        class_weight=class_weight,
+        costs=dict(costs) or None,
+        thresholds=dict(thresholds) or None,
+        unknown=unknown,
     )
     for path in (output, report):
         if path is not None:
             check_output(path)
     images = ImageFolder(folder, label_from=label_from)
     model.set_params(thumbnails=thumbnails and len(images) <= MOST_THUMBNAILS)
+    check_decision(images.classes, costs, thresholds, unknown)
     run = Run(**reading)
     copies = describe_duplicates(images, run.fingerprints(model, images))
     for sentence in [*images.warnings, *copies]:
@@ -144,6 +162,7 @@ def _learn(
     from visualwords.apps.command_line.terminal import note
 
     run.train(model, images)
+    _warn_of_few(model)
     run.skip(skipped)
     run.check_strict()
     model.save(output)
@@ -155,6 +174,19 @@ def _learn(
     note("the recipe, as a file for --recipe:")
     for line in model.recipe_.to_toml().splitlines():
         note(f"  {line}".rstrip())
+
+
+def _warn_of_few(model: "ImageClassifier") -> None:
+    """Warn of classes whose probabilities rest on few images."""
+    from visualwords.apps.command_line.terminal import say
+
+    for name, count in zip(model.classes_, model.class_counts_):
+        if count < FEW_IMAGES:
+            images = "1 image" if count == 1 else f"{count} images"
+            say(
+                f"warning: class {name} has {images}; its probabilities are rough estimates, "
+                f"add images until there are {FEW_IMAGES} or more"
+            )
 
 
 def _tell(
@@ -180,6 +212,21 @@ def _tell(
     if report is not None:
         say("warning: no report is written without a test; add --test, --test-size or --folds")
     run.print_summary(summary)
+
+
+def check_decision(
+    classes: Any,
+    costs: tuple[tuple[tuple[str, str], float], ...],
+    thresholds: tuple[tuple[str, float], ...],
+    unknown: float | None,
+) -> "Decision":
+    """Return the rule that the flags ask for; refuse classes that do not exist."""
+    from visualwords.apps.pipeline.decision import Decision
+
+    try:
+        return Decision.of(classes, dict(costs), dict(thresholds), unknown)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def _divide(

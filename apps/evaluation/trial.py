@@ -59,11 +59,16 @@ class Trial:
     @cached_property
     def _guess_codes(self) -> list[int]:
         column = {name: i for i, name in enumerate(self.classes)}
-        return [column[guess] for guess in self.guesses]
+        certain = self.scores if self.probabilities is None else self.probabilities
+        best = certain.argmax(axis=1).tolist()
+        return [column.get(guess, code) for guess, code in zip(self.guesses, best)]
 
     @cached_property
     def confidence(self) -> np.ndarray:
-        """How sure the model was of each guess: its probability, else its score."""
+        """How sure the model was of each guess: its probability, else its score.
+
+        Of an image that is unknown, it is that of the best class.
+        """
         certain = self.scores if self.probabilities is None else self.probabilities
         return certain[np.arange(len(self.guesses)), self._guess_codes]
 
@@ -95,9 +100,9 @@ def run_trial(
         classes=model.classes_.tolist(),
         paths=readable.names,
         truth=readable.labels.tolist(),
-        guesses=model.labels_of(found.values).tolist(),
+        guesses=model.labels_of(found).tolist(),
         scores=both_classes(found.values),
-        probabilities=None if model.sigmoids_ is None else model.probabilities(found.values),
+        probabilities=None if model.calibration_ is None else model.probabilities(found.values),
         skipped=found.skipped,
         n_known=int(np.isin(digests, model.training_digests_).sum()),
     )

@@ -73,6 +73,10 @@ class Explanation:
         True: the evidence is exact. False: attributed, see ``method``.
     method : str
         How the evidence was attributed, in a sentence.
+    decided : str
+        The label that the model gives the image; empty for the best class.
+    novelty : float or None
+        How unlike the training images the image is; None where the model can't tell.
     """
 
     classes: np.ndarray
@@ -82,6 +86,8 @@ class Explanation:
     channels: list[ChannelEvidence]
     shape: tuple[int, int]
     method: str
+    decided: str = ""
+    novelty: float | None = None
 
     @property
     def exact(self) -> bool:
@@ -90,8 +96,14 @@ class Explanation:
 
     @property
     def label(self) -> str:
-        """The class with the highest score."""
-        return str(self.classes[self.scores.argmax()])
+        """The label of the image: that of the model's decision, else the best class."""
+        return self.decided or self.ranked[0]
+
+    @property
+    def ranked(self) -> list[str]:
+        """The classes, most probable first; by scores where there are no probabilities."""
+        merit = self.scores if self.probabilities is None else self.probabilities
+        return [str(self.classes[i]) for i in np.argsort(-merit, kind="stable")]
 
     def heat_map(
         self, label: str | None = None, shape: tuple[int, int] | None = None
@@ -103,7 +115,7 @@ class Explanation:
         Parameters
         ----------
         label : str, optional
-            The class; default: the one with the highest score.
+            The class; default: the most probable one.
         shape : (height, width), optional
             Of the map; default: that of the image as the recipe reads it.
 
@@ -128,7 +140,7 @@ class Explanation:
         Parameters
         ----------
         label : str, optional
-            The class; default: the one with the highest score.
+            The class; default: the most probable one.
         k : int
             How many, largest absolute value first.
         """
@@ -141,9 +153,8 @@ class Explanation:
         return sorted(found, key=lambda one: -abs(one.value))[:k]
 
     def column_of(self, label: str | None = None) -> int:
-        """Return the position of a class; of the one with the highest score by default."""
-        if label is None:
-            return int(self.scores.argmax())
+        """Return the position of a class; of the best one by default."""
+        label = self.ranked[0] if label is None else label
         found = np.flatnonzero(self.classes == label)
         if not found.size:
             known = ", ".join(map(str, self.classes))

@@ -42,7 +42,7 @@ def draw_explanation(
     (h, w, 3) uint8 array
     """
     if labels is None:
-        labels = [str(explanation.classes[i]) for i in np.argsort(-explanation.scores)[:3]]
+        labels = explanation.ranked[:3]
     maps, limit = overlays(_panel_size(image), explanation, labels)
     height = maps[0].shape[0]
     words = explanation.discriminative_words(labels[0], N_WORDS)

@@ -54,7 +54,7 @@ class ClassifierAnswers:
             "recipe": recipe,
             "trained on": f"{int(model.class_counts_.sum()):,} images",
             "probabilities": "not calibrated: too few images"
-            if model.sigmoids_ is None
+            if model.calibration_ is None
             else "calibrated on held-out training images",
             "stored of the training images": kept,
             "seed": str(model.random_state),
@@ -80,13 +80,14 @@ class ClassifierAnswers:
             raise ImageError(reason)
         scores = found.values
         shares = None
-        if self.model.sigmoids_ is not None:
+        if self.model.calibration_ is not None:
             shares = self.model.probabilities(scores)[0]
-        classes = _ranked(self.labels, both_classes(scores)[0], shares)[:top]
+        strange = self.model.novelty_of(found)
         return {
             "kind": "classifier",
-            "label": classes[0]["label"],
-            "classes": classes,
+            "label": printable(str(self.model.labels_of(found)[0])),
+            "novelty": None if strange is None else round(float(strange[0]), 6),
+            "classes": _ranked(self.labels, both_classes(scores)[0], shares)[:top],
             "seconds": round(time.perf_counter() - start, 4),
         }
 
@@ -99,7 +100,8 @@ class ClassifierAnswers:
         ranked = _ranked(self.labels, found.scores, found.probabilities)
         wanted = [c for c in ranked if c["label"] == label] if label is not None else ranked[:top]
         return {
-            "label": ranked[0]["label"],
+            "label": printable(found.label),
+            "novelty": None if found.novelty is None else round(found.novelty, 6),
             "exact": found.exact,
             "method": found.method,
             "classes": [one | _evidence(found, self.labels.index(one["label"])) for one in wanted],
@@ -130,14 +132,15 @@ class ClassifierAnswers:
 def _ranked(
     labels: list[str], scores: np.ndarray, shares: np.ndarray | None
 ) -> list[dict[str, Any]]:
-    """Return classes with scores and probabilities, highest score first."""
+    """Return classes with scores and probabilities, the most probable first."""
+    merit = scores if shares is None else shares
     return [
         {
             "label": labels[i],
             "score": round(float(scores[i]), 6),
             "probability": None if shares is None else round(float(shares[i]), 6),
         }
-        for i in np.argsort(-scores, kind="stable")
+        for i in np.argsort(-merit, kind="stable")
     ]
 
 

@@ -43,7 +43,8 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Prediction": _object(
         kind=_described({"enum": ["classifier", "detector"]}, "of the model"),
-        label=_described(_STRING, "the most likely class (classifiers)"),
+        label=_described(_STRING, "the most likely class, or unknown (classifiers)"),
+        novelty=_described(_MAYBE, "share of known images that are less strange (classifiers)"),
         classes=_described(_list(_part("Class")), "the best ones, best first (classifiers)"),
         boxes=_described(_list(_part("Box")), "detections (detectors)"),
         width=_described(_INTEGER, "of the upright image (detectors)"),
@@ -78,6 +79,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Explanation": _object(
         label=_STRING,
+        novelty=_described(_MAYBE, "share of known images that are less strange"),
         exact=_described(_BOOLEAN, "whether map and offset sum to the score exactly"),
         method=_described(_STRING, "how the evidence is attributed"),
         classes=_list(_part("ClassEvidence")),

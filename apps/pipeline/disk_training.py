@@ -79,7 +79,7 @@ def _train_on_disk(
         kept = data.part(log.kept)
         kept.check_classes()
         env.progress.start("training the classifier", 1)
-        classifier = recipe.build_classifier(training.seed, env.n_jobs).fit_blocks(blocks, folder)
+        classifier = training.build_classifier(recipe).fit_blocks(blocks, folder)
         env.progress.advance()
     measured = np.array_equal(np.unique(held_back_labels), classifier.classes_)
     scores = classifier.decision_function(held_back) if measured else None

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from visualwords.apps.pipeline.dataset import (
     one_image,
     test_part,
 )
+from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
@@ -31,10 +33,9 @@ from visualwords.apps.pipeline.recipes import (
 from visualwords.apps.pipeline.scoring import Scores, score_each
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.stage import Arrays, Environment
-from visualwords.apps.pipeline.trained import Trained, calibrate
+from visualwords.apps.pipeline.trained import Trained, calibrate, learn_novelty
 from visualwords.apps.pipeline.training import Training
 from visualwords.cache import open_cache
-from visualwords.classifiers import calibration
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
@@ -87,6 +88,18 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         Keep small JPEGs of them too, about 2 kB each.
     max_pixels : int
         Larger images are refused.
+    class_weight : dict of class → factor, "balanced" or None
+        What an image of each class counts, in the classifier and in the probabilities. None: the
+        classifier counts images, and probabilities are calibrated halfway between counting images
+        and counting classes, so that rare classes are not lost. "balanced": classes count alike.
+    costs : dict of (true class, predicted class) → cost, optional
+        The label is the class of the lowest expected cost; other mistakes cost 1. Probabilities
+        are then those of classes as frequent as in the training images.
+    thresholds : dict of class → probability, optional
+        A class is the label from this probability on, and never below it.
+    unknown : float, optional
+        Share of known images, such as 0.05, that may be labelled "unknown" so that strange images
+        are; see `novelty`. None: every image gets a class.
 
     Attributes
     ----------
@@ -104,8 +117,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         is such a budget.
     cross_validated_ : float or None
         Mean accuracy per class of the recipe in use, on folds of the training images.
-    sigmoids_ : (n_problems, 2) array or None
+    calibration_ : SoftmaxCalibration, SigmoidCalibration (of older model files) or None
         What turns scores into probabilities; None where a class has a single image.
+    novelty_ : Novelty or None
+        What knows strange images; None in older model files, and where a class has a single image.
+    decision_ : Decision
+        What turns probabilities into labels.
     gallery_ : Gallery or None
         What is kept of the training images.
     skipped_ : list of Skipped
@@ -139,6 +156,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         keep_training: bool = True,
         thumbnails: bool = False,
         max_pixels: int = MAX_PIXELS,
+        class_weight: Any = None,
+        costs: dict[tuple[str, str], float] | None = None,
+        thresholds: dict[str, float] | None = None,
+        unknown: float | None = None,
     ):
         self.recipe = recipe
         self.random_state = random_state
@@ -156,6 +177,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.keep_training = keep_training
         self.thumbnails = thumbnails
         self.max_pixels = max_pixels
+        self.class_weight = class_weight
+        self.costs = costs
+        self.thresholds = thresholds
+        self.unknown = unknown
 
     @with_one_library_thread
     def fit(
@@ -184,7 +209,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
         data = Dataset.of(X, y, groups)  # every file is opened once
-        training = Training(data, self.random_state, self.environment(progress))
+        decision = Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
+        weights = _class_weights(data, self.class_weight, self.costs)
+        training = Training(data, self.random_state, self.environment(progress), self.class_weight)
         try:
             recipe = self._recipe_for(training)  # given, or chosen by "auto"
             trained = self._trained(training, recipe)  # sample, learn, encode, train
@@ -194,19 +221,25 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self._warn_of_skipped(len(data))
         learned_from = data.part(trained.kept)
         self._keep(trained, learned_from)
-        self.sigmoids_ = calibrate(trained, training.env.cache)
+        self.calibration_ = calibrate(trained, weights)
+        self.novelty_ = learn_novelty(trained, self.keep_training)
+        self.decision_ = decision
         self.gallery_ = self._gallery(trained, learned_from, training.env)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of images: (n, n_classes), or (n,) for two classes."""
+        return self._scores(X).values
+
+    def _scores(self, X: Any) -> Scores:
+        """Return the scores of images that must all be readable."""
         check_is_fitted(self)
         data = Dataset.unlabelled(X)
         if not len(data):
             raise ValueError("there are no images; give at least one")
         scores = self.score_images(data)
         _raise_first(scores.skipped)
-        return scores.values
+        return scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of classes, (n, n_classes), calibrated on training folds."""
@@ -215,14 +248,35 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities that decision values stand for, (n, n_classes)."""
         check_is_fitted(self)
-        if self.sigmoids_ is None:
+        if self.calibration_ is None:
             raise ValueError("probabilities need two training images of every class")
-        return calibration.probabilities(scores, self.sigmoids_)
+        return self.calibration_.probabilities(scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the labels of images (a folder or table, paths, files as bytes, or arrays)."""
+        """Return the labels of images (a folder or table, paths, files as bytes, or arrays).
+
+        The label is the most probable class, unless costs, thresholds or ``unknown`` say else.
+        """
+        return self.labels_of(self._scores(X))
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """Return how unlike the training images images are, (n,) from 0 to 1: higher is stranger.
+
+        It is the share of known images that are less strange: of images of the known classes,
+        5 % have a novelty above 0.95.
+        """
+        found = self.novelty_of(self._scores(X))
+        if found is None:
+            raise ValueError(
+                "the model can't tell unknown images: it was saved by an older version, or a class "
+                "had a single training image; train it again"
+            )
+        return found
+
+    def novelty_of(self, scores: Scores) -> np.ndarray | None:
+        """Return the novelty of images that were scored; None if the model can't tell."""
         check_is_fitted(self)
-        return self.labels_of(self.decision_function(X))
+        return None if self.novelty_ is None else self.novelty_.of(scores.values, scores.distances)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of right labels; of a folder with splits, on its test part."""
@@ -243,7 +297,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         env = self.environment(progress)
         stream = encode_each(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
-        return score_each(stream, self._decide)
+        return score_each(stream, self._score)
 
     @with_one_library_thread
     def explain(self, image: Any) -> "Explanation":
@@ -263,20 +317,29 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         parts = [e.assemble([e.encode(f)]) for e, f in zip(self.encoders_, found)]
         row = side_by_side(parts)
         scores = self.classifier_.decision_function(row)
-        chances = None if self.sigmoids_ is None else self.probabilities(scores)[0]
-        if not self.is_additive:
-            return leaving_out.explain_by_leaving_out(
+        chances = None if self.calibration_ is None else self.probabilities(scores)[0]
+        distances = None if self.gallery_ is None else self.gallery_.distances(row)
+        one = Scores(scores, np.zeros(1, np.intp), [], distances)
+        strange = self.novelty_of(one)
+        if self.is_additive:
+            columns = both_classes(self.classifier_.contributions(row))
+            explanation = evidence.explain(
+                self.encoders_,
+                images,
+                found,
+                np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
+                both_classes(scores)[0],
+                self.classes_,
+                chances,
+            )
+        else:
+            explanation = leaving_out.explain_by_leaving_out(
                 self.encoders_, images, found, self._scores_of_rows, self.classes_, chances
             )
-        columns = both_classes(self.classifier_.contributions(row))
-        return evidence.explain(
-            self.encoders_,
-            images,
-            found,
-            np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
-            both_classes(scores)[0],
-            self.classes_,
-            chances,
+        return replace(
+            explanation,
+            decided=str(self.labels_of(one)[0]),
+            novelty=None if strange is None else float(strange[0]),
         )
 
     @property
@@ -340,19 +403,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return names_of_columns(self.encoders_)
 
-    def labels_of(self, scores: np.ndarray) -> np.ndarray:
-        """Return the labels that decision values name."""
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
-
-    def rank(self, scores: np.ndarray, top: int) -> list[list[tuple[str, float]]]:
-        """Return, for every image, the best labels with their scores, best first."""
-        scores = both_classes(scores)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        return [
-            [(str(self.classes_[i]), float(row[i])) for i in best]
-            for row, best in zip(scores, order)
-        ]
+    def labels_of(self, scores: Scores) -> np.ndarray:
+        """Return the labels of images that were scored: the one rule of all outputs."""
+        check_is_fitted(self)
+        if self.calibration_ is None:
+            return self.classes_[both_classes(scores.values).argmax(axis=1)]
+        chances = self.probabilities(scores.values)
+        return self.decision_.labels(chances, self.novelty_of(scores))
 
     def environment(self, progress: Progress | None = None) -> Environment:
         """Return what stages of this model run in: its cache, threads and limits."""
@@ -366,9 +423,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         save_image_classifier(self, path)
 
-    def _decide(self, images: list[Arrays]) -> np.ndarray:
-        """Return the scores of encoded images."""
-        return self.classifier_.decision_function(rows_of(self.encoders_, images))
+    def _score(self, images: list[Arrays]) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the scores of encoded images, and their distances to training images."""
+        rows = rows_of(self.encoders_, images)
+        distances = None if self.gallery_ is None else self.gallery_.distances(rows)
+        return self.classifier_.decision_function(rows), distances
 
     def _recipe_for(self, training: Training) -> Recipe:
         """Return the recipe that was asked for, or the best of those that "auto" tries."""
@@ -411,7 +470,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         named = zip(data.labels, data.names)
         names = [f"{label}/{os.path.basename(name)}" for label, name in named]
         pictures = make_thumbnails(data, env) if self.thumbnails else None
-        return Gallery(*trained.signed, names, data.labels, pictures)
+        signer, signatures, lengths = trained.signed
+        return Gallery(signer, signatures, names, data.labels, pictures, lengths)
 
     def _recipes(self) -> tuple[Recipe | None, list[Recipe]]:
         """Return the recipe, or None and those that "auto" may choose from."""
@@ -439,6 +499,24 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.no_validation = True
         return tags
+
+
+def _class_weights(data: Dataset, class_weight: Any, costs: Any) -> np.ndarray | None:
+    """Return what an image of each class counts for the probabilities; None for the default."""
+    from sklearn.utils.class_weight import compute_class_weight
+
+    if class_weight is None:
+        return np.ones(len(data.classes)) if costs else None
+    if isinstance(class_weight, dict):
+        for name in class_weight:
+            if name not in data.classes:
+                known = ", ".join(data.classes)
+                raise ValueError(
+                    f"a class weight is given for {name!r}, which is no class; there are {known}"
+                )
+    elif class_weight != "balanced":
+        raise ValueError(f"class_weight={class_weight!r}; give 'balanced', a dict or None")
+    return compute_class_weight(class_weight, classes=data.classes, y=data.labels)
 
 
 def _raise_first(skipped: list[Skipped]) -> None:

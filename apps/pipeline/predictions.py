@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from visualwords.apps.classify_images.sort_into import UNKNOWN
+import numpy as np
+
+from visualwords.apps.pipeline.decision import UNKNOWN
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import Skipped
 from visualwords.progress import Progress
 
@@ -20,10 +23,16 @@ class Answer:
     ----------
     path : str
     label : str
-        The best class; "unknown" where the model is not confident enough.
-    scores : dict of class → decision value, best first
+        The most probable class, unless costs or thresholds say else; "unknown" where the image is
+        unlike the training images, or the label not probable enough.
+    scores : dict of class → decision value, most probable class first
     probabilities : dict of class → probability of the same classes, or None
     is_confident : bool
+        Whether the label is a class.
+    probability : float or None
+        Of the label; of the best class where it is unknown.
+    novelty : float or None
+        Share of known images that are less strange; None where the model can't tell.
     """
 
     path: str
@@ -31,12 +40,16 @@ class Answer:
     scores: dict[str, float]
     probabilities: dict[str, float] | None
     is_confident: bool
+    probability: float | None = None
+    novelty: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as what JSON can hold."""
         return {
             "path": self.path,
             "label": self.label,
+            "probability": self.probability,
+            "novelty": self.novelty,
             "confident": self.is_confident,
             "scores": self.scores,
             "probabilities": self.probabilities,
@@ -60,7 +73,7 @@ def label_images(
     top : int
         How many classes an answer has.
     min_confidence : float
-        Probability from which the best class is the label.
+        Probability from which a class is the label.
     progress : Progress, optional
 
     Returns
@@ -71,18 +84,22 @@ def label_images(
     found = model.score_images(paths, progress=progress)
     if not len(found.kept):
         return [], found.skipped
-    scores = found.values
-    chances = None if model.sigmoids_ is None else model.probabilities(scores)
-    column = {str(name): i for i, name in enumerate(model.classes_)}
+    scores, labels = both_classes(found.values), model.labels_of(found)
+    strange = model.novelty_of(found)
+    chances = None if model.calibration_ is None else model.probabilities(found.values)
+    order = np.argsort(-(scores if chances is None else chances), axis=1, kind="stable")
+    names = [str(name) for name in model.classes_]
+    column = {name: i for i, name in enumerate(names)}
     answers = []
-    for row, (i, ranked) in enumerate(zip(found.kept, model.rank(scores, top))):
-        best = ranked[0][0]
-        known = (
-            None
-            if chances is None
-            else {name: float(chances[row, column[name]]) for name, _ in ranked}
-        )
-        confident = known is None or known[best] >= min_confidence
-        label = best if confident else UNKNOWN
-        answers.append(Answer(paths[i], label, dict(ranked), known, confident))
+    for row, i in enumerate(found.kept):
+        best, label = order[row, :top], str(labels[row])
+        sure, known = None, None
+        if chances is not None:
+            sure = float(chances[row, column.get(label, order[row, 0])])
+            known = {names[c]: float(chances[row, c]) for c in best}
+            label = label if sure >= min_confidence else UNKNOWN
+        novelty = None if strange is None else float(strange[row])
+        ranked = {names[c]: float(scores[row, c]) for c in best}
+        is_known = label != UNKNOWN or UNKNOWN in column
+        answers.append(Answer(paths[i], label, ranked, known, is_known, sure, novelty))
     return answers, found.skipped

@@ -204,8 +204,10 @@ class Recipe:
                 return name
         return "histogram"
 
-    def build_classifier(self, seed: int = 0, n_jobs: int | None = None) -> Any:
-        """Make the classifier."""
+    def build_classifier(
+        self, seed: int = 0, n_jobs: int | None = None, class_weight: Any = None
+    ) -> Any:
+        """Make the classifier; class weights are those of the recipe unless they are given."""
         kind = getattr(import_module(CLASSIFIERS[self.classifier]), self.classifier)
         params = dict(self.classifier_params)
         if params.get("kernel") == "pyramid_match":
@@ -213,6 +215,8 @@ class Recipe:
             params |= {"kernel": "polynomial", "kernel_params": {"degree": 1}}
         elif self.classifier == "PmSVMClassifier" and params.get("kernel") in POWER_MEANS:
             params["p"] = POWER_MEANS[params.pop("kernel")]
+        if class_weight is not None:
+            params["class_weight"] = class_weight
         return kind(random_state=seed, n_jobs=n_jobs, **params)
 
     def to_json(self) -> dict[str, Any]:

@@ -12,10 +12,13 @@ import numpy as np
 import visualwords
 from visualwords.apps.pipeline import table_bytes
 from visualwords.apps.pipeline.channel_encoder import make_encoders
+from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.networks import find_networks, with_names_only
+from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
+from visualwords.classifiers.softmax_calibration import SigmoidCalibration, SoftmaxCalibration
 from visualwords.errors import ModelFileError
 from visualwords.model_file import part_of, prefixed, read_model, write_model
 
@@ -29,6 +32,9 @@ LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless"
 GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
 STATE = "classifier/"
 GALLERY = "gallery/"
+CALIBRATION = "calibration/"
+NOVELTY = "novelty/"
+DECISION = "decision/"
 ENCODER = "channel"
 
 
@@ -109,8 +115,13 @@ def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) 
         "training/class_counts": model.class_counts_,
         "training/digests": model.training_digests_,
     }
-    if model.sigmoids_ is not None:
-        arrays["sigmoids"] = model.sigmoids_
+    arrays |= prefixed(DECISION, model.decision_.get_state())
+    if isinstance(model.calibration_, SigmoidCalibration):
+        arrays["sigmoids"] = model.calibration_.sigmoids
+    elif model.calibration_ is not None:
+        arrays |= prefixed(CALIBRATION, model.calibration_.get_state())
+    if model.novelty_ is not None:
+        arrays |= prefixed(NOVELTY, model.novelty_.get_state())
     if model.gallery_ is not None:
         arrays |= prefixed(GALLERY, model.gallery_.get_state())
         arrays["training/codes"] = np.searchsorted(model.classes_, model.gallery_.labels)
@@ -226,7 +237,8 @@ def _restore(
     model.classifier_ = recipe.build_classifier().set_state(state)
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")
-    model.sigmoids_ = _sigmoids(arrays, len(model.classes_))
+    model.calibration_ = _calibration(arrays, len(model.classes_))
+    _restore_decision(model, arrays)
     model.gallery_ = None
     if "training/codes" in arrays:
         labels = model.classes_[arrays["training/codes"]]
@@ -240,9 +252,26 @@ def _try_out(model: ImageClassifier) -> None:
         raise ModelFileError("its scores are not finite")
 
 
-def _sigmoids(arrays: dict[str, np.ndarray], n_classes: int) -> np.ndarray | None:
-    if "sigmoids" not in arrays:
+def _calibration(
+    arrays: dict[str, np.ndarray], n_classes: int
+) -> SoftmaxCalibration | SigmoidCalibration | None:
+    """Return what turns scores into probabilities; older files have sigmoids."""
+    if "sigmoids" in arrays:
+        if arrays["sigmoids"].shape != (1 if n_classes == 2 else n_classes, 2):
+            raise ModelFileError("the sigmoids do not fit the classes")
+        return SigmoidCalibration(arrays["sigmoids"])
+    state = part_of(CALIBRATION, arrays)
+    if not state:
         return None
-    if arrays["sigmoids"].shape != (1 if n_classes == 2 else n_classes, 2):
-        raise ModelFileError("the sigmoids do not fit the classes")
-    return arrays["sigmoids"]
+    if state["offsets"].shape != (n_classes,):
+        raise ModelFileError("the calibration does not fit the classes")
+    return SoftmaxCalibration.from_state(state)
+
+
+def _restore_decision(model: ImageClassifier, arrays: dict[str, np.ndarray]) -> None:
+    """Restore how labels are found; older files have the plain rule, and know nothing strange."""
+    state, novelty = part_of(DECISION, arrays), part_of(NOVELTY, arrays)
+    model.decision_ = (
+        Decision.from_state(state, model.classes_) if state else Decision.of(model.classes_)
+    )
+    model.novelty_ = Novelty.from_state(novelty) if novelty else None

@@ -33,26 +33,31 @@ class Scores:
         Of the images that could be read.
     kept : (n,) positions of these images
     skipped : the others
+    distances : (n,) float64 or None
+        To the nearest training image, where the model knows these.
     """
 
     values: np.ndarray
     kept: np.ndarray
     skipped: list[Skipped]
+    distances: np.ndarray | None = None
 
 
 def score_each(
-    results: Iterable[Arrays | Skipped], decide: Callable[[list[Arrays]], np.ndarray]
+    results: Iterable[Arrays | Skipped],
+    score: Callable[[list[Arrays]], tuple[np.ndarray, np.ndarray | None]],
 ) -> Scores:
     """Score images as they come.
 
     Parameters
     ----------
     results : what `visualwords.apps.pipeline.encoding.encode_each` yields
-    decide : function of several images' arrays, one for each channel, that returns their scores
+    score : function of several images' arrays, one for each channel, that returns their scores
+        and distances
     """
     kept: list[int] = []
     skipped: list[Skipped] = []
-    values: list[np.ndarray] = []
+    found: list[tuple[np.ndarray, np.ndarray | None]] = []
     waiting: list[Arrays] = []
     for position, result in enumerate(results):
         if isinstance(result, Skipped):
@@ -61,12 +66,14 @@ def score_each(
         kept.append(position)
         waiting.append(result)
         if len(waiting) == AT_ONCE:
-            values.append(decide(waiting))
+            found.append(score(waiting))
             waiting = []
     if waiting:
-        values.append(decide(waiting))
-    together = np.concatenate(values) if values else np.zeros(0)
-    return Scores(together, np.array(kept, np.intp), skipped)
+        found.append(score(waiting))
+    values = np.concatenate([one for one, _ in found]) if found else np.zeros(0)
+    known = [far for _, far in found if far is not None]
+    distances = np.concatenate(known) if known else None
+    return Scores(values, np.array(kept, np.intp), skipped, distances)
 
 
 def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Scores:
@@ -87,10 +94,15 @@ def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Sc
     stage, content = _stage(model), data.fingerprint()
     known = stage.load(content, env.cache)
     if known is not None and _are_scores(known.get("scores"), len(data)):
-        return Scores(known["scores"], np.arange(len(data)), [])
+        distances = known.get("distances")
+        if distances is None or _are_scores(distances, len(data)):
+            return Scores(known["scores"], np.arange(len(data)), [], distances)
     scores = model.score_images(data, progress=env.progress)
     if not scores.skipped:
-        stage.store(content, env.cache, {"scores": scores.values})
+        state = {"scores": scores.values}
+        if scores.distances is not None:
+            state["distances"] = scores.distances
+        stage.store(content, env.cache, state)
     return scores
 
 
@@ -104,6 +116,8 @@ def _stage(model: "ImageClassifier") -> Stage:
     state = prefixed("classifier/", model.classifier_.get_state())
     for number, encoder in enumerate(model.encoders_):
         state |= prefixed(f"channel{number}/", encoder.get_state())
+    if model.gallery_ is not None:
+        state |= prefixed("gallery/", model.gallery_.get_state())
     learned = hashlib.blake2b()
     add_to(learned, state)
     settings = {

@@ -41,9 +41,8 @@ class Signer:
     .. [1] M. Charikar, K. Chen, M. Farach-Colton: Finding frequent items in data streams, 2002.
     """
 
-    def fit_transform(self, rows: Any) -> np.ndarray:
-        """Learn the components of training rows; return their signatures."""
-        sketch = sketch_rows(rows)
+    def fit(self, sketch: np.ndarray) -> "Signer":
+        """Learn the components of training rows, given by `sketch_rows`."""
         self.mean_ = sketch.mean(axis=0, dtype=np.float64).astype(np.float32)
         some = sketch[:: -(-len(sketch) // LEARN_FROM)]
         centered = (some - self.mean_).astype(np.float64)
@@ -56,11 +55,36 @@ class Signer:
         largest = np.abs(directions).argmax(axis=0)  # made positive: signs are reproducible
         directions *= np.where(directions[largest, np.arange(n_components)] < 0, -1, 1)
         self.directions_ = directions.T.astype(np.float16)
-        return self._project(sketch)
+        return self
+
+    def sign(self, sketch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return signatures, (n, n_components) int8, and what they were divided by, (n,) float32.
+
+        Signatures have length 127; times these lengths / 127 they are the components.
+        """
+        projected = self._project(sketch)
+        lengths = np.linalg.norm(projected, axis=1)
+        unit = projected / np.maximum(lengths, 1e-12)[:, None]
+        return np.rint(127 * unit).astype(np.int8), lengths
+
+    def distances(
+        self, sketch: np.ndarray, signatures: np.ndarray, lengths: np.ndarray
+    ) -> np.ndarray:
+        """Return the distance of rows to the nearest signed one, (n,) float64.
+
+        What of a row is not in the components counts; of the signed rows it is not known.
+        """
+        found = self._project(sketch).astype(np.float64)
+        square = (found**2).sum(axis=1)
+        whole = ((sketch - self.mean_).astype(np.float64) ** 2).sum(axis=1)
+        known = signatures.astype(np.float64) * (lengths / 127)[:, None]
+        apart = square[:, None] + (known**2).sum(axis=1) - 2 * found @ known.T
+        residual = np.maximum(whole - square, 0)
+        return np.sqrt(np.maximum(apart.min(axis=1), 0) + residual)
 
     def transform(self, rows: Any) -> np.ndarray:
         """Return the signatures of other rows, (n, n_components) int8."""
-        return self._project(sketch_rows(rows))
+        return self.sign(sketch_rows(rows))[0]
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
@@ -72,9 +96,7 @@ class Signer:
         return self
 
     def _project(self, sketch: np.ndarray) -> np.ndarray:
-        projected = (sketch - self.mean_) @ self.directions_.T.astype(np.float32)
-        lengths = np.linalg.norm(projected, axis=1, keepdims=True)
-        return np.rint(127 * projected / np.maximum(lengths, 1e-12)).astype(np.int8)
+        return (sketch - self.mean_) @ self.directions_.T.astype(np.float32)
 
 
 def sketch_rows(rows: Any) -> np.ndarray:
@@ -108,6 +130,8 @@ class Gallery:
     labels : (n,) array of str
     thumbnails : list of bytes, optional
         JPEG files.
+    lengths : (n,) float32, optional
+        Of the rows' components; without them there are similarities but no distances.
     """
 
     def __init__(
@@ -117,12 +141,14 @@ class Gallery:
         names: list[str],
         labels: np.ndarray,
         thumbnails: list[bytes] | None = None,
+        lengths: np.ndarray | None = None,
     ):
         self.signer = signer
         self.signatures = signatures
         self.names = names
         self.labels = labels
         self.thumbnails = thumbnails
+        self.lengths = lengths
 
     def query(self, rows: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return positions of the k most similar images and similarities −1 … 1, best first."""
@@ -134,6 +160,12 @@ class Gallery:
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
         return order, np.take_along_axis(cosines, order, axis=1)
 
+    def distances(self, rows: Any) -> np.ndarray | None:
+        """Return the distance of rows to the nearest training image; None where it is not known."""
+        if self.lengths is None:
+            return None
+        return self.signer.distances(sketch_rows(rows), self.signatures, self.lengths)
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything as plain arrays."""
         names = "\0".join(self.names).encode("utf-8", "surrogateescape")
@@ -142,6 +174,8 @@ class Gallery:
             "names": np.frombuffer(names, np.uint8),
             **prefixed("signer_", self.signer.get_state()),
         }
+        if self.lengths is not None:
+            state["lengths"] = self.lengths
         if self.thumbnails is not None:
             sizes = [len(thumbnail) for thumbnail in self.thumbnails]
             state["thumbnails"] = np.frombuffer(b"".join(self.thumbnails), np.uint8)
@@ -154,10 +188,11 @@ class Gallery:
         names = state["names"].tobytes().decode("utf-8", "surrogateescape").split("\0")
         signer = Signer().set_state(part_of("signer_", state))
         thumbnails = list(_cut(state)) if "thumbnails" in state else None
-        n = len(state["signatures"])
-        if n != len(labels) or n != len(names) or (thumbnails and n != len(thumbnails)):
+        n, lengths = len(state["signatures"]), state.get("lengths")
+        given = [labels, names, thumbnails or labels, labels if lengths is None else lengths]
+        if any(n != len(one) for one in given):
             raise ValueError("the gallery's names, labels and signatures differ in number")
-        return cls(signer, state["signatures"], names, labels, thumbnails)
+        return cls(signer, state["signatures"], names, labels, thumbnails, lengths)
 
 
 def make_thumbnails(data: Dataset, env: Environment) -> list[bytes]:

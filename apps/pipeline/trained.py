@@ -1,6 +1,5 @@
 """A recipe that has learned, and how the cache keeps it."""
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,15 +8,16 @@ import numpy as np
 from visualwords.apps.pipeline import table_bytes
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, make_encoders
 from visualwords.apps.pipeline.contents import DIGEST_BYTES
+from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
-from visualwords.apps.pipeline.stage import Stage
-from visualwords.cache import FeatureCache
-from visualwords.classifiers import calibration, one_vs_rest
+from visualwords.classifiers import one_vs_rest
+from visualwords.classifiers.softmax_calibration import SoftmaxCalibration
 from visualwords.errors import Skipped
 from visualwords.model_file import State, part_of, prefixed
 
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
+DISTANCES = "held out distances"
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,12 @@ class Trained:
     kept : positions of the images that it learned from
     skipped : the other images
     digests : fingerprints of the files
-    signed : what makes signatures, and those of the images it learned from, by which similar images
-        are found; None where rows are on disk
+    signed : what makes signatures, those of the images it learned from, by which similar images
+        are found, and their lengths; None where rows are on disk
     held_out : scores of images by classifiers that did not learn from them, those of all folds
         for all images; None if a class is too small
     held_out_labels : the labels of these images
+    held_out_distances : from these images to the nearest one outside of their fold, or None
     """
 
     recipe: Recipe
@@ -45,9 +46,10 @@ class Trained:
     kept: np.ndarray
     skipped: list[Skipped]
     digests: list[bytes]
-    signed: tuple[Signer, np.ndarray] | None
+    signed: tuple[Signer, np.ndarray, np.ndarray] | None
     held_out: np.ndarray | None
     held_out_labels: np.ndarray
+    held_out_distances: np.ndarray | None = None
 
     @property
     def accuracy(self) -> float | None:
@@ -60,37 +62,45 @@ class Trained:
         return float(balanced_accuracy_score(self.held_out_labels, guesses))
 
 
-def calibrate(trained: Trained, cache: FeatureCache | None) -> np.ndarray | None:
-    """Return what turns scores into probabilities, from the cache if it is there.
+def calibrate(trained: Trained, weights: np.ndarray | None = None) -> SoftmaxCalibration | None:
+    """Return what turns scores into probabilities; None if a class was too small for it.
 
-    None if a class was too small for held-out scores.
+    Parameters
+    ----------
+    trained : Trained
+    weights : (n_classes,), optional
+        What an image of each class counts.
     """
     if trained.held_out is None:
         return None
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
-    stage = Stage("calibrate", {})
-    content = hashlib.sha256(trained.held_out.tobytes() + codes.tobytes()).digest()
-    known = stage.load(content, cache)
-    if known is None or not np.isfinite(known.get("sigmoids", np.array(np.nan))).all():
-        known = {"sigmoids": calibration.fit_sigmoids(trained.held_out, codes)}
-        stage.store(content, cache, known)
-    return known["sigmoids"]
+    return SoftmaxCalibration.fit(trained.held_out, codes, weights)
+
+
+def learn_novelty(trained: Trained, with_distances: bool) -> Novelty | None:
+    """Return what knows strange images; None if a class was too small for held-out scores."""
+    if trained.held_out is None:
+        return None
+    return Novelty.fit(trained.held_out, trained.held_out_distances if with_distances else None)
 
 
 def state_of(trained: Trained) -> State:
     """Return what was learned in memory, from all images, as plain arrays."""
     if trained.signed is None or trained.skipped:
         raise ValueError("what was learned from disk, or from some images, is not kept")
-    signer, signatures = trained.signed
+    signer, signatures, lengths = trained.signed
     state = {
         "kept": trained.kept,
         "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
         "signatures": signatures,
+        "lengths": lengths,
         **prefixed(SIGNER, signer.get_state()),
         **prefixed(CLASSIFIER, table_bytes.pack(trained.classifier)),
     }
     if trained.held_out is not None:
         state[HELD_OUT] = trained.held_out
+    if trained.held_out_distances is not None:
+        state[DISTANCES] = trained.held_out_distances
     for number, encoder in enumerate(trained.encoders):
         state |= prefixed(f"{CHANNEL}{number}/", encoder.get_state())
     return state
@@ -119,9 +129,10 @@ def trained_of(
         state["kept"],
         [],
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
-        (Signer().set_state(part_of(SIGNER, state)), state["signatures"]),
+        (Signer().set_state(part_of(SIGNER, state)), state["signatures"], state["lengths"]),
         state.get(HELD_OUT),
         labels[state["kept"]],
+        state.get(DISTANCES),
     )
 
 

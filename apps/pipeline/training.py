@@ -17,9 +17,10 @@ from visualwords.apps.pipeline.channel_encoder import (
 )
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
+from visualwords.apps.pipeline.novelty import held_out_distances
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images, learn
-from visualwords.apps.pipeline.similarity import Signer
+from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
 from visualwords.apps.pipeline.table_bytes import round_tables
 from visualwords.apps.pipeline.trained import Trained, state_of, trained_of
@@ -37,6 +38,8 @@ class Training:
     data : Dataset
     seed : int
     env : Environment
+    class_weight : dict, "balanced" or None
+        Of the classifiers.
 
     Attributes
     ----------
@@ -46,8 +49,9 @@ class Training:
         The best of several recipes that were trained on all images.
     """
 
-    def __init__(self, data: Dataset, seed: int, env: Environment):
+    def __init__(self, data: Dataset, seed: int, env: Environment, class_weight: Any = None):
         self.data, self.seed, self.env = data, seed, env
+        self.class_weight = class_weight
         self.skipped: list[Skipped] = []
         self.chosen: Trained | None = None
         self._encoders: dict[str, ChannelEncoder] = {}
@@ -74,9 +78,13 @@ class Training:
                 return trained
         encoders = self.learn(recipe)  # from a sample of patches
         data, rows = self.encode(recipe, encoders)  # of the images that can be read
-        classifier, held_out = train_classifier(recipe, rows, data, self.seed, self.env)
-        signer = Signer()
-        signatures = signer.fit_transform(rows)
+        folds = data.folds_of_all_classes(FOLDS, self.seed)
+        classifier = self.build_classifier(recipe)
+        held_out = train_classifier(classifier, recipe, rows, data, folds, self.env)
+        if recipe.classifier == "ICDClassifier":
+            classifier = round_tables(classifier)
+        sketch = sketch_rows(rows)
+        signer = Signer().fit(sketch)
         trained = Trained(
             recipe,
             encoders,
@@ -84,9 +92,10 @@ class Training:
             np.array(self._kept(recipe), np.intp),
             self.skipped,
             [content.digest for content in data.contents if content.digest],
-            (signer, signatures),
+            (signer, *signer.sign(sketch)),
             held_out,
             data.labels,
+            None if folds is None else held_out_distances(sketch, folds),
         )
         if not trained.skipped:  # a file may have been out of reach for a moment only
             stage.store(content, self.env.cache, state_of(trained))
@@ -131,7 +140,11 @@ class Training:
 
     def part(self, positions: np.ndarray) -> "Training":
         """Return the training of some of the images."""
-        return Training(self.data.part(positions), self.seed, self.env)
+        return Training(self.data.part(positions), self.seed, self.env, self.class_weight)
+
+    def build_classifier(self, recipe: Recipe) -> Any:
+        """Make the classifier of a recipe, with the class weights."""
+        return recipe.build_classifier(self.seed, self.env.n_jobs, self.class_weight)
 
     def _kept(self, recipe: Recipe) -> list[int]:
         """Return the positions of the images that all channels of a recipe could encode."""
@@ -144,19 +157,24 @@ class Training:
             "max_pixels": self.env.max_pixels,
             "folds": FOLDS,
             "seed": self.seed,
+            "class_weight": self.class_weight,
         }
         return Stage("train", settings)
 
 
 def train_classifier(
-    recipe: Recipe, rows: Rows, data: Dataset, seed: int, env: Environment
-) -> tuple[Any, np.ndarray | None]:
+    classifier: Any,
+    recipe: Recipe,
+    rows: Rows,
+    data: Dataset,
+    folds: np.ndarray | None,
+    env: Environment,
+) -> np.ndarray | None:
     """Fit the classifier of a recipe to the rows of images.
 
     Returns
     -------
-    classifier
-    held_out : scores of every row by a classifier that was trained without its fold, or None
+    scores of every row by a classifier that was trained without its fold, or None
     """
     if not rows.shape[1]:
         raise FolderError(
@@ -164,13 +182,9 @@ def train_classifier(
             "use larger images or recipe='auto'"
         )
     env.progress.start("training the classifier", 1)
-    classifier = recipe.build_classifier(seed, env.n_jobs)
-    folds = data.folds_of_all_classes(FOLDS, seed)
     held_out = fit_and_hold_out(classifier, rows, data.labels, folds)
-    if recipe.classifier == "ICDClassifier":
-        classifier = round_tables(classifier)
     env.progress.advance()
-    return classifier, held_out
+    return held_out
 
 
 def fit_and_hold_out(

@@ -79,7 +79,7 @@ async function predict(image) {
       throw new Error(`The file is larger than ${most} MB; choose a smaller one.`);
     }
     image.answer = await ask.predict(image.file, image.stop.signal);
-    image.label = image.answer.label ?? null;
+    image.label = image.answer.classes?.[0].label ?? null;
   } catch (problem) {
     if (problem.name === "AbortError") return;
     image.trouble = problem.message;
@@ -146,12 +146,12 @@ function showAnswer(image) {
   else if (!answer) $("answer").textContent = "Processing…";
   else if (answer.classes) {
     const best = answer.classes[0];
-    $("answer").textContent = best.label;
+    $("answer").textContent = answer.label;
     $("certainty").textContent = best.probability === null
       ? `${certaintyOf(best)}, in ${milliseconds(answer)}`
       : `${certaintyOf(best)} likely, in ${milliseconds(answer)}`;
     showClasses(answer.classes, image.label, chooseClass);
-    announce(`${image.file.name}: ${best.label}, ${certaintyOf(best)}`);
+    announce(`${image.file.name}: ${answer.label}, ${certaintyOf(best)}`);
   }
 }
 
@@ -229,7 +229,7 @@ function tileOf(image) {
 function nameTile(image) {
   const text = image.tile.querySelector("span");
   text.textContent = image.trouble
-    ? "can't be used" : image.label ?? `${boxesFrom(image.answer.boxes).length} found`;
+    ? "can't be used" : image.answer.label ?? `${boxesFrom(image.answer.boxes).length} found`;
   text.classList.toggle("bad", Boolean(image.trouble));
 }
 

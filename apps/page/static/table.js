@@ -14,7 +14,7 @@ function rowOf({ file, answer, trouble }, boxesFrom) {
   if (!answer) return [file.name, trouble, "", ""];
   if (answer.boxes) return [file.name, `${boxesFrom(answer.boxes).length} found`, "", ""];
   const [best] = answer.classes;
-  return [file.name, best.label, best.probability ?? "", best.score];
+  return [file.name, answer.label, best.probability ?? "", best.score];
 }
 
 // Spreadsheets run what begins like a formula; a quote before it keeps it text.

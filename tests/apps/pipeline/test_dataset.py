@@ -106,7 +106,7 @@ def assert_grouped(found, groups):
 def test_groups_of_a_table_reach_the_folds_that_choose_and_calibrate(objects, used_folds, recipe):
     model = ImageClassifier(recipe, representation="histogram").fit(objects)
     assert_grouped(used_folds, ImageFolder(objects).groups)
-    assert model.sigmoids_ is not None
+    assert model.calibration_ is not None
     assert len(used_folds) == max(len(model.tried_), 1)
 
 

@@ -1,0 +1,69 @@
+"""What knows strange images."""
+
+import numpy as np
+import pytest
+
+from visualwords.apps.pipeline.novelty import Novelty, held_out_distances
+from visualwords.apps.pipeline.similarity import Signer, sketch_rows
+
+
+@pytest.fixture
+def known(rng):
+    """Scores and distances of 300 images of three classes."""
+    scores = rng.normal(-1, 0.3, (300, 3))
+    scores[np.arange(300), np.arange(300) % 3] += 2
+    return scores, rng.normal(1, 0.1, 300)
+
+
+def test_the_share_of_known_images_above_a_novelty_is_as_promised(known, rng):
+    novelty = Novelty.fit(*known)
+    scores = rng.normal(-1, 0.3, (4000, 3))
+    scores[np.arange(4000), np.arange(4000) % 3] += 2
+    values = novelty.of(scores, rng.normal(1, 0.1, 4000))
+    assert ((values > 0) & (values < 1)).all()
+    assert 0.03 < (values > 0.95).mean() < 0.07
+
+
+def test_low_scores_and_far_neighbours_are_strange(known):
+    novelty = Novelty.fit(*known)
+    usual, unsure, far = np.array([[1.0, -1, -1]]), np.array([[-1.0, -1, -1]]), np.array([2.0])
+    near = np.array([1.0])
+    assert novelty.of(usual, near)[0] < 0.8
+    assert novelty.of(unsure, near)[0] > 0.99
+    assert novelty.of(usual, far)[0] > 0.99
+
+
+def test_strange_images_keep_their_order(known):
+    novelty = Novelty.fit(*known)
+    values = novelty.of(np.tile([[1.0, -1, -1]], (5, 1)), np.array([2.0, 3, 4, 6, 9]))
+    assert (np.diff(values) > 0).all()
+
+
+def test_without_distances_scores_decide(known):
+    novelty = Novelty.fit(known[0], None)
+    values = novelty.of(np.array([[1.0, -1, -1], [-2.0, -2, -2]]), np.array([9.0, 0]))
+    assert values[0] < 0.8 < 0.99 < values[1]
+
+
+def test_the_state_gives_the_same_novelty(known):
+    novelty = Novelty.fit(*known)
+    restored = Novelty.from_state(novelty.get_state())
+    np.testing.assert_array_equal(restored.of(*known), novelty.of(*known))
+    with pytest.raises(ValueError, match="does not fit"):
+        Novelty.from_state({**novelty.get_state(), "known": np.zeros(0)})
+
+
+def test_distances_are_those_to_the_nearest_row_of_another_fold(rng):
+    rows = rng.normal(size=(40, 30)).astype(np.float32)
+    folds = np.arange(40) % 4
+    found = held_out_distances(sketch_rows(rows), folds)
+    for i in (0, 7, 23):
+        others = rows[folds != folds[i]]
+        assert found[i] == pytest.approx(np.linalg.norm(others - rows[i], axis=1).min(), rel=0.05)
+
+
+def test_a_signed_row_is_near_itself(rng):
+    sketch = sketch_rows(rng.normal(size=(20, 50)).astype(np.float32))
+    signer = Signer().fit(sketch)
+    signatures, lengths = signer.sign(sketch)
+    assert signer.distances(sketch, signatures, lengths).max() < 0.05 * lengths.mean()
