@@ -329,7 +329,9 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         problems = kernel_problems.how_many(self.classes_.size, self.multi_class)
         n = self.support_.size
         rows = self.support_vectors_
-        shape = (n,) if rows is None else rows.shape  # sets of points have no width
+        shape: tuple[int, ...] = (
+            (n,) if rows is None else rows.shape
+        )  # sets of points have no width
         width = shape[1] if len(shape) == 2 else None
         good = self.dual_coef_.shape == (problems, n) and self.intercept_.shape == (problems,)
         good = good and shape[0] == n and (width is None or width == self.n_features_in_)

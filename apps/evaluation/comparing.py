@@ -193,6 +193,12 @@ class _Titled:
     def advance(self, steps: int = 1) -> None:
         self.listener.advance(steps)
 
+    def status(self, line: str) -> None:
+        self.listener.status(f"[{self.title}] {line}")
+
+    def note(self, line: str) -> None:
+        self.listener.note(f"[{self.title}] {line}")
+
 
 def _check(recipes: list[Recipe]) -> None:
     names = [recipe.name for recipe in recipes]

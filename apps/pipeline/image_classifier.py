@@ -44,6 +44,7 @@ from visualwords.threads import with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
+    from visualwords.classifiers.softmax_calibration import SigmoidCalibration, SoftmaxCalibration
 
 __all__ = ["ImageClassifier"]
 
@@ -221,7 +222,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self._warn_of_skipped(len(data))
         learned_from = data.part(trained.kept)
         self._keep(trained, learned_from)
-        self.calibration_ = calibrate(trained, weights)
+        self.calibration_: SoftmaxCalibration | SigmoidCalibration | None = calibrate(
+            trained, weights
+        )
         self.novelty_ = learn_novelty(trained, self.keep_training)
         self.decision_ = decision
         self.gallery_ = self._gallery(trained, learned_from, training.env)

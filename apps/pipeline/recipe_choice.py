@@ -139,7 +139,9 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
     their sizes, not on the machine, its load, the number of jobs or what is cached.
     """
     ordered = sorted(candidates, key=lambda recipe: estimate(_channels([recipe]), images))
-    chosen, seconds, left_out = [], [], []
+    chosen: list[Recipe] = []
+    seconds: list[float] = []
+    left_out: list[Recipe] = []
     for recipe in ordered:
         total = estimate(_channels([*chosen, recipe]), images)
         if chosen and total > budget:

@@ -189,7 +189,12 @@ class Gallery:
         signer = Signer().set_state(part_of("signer_", state))
         thumbnails = list(_cut(state)) if "thumbnails" in state else None
         n, lengths = len(state["signatures"]), state.get("lengths")
-        given = [labels, names, thumbnails or labels, labels if lengths is None else lengths]
+        given: list[Any] = [
+            labels,
+            names,
+            thumbnails or labels,
+            labels if lengths is None else lengths,
+        ]
         if any(n != len(one) for one in given):
             raise ValueError("the gallery's names, labels and signatures differ in number")
         return cls(signer, state["signatures"], names, labels, thumbnails, lengths)
