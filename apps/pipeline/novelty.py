@@ -32,7 +32,7 @@ class Novelty:
     >>> scores = np.linspace(0, 1, 100)[:, None] * [1, -1]
     >>> novelty = Novelty.fit(scores, None)
     >>> novelty.of(np.array([[0.95, -1], [0.02, -1], [-3.0, -1]]), None).round(2).tolist()
-    [0.05, 0.97, 1.0]
+    [0.06, 0.97, 1.0]
     """
 
     medians: np.ndarray
