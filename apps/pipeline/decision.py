@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["UNKNOWN", "Decision"]
+__all__ = ["UNKNOWN", "Decision", "class_weights"]
 
 UNKNOWN = "unknown"  # the label of an image that is none of the classes
 
@@ -170,3 +170,23 @@ def _check_class(name: str, names: Sequence[str], what: str) -> None:
     if name not in names:
         shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
         raise ValueError(f"{what} is given for {name!r}, which is no class; there are {shown}")
+
+
+def class_weights(
+    classes: np.ndarray, labels: np.ndarray, class_weight: Any, costs: Any
+) -> np.ndarray | None:
+    """Return what an image of each class counts for the probabilities; None for the default."""
+    from sklearn.utils.class_weight import compute_class_weight
+
+    if class_weight is None:
+        return np.ones(len(classes)) if costs else None
+    if isinstance(class_weight, dict):
+        for name in class_weight:
+            if name not in classes:
+                known = ", ".join(classes)
+                raise ValueError(
+                    f"a class weight is given for {name!r}, which is no class; there are {known}"
+                )
+    elif class_weight != "balanced":
+        raise ValueError(f"class_weight={class_weight!r}; give 'balanced', a dict or None")
+    return compute_class_weight(class_weight, classes=classes, y=labels)

@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.pipeline import disk_training
 from visualwords.apps.pipeline.channel_encoder import names_of_columns, rows_of, side_by_side
-from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import (
     Dataset,
     as_folder,
@@ -19,7 +17,7 @@ from visualwords.apps.pipeline.dataset import (
     one_image,
     test_part,
 )
-from visualwords.apps.pipeline.decision import Decision
+from visualwords.apps.pipeline.decision import Decision, class_weights
 from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
@@ -211,7 +209,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         data = Dataset.of(X, y, groups)  # every file is opened once
         decision = Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
-        weights = _class_weights(data, self.class_weight, self.costs)
+        weights = class_weights(data.classes, data.labels, self.class_weight, self.costs)
         training = Training(data, self.random_state, self.environment(progress), self.class_weight)
         try:
             recipe = self._recipe_for(training)  # given, or chosen by "auto"
@@ -305,55 +303,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     @with_one_library_thread
     def explain(self, image: Any) -> "Explanation":
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
-        from visualwords.apps.explanation import evidence, leaving_out
+        from visualwords.apps.explanation.explaining import explain_image
 
         check_is_fitted(self)
-        source, max_side = one_image(image), self.recipe_.max_side
-        opened = OpenedImage(Content(source, "image"), self.max_pixels)
-        try:
-            found = [opened.features(channel, max_side) for channel in self.recipe_.channels]
-        except ImageError as problem:
-            if isinstance(source, str):
-                raise ImageError(f"{source}: {problem}") from None
-            raise
-        images = [opened.pixels(c.build().color_mode, max_side) for c in self.recipe_.channels]
-        parts = [e.assemble([e.encode(f)]) for e, f in zip(self.encoders_, found)]
-        row = side_by_side(parts)
-        scores = self.classifier_.decision_function(row)
-        chances = None if self.calibration_ is None else self.probabilities(scores)[0]
-        distances = None if self.gallery_ is None else self.gallery_.distances(row)
-        one = Scores(scores, np.zeros(1, np.intp), [], distances)
-        strange = self.novelty_of(one)
-        if self.is_additive:
-            columns = both_classes(self.classifier_.contributions(row))
-            explanation = evidence.explain(
-                self.encoders_,
-                images,
-                found,
-                np.split(columns, np.cumsum([part.shape[1] for part in parts])[:-1]),
-                both_classes(scores)[0],
-                self.classes_,
-                chances,
-            )
-        else:
-            explanation = leaving_out.explain_by_leaving_out(
-                self.encoders_, images, found, self._scores_of_rows, self.classes_, chances
-            )
-        return replace(
-            explanation,
-            decided=str(self.labels_of(one)[0]),
-            novelty=None if strange is None else float(strange[0]),
-        )
-
-    @property
-    def is_additive(self) -> bool:
-        """Whether scores are sums of what the columns of rows contribute."""
-        hashed = any(channel.hashes is not None for channel in self.recipe_.channels)
-        return hasattr(self.classifier_, "contributions") and not hashed
-
-    def _scores_of_rows(self, rows: Any) -> np.ndarray:
-        """Return the scores of rows for all classes, (n, n_classes)."""
-        return both_classes(self.classifier_.decision_function(rows))
+        return explain_image(self, image)
 
     @with_one_library_thread
     def similar(self, X: Any, k: int = 5) -> Any:
@@ -502,24 +455,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.no_validation = True
         return tags
-
-
-def _class_weights(data: Dataset, class_weight: Any, costs: Any) -> np.ndarray | None:
-    """Return what an image of each class counts for the probabilities; None for the default."""
-    from sklearn.utils.class_weight import compute_class_weight
-
-    if class_weight is None:
-        return np.ones(len(data.classes)) if costs else None
-    if isinstance(class_weight, dict):
-        for name in class_weight:
-            if name not in data.classes:
-                known = ", ".join(data.classes)
-                raise ValueError(
-                    f"a class weight is given for {name!r}, which is no class; there are {known}"
-                )
-    elif class_weight != "balanced":
-        raise ValueError(f"class_weight={class_weight!r}; give 'balanced', a dict or None")
-    return compute_class_weight(class_weight, classes=data.classes, y=data.labels)
 
 
 def _raise_first(skipped: list[Skipped]) -> None:
