@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 import click
 
-from visualwords.files import read_settings
-
 CONFIG = "config"
 
 
@@ -99,6 +97,8 @@ def _written(value: Any) -> str:
 def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
     if path is None:
         return
+    from visualwords.files import read_settings
+
     try:
         found = tomllib.loads(read_settings(path).decode())
     except OSError as problem:
