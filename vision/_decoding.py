@@ -11,8 +11,15 @@ import cv2
 import numpy as np
 from PIL import Image, UnidentifiedImageError, features
 
-from visualwords._completeness import jpeg_lacks_data, png_lacks_rows, tiff_lacks_strips
-from visualwords._hidden_costs import check_jpeg, check_png, check_tiff, has_hidden_cost
+from visualwords._file_checks import (
+    check_jpeg,
+    check_png,
+    check_tiff,
+    has_hidden_cost,
+    jpeg_lacks_data,
+    png_lacks_rows,
+    tiff_lacks_strips,
+)
 from visualwords._pixels import grey_of, rgb_of, shrink, to_eight_bits, upright
 from visualwords.errors import (
     DamagedImageError,

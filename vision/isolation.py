@@ -1,6 +1,6 @@
 """Decoding in processes of their own, so that a decoder that hangs or crashes costs one image.
 
-Files whose cost is hidden (`visualwords._hidden_costs`) are always decoded this way, all other
+Files whose cost is hidden (`visualwords._file_checks`) are always decoded this way, all other
 files only inside `isolated_decoding`, which the server uses: starting a process takes a third of a
 second, and pixels that come back through a pipe a millisecond per megapixel.
 """

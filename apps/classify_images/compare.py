@@ -66,7 +66,7 @@ def compare(
     Accuracies are means per class; differences are to the best recipe, paired by fold and seed.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.command_line.terminal import check_output
     from visualwords.apps.command_line.verb import equal_command
     from visualwords.apps.evaluation.comparing import compare as compare_recipes
     from visualwords.apps.report.comparison import comparison_plot, write_comparison

@@ -20,7 +20,7 @@ def evaluate(
 ) -> int:
     """Evaluate MODEL on the labelled images of FOLDER (its test split, if it has one)."""
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.command_line.terminal import check_output
     from visualwords.apps.pipeline.dataset import test_part
     from visualwords.apps.pipeline.saving import load_image_classifier
     from visualwords.folders import ImageFolder

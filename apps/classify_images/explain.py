@@ -44,7 +44,7 @@ def explain(
 
     The score of a class is the sum of the evidence of all places, plus an offset.
     """
-    from visualwords.apps.command_line.output import check_output
+    from visualwords.apps.command_line.terminal import check_output
     from visualwords.apps.pipeline.saving import load_image_classifier
 
     if output is not None:

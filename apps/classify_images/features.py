@@ -40,8 +40,7 @@ def features(
     .npz file, sparse rows are the arrays data, indices, indptr and shape of a CSR matrix.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.output import check_output
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import check_output, say
     from visualwords.apps.pipeline.composing import BASE
     from visualwords.apps.pipeline.feature_matrix import (
         check_format,

@@ -75,7 +75,7 @@ def predict(
     share of known images that are less strange than the image.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.output import check_output, results_in
+    from visualwords.apps.command_line.terminal import check_output, results_in
     from visualwords.apps.pipeline.predictions import label_images
     from visualwords.apps.pipeline.saving import load_image_classifier
     from visualwords.errors import FolderError

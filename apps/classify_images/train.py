@@ -112,8 +112,7 @@ def train(
     second run, or one after an interruption, reuses them.
     """
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.output import check_output
-    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.command_line.terminal import check_output, say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.duplicates import describe_duplicates
     from visualwords.folders import ImageFolder

@@ -3,10 +3,12 @@
 Results go to stdout, everything else to stderr.
 """
 
+import io
+import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TextIO
 
 import click
@@ -17,6 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from visualwords.apps.evaluation.figures import Evaluation
+from visualwords.errors import FolderError
+from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 
 MOST_LISTED = 10
@@ -188,3 +192,23 @@ def headline(evaluation: Evaluation) -> str:
         f"(95 % interval {low:.1%} to {high:.1%}), "
         f"mean per class {evaluation.mean_per_class:.1%}"
     )
+
+
+def check_output(path: str) -> None:
+    """Raise `FolderError` if a file can't be written there."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise FolderError(f"{path}: the folder {folder} does not exist; create it first")
+    if not os.access(folder, os.W_OK):
+        raise FolderError(f"{path}: the folder {folder} is not writable; choose another one")
+
+
+@contextmanager
+def results_in(path: str | None) -> Iterator[None]:
+    """Write what the block prints to a file, atomically; to stdout if there is none."""
+    if path is None:
+        yield
+        return
+    with redirect_stdout(io.StringIO(newline="")) as printed:
+        yield
+    write_atomically(path, printed.getvalue().encode("utf-8", "surrogateescape"))

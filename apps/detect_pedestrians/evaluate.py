@@ -63,8 +63,7 @@ def evaluate(
     Prints average precision and the log-average miss rate (intersection over union of at least
     one half). Images that the table does not name are taken to show no object.
     """
-    from visualwords.apps.command_line.output import check_output
-    from visualwords.apps.command_line.terminal import say_skipped
+    from visualwords.apps.command_line.terminal import check_output, say_skipped
     from visualwords.apps.detection.annotations import read_annotations
     from visualwords.apps.detection.detector_figures import compare_detections
     from visualwords.errors import FolderError

@@ -90,8 +90,7 @@ def train(
     Crops show the object in the middle; the window is cut from there. Their mirror images are
     added. Hard negatives are mined from the photographs in several rounds.
     """
-    from visualwords.apps.command_line.output import check_output
-    from visualwords.apps.command_line.terminal import progress_bars, say, say_skipped
+    from visualwords.apps.command_line.terminal import check_output, progress_bars, say, say_skipped
     from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.folders import list_files
 

@@ -42,7 +42,7 @@ from visualwords.threads import with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
-    from visualwords.classifiers.softmax_calibration import SigmoidCalibration, SoftmaxCalibration
+    from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
 
 __all__ = ["ImageClassifier"]
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import visualwords
-from visualwords.apps.pipeline import table_bytes
 from visualwords.apps.pipeline.channel_encoder import make_encoders
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -18,7 +17,8 @@ from visualwords.apps.pipeline.networks import find_networks, with_names_only
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
-from visualwords.classifiers.softmax_calibration import SigmoidCalibration, SoftmaxCalibration
+from visualwords.apps.pipeline.trained import packed_state, unpacked
+from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
 from visualwords.errors import ModelFileError
 from visualwords.model_file import part_of, prefixed, read_model, write_model
 
@@ -106,7 +106,7 @@ def load_image_classifier(
 def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
     golden = golden_images()
-    arrays = prefixed(STATE, table_bytes.pack(model.classifier_))
+    arrays = prefixed(STATE, packed_state(model.classifier_))
     for number, encoder in enumerate(model.encoders_):
         arrays |= prefixed(f"{ENCODER}{number}/", encoder.get_state())
     arrays |= {
@@ -233,7 +233,7 @@ def _restore(
         encoder.set_state(part_of(f"{ENCODER}{number}/", arrays))
         for number, encoder in enumerate(make_encoders(recipe, model.random_state))
     ]
-    state = table_bytes.unpack(part_of(STATE, arrays))
+    state = unpacked(part_of(STATE, arrays))
     model.classifier_ = recipe.build_classifier().set_state(state)
     if len(model.classes_) != len(model.classifier_.classes_):
         raise ModelFileError("the classes do not fit the tables")

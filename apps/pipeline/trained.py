@@ -1,23 +1,32 @@
-"""A recipe that has learned, and how the cache keeps it."""
+"""A recipe that has learned, and the arrays that keep it in the cache and in model files.
+
+Table values of a classifier are rounded, once, when a model is trained, to whole multiples of a
+power of two: at most 127 of them. Files have a quarter of the size, and such products are exact in
+float32, so that a model and its file give the same scores bit for bit. A score is a sum of
+thousands of look-ups whose rounding errors cancel out.
+"""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visualwords.apps.pipeline import table_bytes
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, make_encoders
 from visualwords.apps.pipeline.contents import DIGEST_BYTES
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
 from visualwords.classifiers import one_vs_rest
-from visualwords.classifiers.softmax_calibration import SoftmaxCalibration
+from visualwords.classifiers.calibration import SoftmaxCalibration
 from visualwords.errors import Skipped
 from visualwords.model_file import State, part_of, prefixed
 
+if TYPE_CHECKING:
+    from visualwords.classifiers import ICDClassifier
+
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
 DISTANCES = "held out distances"
+VALUES, EXPONENTS = "table_values", "table_exponents"
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ def state_of(trained: Trained) -> State:
         "signatures": signatures,
         "lengths": lengths,
         **prefixed(SIGNER, signer.get_state()),
-        **prefixed(CLASSIFIER, table_bytes.pack(trained.classifier)),
+        **prefixed(CLASSIFIER, packed_state(trained.classifier)),
     }
     if trained.held_out is not None:
         state[HELD_OUT] = trained.held_out
@@ -125,7 +134,7 @@ def trained_of(
             encoder.set_state(part_of(f"{CHANNEL}{number}/", state))
             for number, encoder in enumerate(make_encoders(recipe, seed))
         ],
-        classifier.set_state(table_bytes.unpack(part_of(CLASSIFIER, state))),
+        classifier.set_state(unpacked(part_of(CLASSIFIER, state))),
         state["kept"],
         [],
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
@@ -150,3 +159,41 @@ def _check(state: State, labels: np.ndarray) -> None:
     for name, array in state.items():
         if array.dtype.kind not in "biufU" or (array.dtype.kind == "f" and np.isnan(array).any()):
             raise ValueError(f"{name} has values that are not numbers")
+
+
+def round_tables(classifier: "ICDClassifier") -> "ICDClassifier":
+    """Return a classifier with the same tables, rounded."""
+    state = classifier.get_state()
+    values, exponents = _to_bytes(state[VALUES])
+    state[VALUES] = _to_floats(values, exponents)
+    return type(classifier)(**classifier.get_params()).set_state(state)
+
+
+def packed_state(classifier: Any) -> dict[str, np.ndarray]:
+    """Return the state of a classifier; rounded tables as bytes."""
+    state = classifier.get_state()
+    if VALUES in state:
+        state[VALUES], state[EXPONENTS] = _to_bytes(state[VALUES])
+    return state
+
+
+def unpacked(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the state that `packed_state` was given."""
+    if EXPONENTS not in state:
+        return state
+    values, exponents = state[VALUES], state[EXPONENTS]
+    if values.ndim != 2 or exponents.shape != values.shape[1:] or values.dtype != np.int8:
+        raise ValueError("the tables do not belong together; the file they came from is damaged")
+    kept = {name: value for name, value in state.items() if name != EXPONENTS}
+    return kept | {VALUES: _to_floats(values, exponents)}
+
+
+def _to_bytes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return whole numbers −127 … 127 and the exponents of two to multiply each column with."""
+    largest = np.maximum(np.abs(values).max(axis=0, initial=0), np.float32(1e-30))
+    exponents = np.ceil(np.log2(largest / 127)).astype(np.int16)
+    return np.rint(np.ldexp(values, -exponents)).astype(np.int8), exponents
+
+
+def _to_floats(values: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    return np.ldexp(values.astype(np.float32), exponents)

@@ -22,8 +22,7 @@ from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
-from visualwords.apps.pipeline.table_bytes import round_tables
-from visualwords.apps.pipeline.trained import Trained, state_of, trained_of
+from visualwords.apps.pipeline.trained import Trained, round_tables, state_of, trained_of
 from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from visualwords.classifiers.softmax_calibration import (
+from visualwords.classifiers.calibration import (
     SigmoidCalibration,
     SoftmaxCalibration,
     default_weights,

@@ -45,7 +45,7 @@ def test_scans_are_counted_by_markers_not_by_bytes_of_descriptions():
 
 
 def test_large_images_may_have_fewer_scans():
-    from visualwords._hidden_costs import check_jpeg
+    from visualwords._file_checks import check_jpeg
 
     data = encoded("JPEG", progressive=True)
     last, end = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
