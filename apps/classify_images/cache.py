@@ -1,8 +1,5 @@
 """classify-images cache"""
 
-import json
-import sys
-
 import click
 
 from visualwords.apps.classify_images import options
@@ -23,14 +20,13 @@ def cache() -> None:
 @shared.as_json
 def info(cache_dir: str | None, as_json: bool) -> int:
     """Print the folder of the cache, the number of its entries and their size."""
-    from visualwords.apps.command_line.terminal import printable
+    from visualwords.apps.command_line.terminal import print_json, printable
     from visualwords.cache import open_cache
 
     path = _path(cache_dir)
     n_entries, n_bytes = open_cache(path).size()
     if as_json:
-        json.dump({"folder": path, "entries": n_entries, "bytes": n_bytes}, sys.stdout)
-        print()
+        print_json({"folder": path, "entries": n_entries, "bytes": n_bytes})
     else:
         print(f"{printable(path)}: {n_entries:,} entries, {n_bytes / 1e6:,.1f} MB")
     return 0

@@ -1,8 +1,6 @@
 """classify-images check"""
 
-import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,8 +79,9 @@ def _check_model(path: str, as_json: bool) -> int:
             "largest_difference": replay.largest_difference,
             "agrees": replay.agrees,
         }
-        json.dump(summary, sys.stdout, indent=1)
-        print()
+        from visualwords.apps.command_line.terminal import print_json
+
+        print_json(summary)
     else:
         verdict = "the same scores" if replay.agrees else "DIFFERENT scores: retrain it here"
         print(
@@ -114,8 +113,9 @@ def _check_folder(
         )
     if as_json:
         summary = {"folder": folder.path, "images": len(folder), "classes": folder.classes}
-        json.dump({**summary, "findings": [f.to_json() for f in findings]}, sys.stdout, indent=1)
-        print()
+        from visualwords.apps.command_line.terminal import print_json
+
+        print_json({**summary, "findings": [f.to_json() for f in findings]})
     else:
         _print(folder.path, len(folder), findings)
     if any(f.is_problem and f.kind != "unreadable" for f in findings):

@@ -1,8 +1,6 @@
 """classify-images explain"""
 
-import json
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -44,7 +42,7 @@ def explain(
 
     The score of a class is the sum of the evidence of all places, plus an offset.
     """
-    from visualwords.apps.command_line.terminal import check_output
+    from visualwords.apps.command_line.terminal import check_output, print_json
     from visualwords.apps.pipeline.saving import load_image_classifier
 
     if output is not None:
@@ -62,8 +60,7 @@ def explain(
     if output is not None:
         _draw(image, explanation, wanted, output)
     if as_json:
-        json.dump(_summary(image, explanation, wanted), sys.stdout, indent=1)
-        print()
+        print_json(_summary(image, explanation, wanted))
     else:
         _print(explanation, wanted)
     return 0

@@ -1,7 +1,5 @@
 """classify-images recipes"""
 
-import json
-import sys
 from typing import Any
 
 import click
@@ -23,6 +21,7 @@ def recipes(show: str | None, as_json: bool) -> int:
     Accuracies are means over the classes of held-out test images. Times are milliseconds of CPU
     for one image, from its file to its label.
     """
+    from visualwords.apps.command_line.terminal import print_json
     from visualwords.apps.pipeline.recipe_results import load_results
     from visualwords.apps.pipeline.recipes import RECIPES
 
@@ -35,8 +34,7 @@ def recipes(show: str | None, as_json: bool) -> int:
             {"name": r.name, "summary": r.summary, "results": results["recipes"].get(r.name, {})}
             for r in RECIPES.values()
         ]
-        json.dump({"recipes": found, "machine": results["machine"]}, sys.stdout, indent=1)
-        print()
+        print_json({"recipes": found, "machine": results["machine"]})
     else:
         _print(list(RECIPES.values()), results["recipes"])
     return 0
@@ -51,8 +49,9 @@ def _show(name: str, as_json: bool) -> None:
     except RecipeError as problem:
         raise click.UsageError(str(problem)) from None
     if as_json:
-        json.dump(recipe.to_json(), sys.stdout, indent=1)
-        print()
+        from visualwords.apps.command_line.terminal import print_json
+
+        print_json(recipe.to_json())
     else:
         print(recipe.to_toml(), end="")
 

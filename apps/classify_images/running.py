@@ -1,7 +1,5 @@
 """What the verbs do in common: read, skip, tell, and end with the right code."""
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +10,7 @@ from visualwords.apps.command_line.options import n_threads
 from visualwords.apps.command_line.terminal import (
     detail,
     note,
+    print_json,
     print_results,
     progress_bars,
     say,
@@ -144,8 +143,7 @@ class Run:
         """Print the result as JSON, if that was asked for."""
         if self.as_json:
             skipped = [{"path": path, "reason": reason} for path, reason in self.skipped]
-            json.dump(summary | {"skipped": skipped}, sys.stdout, indent=1)
-            print()
+            print_json(summary | {"skipped": skipped})
 
     def skip(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
         """Note files that were left out."""

@@ -4,7 +4,6 @@ import gc
 import io
 import os
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -57,6 +56,8 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         return _fail("the input is nested too deeply; use plain values", FAILED)
     except Exception as problem:
         if debug or {"-v", "--verbose"} & set(argv):
+            import traceback
+
             for line in traceback.format_exception(problem):
                 _say_lines(line)
         return _fail(_unexpected(problem), UNEXPECTED)
@@ -131,7 +132,9 @@ def _say_warning(
 
 def _unexpected(problem: Exception) -> str:
     """Describe an error that no rule foresees, with the line of code a bug report needs."""
-    place = traceback.extract_tb(problem.__traceback__)[-1]
+    from traceback import extract_tb
+
+    place = extract_tb(problem.__traceback__)[-1]
     what = " ".join(f"{type(problem).__name__}: {problem}".split())
     return (
         f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); "

@@ -6,12 +6,15 @@ nothing can be found, nothing is offered.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
-def recipes(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+def recipes(ctx: click.Context, parameter: click.Parameter, typed: str) -> "list[CompletionItem]":
     """Offer the names of recipes, each with its summary."""
     from visualwords.apps.pipeline.recipes import RECIPES
 
@@ -20,14 +23,14 @@ def recipes(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[
     return _starting(typed, known)
 
 
-def kernels(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+def kernels(ctx: click.Context, parameter: click.Parameter, typed: str) -> "list[CompletionItem]":
     """Offer the names of kernels."""
     from visualwords.apps.pipeline.recipe_names import kernel_names
 
     return _starting(typed, dict.fromkeys(kernel_names()))
 
 
-def classes(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+def classes(ctx: click.Context, parameter: click.Parameter, typed: str) -> "list[CompletionItem]":
     """Offer the classes of the model that the command line names."""
     from visualwords.errors import VisualWordsError
     from visualwords.model_file import read_manifest
@@ -39,14 +42,18 @@ def classes(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[
     return []
 
 
-def experiments(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+def experiments(
+    ctx: click.Context, parameter: click.Parameter, typed: str
+) -> "list[CompletionItem]":
     """Offer the experiments of reproduce-papers, each with what it shows."""
     from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 
     return _starting(typed, {one.name: one.what for one in EXPERIMENTS.values()})
 
 
-def _starting(typed: str, known: Mapping[str, str | None]) -> list[CompletionItem]:
+def _starting(typed: str, known: Mapping[str, str | None]) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
     return [
         CompletionItem(name, help=explained)
         for name, explained in known.items()

@@ -2,13 +2,12 @@
 
 import json
 import os
-import sys
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from visualwords.apps.command_line.terminal import printable, stdout
+from visualwords.apps.command_line.terminal import print_json, printable, stdout
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.saving import model_path
 from visualwords.errors import ModelFileError
@@ -22,8 +21,7 @@ def print_model_info(model: str, as_json: bool) -> None:
     path = model_path(model)
     manifest = read_manifest(path)
     if as_json:
-        json.dump(manifest, sys.stdout, indent=1)
-        print()
+        print_json(manifest)
         return
     try:
         rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(path) / 1000:,.0f} kB"}

@@ -4,12 +4,13 @@ Results go to stdout, everything else to stderr.
 """
 
 import io
+import json
 import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 from rich.console import Console
@@ -192,6 +193,11 @@ def headline(evaluation: Evaluation) -> str:
         f"(95 % interval {low:.1%} to {high:.1%}), "
         f"mean per class {evaluation.mean_per_class:.1%}"
     )
+
+
+def print_json(value: Any) -> None:
+    """Print a result as JSON, indented, with a newline at its end."""
+    print(json.dumps(value, indent=1))
 
 
 def check_output(path: str) -> None:

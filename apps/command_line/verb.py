@@ -1,9 +1,6 @@
 """The classes of commands and verbs: suggestions, settings files, the equivalent command line."""
 
-import difflib
 import os
-import shlex
-import tomllib
 from typing import Any, NoReturn
 
 import click
@@ -22,7 +19,9 @@ class VerbGroup(click.Group):
 
     def fail_unknown(self, ctx: click.Context, name: str, what: str = "verb") -> NoReturn:
         """Fail with the verbs that are spelled alike, or with all of them."""
-        near = difflib.get_close_matches(name, self.commands)
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, self.commands)
         every = ", ".join(self.commands)
         hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {every}"
         ctx.fail(f"no {what} {name!r}; {hint}")
@@ -62,6 +61,8 @@ def equal_command(ctx: click.Context | None = None) -> str:
 
     Flags at their defaults are left out.
     """
+    from shlex import join
+
     ctx = ctx or click.get_current_context()
     flags: list[str] = []
     names: list[str] = []
@@ -74,7 +75,7 @@ def equal_command(ctx: click.Context | None = None) -> str:
     words = [*names, *flags]
     if any(name.startswith("-") for name in names):
         words = [*flags, "--", *names]
-    return shlex.join([*ctx.command_path.split(), *words])
+    return join([*ctx.command_path.split(), *words])
 
 
 def _flag(option: click.Parameter, value: Any) -> list[str]:
@@ -97,6 +98,8 @@ def _written(value: Any) -> str:
 def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
     if path is None:
         return
+    import tomllib
+
     from visualwords.files import read_settings
 
     try:

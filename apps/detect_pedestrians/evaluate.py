@@ -1,8 +1,6 @@
 """detect-pedestrians evaluate"""
 
-import json
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -146,8 +144,9 @@ def _print(
     if as_json:
         listed = [{"path": path, "reason": reason} for path, reason in skipped]
         summary = figures.to_json() | {"threshold": threshold, **at, "skipped": listed}
-        json.dump(summary, sys.stdout, indent=1)
-        print()
+        from visualwords.apps.command_line.terminal import print_json
+
+        print_json(summary)
         return
     print(f"{figures.n_objects} objects in {figures.n_images} images")
     print(f"average precision      {figures.average_precision:.3f}")

@@ -1,7 +1,6 @@
 """One run over images, videos and cameras: detect, draw, print."""
 
 import csv
-import json
 import os
 import sys
 from typing import Any
@@ -13,6 +12,7 @@ from rich.text import Text
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.terminal import (
     note,
+    print_json,
     printable,
     progress_bars,
     say,
@@ -121,8 +121,7 @@ class Searching:
         """Print all detections as "json", "csv" or "table"."""
         if form == "json":
             skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
-            json.dump({"detections": self.found, "skipped": skipped}, sys.stdout, indent=1)
-            print()
+            print_json({"detections": self.found, "skipped": skipped})
         elif form == "csv":
             writer = csv.writer(sys.stdout)
             writer.writerow(HEADER)

@@ -1,7 +1,5 @@
 """reproduce-papers list"""
 
-import json
-import sys
 from dataclasses import asdict
 
 import click
@@ -15,8 +13,9 @@ from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 def list_experiments(as_json: bool) -> int:
     """List the experiments with their source, data and running time."""
     if as_json:
-        json.dump([asdict(experiment) for experiment in EXPERIMENTS.values()], sys.stdout, indent=1)
-        print()
+        from visualwords.apps.command_line.terminal import print_json
+
+        print_json([asdict(experiment) for experiment in EXPERIMENTS.values()])
     else:
         _print_table()
     return 0

@@ -104,13 +104,12 @@ def _repeat(experiment: "Experiment", lab: "Lab") -> tuple["Results", float]:
 def _show(experiment: "Experiment", results: "Results", as_json: bool) -> None:
     """Print the rows to stdout."""
     if as_json:
-        import json
-        import sys
         from dataclasses import asdict
 
+        from visualwords.apps.command_line.terminal import print_json
+
         rows = [asdict(row) | {"difference": row.difference} for row in results.rows]
-        json.dump({"experiment": experiment.name, "rows": rows}, sys.stdout, indent=1)
-        print()
+        print_json({"experiment": experiment.name, "rows": rows})
         return
     from rich.table import Table
 
