@@ -5,7 +5,7 @@ from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.classifiers import one_vs_rest
@@ -22,7 +22,7 @@ LARGEST_GRAM = 1 << 31  # bytes
 MAX_ITER = 1000
 
 
-class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
+class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     """Linear SVM (squared hinge, one against the rest, no bias) of int8 rows, many of columns.
 
     For encodings such as Fisher vectors, with far more columns than rows. The Gram matrix is
@@ -129,10 +129,6 @@ class ByteLinearClassifier(ClassifierMixin, BaseEstimator):
             sums[rows] = exact_product(X[rows], self.weights_)
         scores = sums * self.factors_
         return scores[:, 0] if self.classes_.size == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X."""
-        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return what every column of one row adds to its scores, (d, n_outputs) float64."""

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
@@ -44,7 +43,7 @@ _CHOICES = {
 }
 
 
-class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
+class ICDClassifier(TablePrediction, one_vs_rest.ScoreMixin, BaseEstimator):
     """Support vector machine with the histogram intersection kernel ([Wu10]).
 
     Minimises, for every class against the rest, ``½ wᵀw + C Σ ξ(w; B(x_i), y_i)``, where B(x) is
@@ -233,11 +232,6 @@ class ICDClassifier(TablePrediction, ClassifierMixin, BaseEstimator):
         self.seen_: tuple[Any, np.ndarray, np.ndarray] = new
         self._fit_levels(*new, earlier, reuse=False)
         return self
-
-    @available_if(lambda self: self.probability)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities (n_samples, n_classes); needs ``probability=True``."""
-        return calibration.probabilities(self.decision_function(X), self.sigmoids_)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.

@@ -6,9 +6,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -42,7 +41,7 @@ _sparse_rows: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
 ROWS, WIDTH = "rows_", "width_"  # what begins with these in a state
 
 
-class KernelSVC(ClassifierMixin, BaseEstimator):
+class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
     """Kernel SVM with an intercept: minimise ½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i)).
 
     Parameters
@@ -256,15 +255,6 @@ class KernelSVC(ClassifierMixin, BaseEstimator):
         if self.multi_class == "ovo":
             return kernel_problems.votes(scores, len(self.classes_))
         return scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every sample."""
-        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
-
-    @available_if(lambda self: self.probability)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of shape (n, n_classes); needs ``probability=True``."""
-        return calibration.probabilities(self.decision_function(X), self.sigmoids_)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.svm import LinearSVC
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,7 +16,7 @@ from visualwords.threads import with_one_library_thread
 __all__ = ["LinearClassifier"]
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):
+class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     """scikit-learn's linear SVM without bias, solved in the dual, whose state can be stored.
 
     For rows that are explicit feature vectors of a kernel already, as those of
@@ -87,10 +87,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         return scores[:, 0] if self.classes_.size == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X."""
-        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return what every column of one row adds to its scores; their sum is the score.

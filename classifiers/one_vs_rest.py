@@ -4,14 +4,33 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_non_negative
 
 from visualwords.workers import n_workers
 
 LARGEST_COST = 1e8
+
+
+class ScoreMixin(ClassifierMixin):
+    """Labels and probabilities of a classifier with ``decision_function`` and ``classes_``."""
+
+    classes_: np.ndarray
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of every sample of X."""
+        return labels_of(self.decision_function(X), self.classes_)  # type: ignore[attr-defined]
+
+    @available_if(lambda self: getattr(self, "probability", False))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities, (n_samples, n_classes); needs ``probability=True``."""
+        from visualwords.classifiers.calibration import probabilities
+
+        return probabilities(self.decision_function(X), self.sigmoids_)  # type: ignore[attr-defined]
 
 
 def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:

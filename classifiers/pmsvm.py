@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
@@ -29,7 +28,7 @@ _CHOICES = {
 }
 
 
-class PmSVMClassifier(ClassifierMixin, BaseEstimator):
+class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     """Support vector machine with the power mean or another additive kernel ([Yang12]).
 
     Minimises, for every class against the rest, the dual of the hinge-loss SVM without bias
@@ -247,15 +246,6 @@ class PmSVMClassifier(ClassifierMixin, BaseEstimator):
         parts = map_in_threads(lambda rows: self._scores(rows, grouped), blocks, self.n_jobs)
         scores = np.concatenate(parts)
         return scores[:, 0] if self.classes_.size == 2 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X."""
-        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
-
-    @available_if(lambda self: self.probability)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of every class, (n_samples, n_classes); needs ``probability``."""
-        return calibration.probabilities(self.decision_function(X), self.sigmoids_)
 
     def contributions(self, X: Any) -> np.ndarray:
         """Return what every column of one row adds to its scores; their sum is the score.

@@ -50,10 +50,6 @@ class TablePrediction:
             scores = self._scores(self.quantizer_.levels_of(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the label of every row of X."""
-        return one_vs_rest.labels_of(self.decision_function(X), self.classes_)
-
     def contributions(self, X: Any) -> np.ndarray:
         """Return what every column of one row adds to its scores; their sum is the score.
 
