@@ -78,17 +78,36 @@ def test_every_dependency_is_used():
         assert imported_name(requirement) in used, requirement
 
 
-def test_the_lowest_versions_are_printed_for_pip():
+def printed_versions(*options):
     done = subprocess.run(
-        [sys.executable, str(ROOT / ".ci" / "lowest_versions")],
+        [sys.executable, str(ROOT / ".ci" / "lowest_versions"), *options],
         capture_output=True,
         text=True,
         check=True,
     )
-    printed = done.stdout.splitlines()
-    assert [line.replace("==", ">=") for line in printed[: len(project["dependencies"])]] == (
-        project["dependencies"]
-    )
+    return done.stdout.splitlines()
+
+
+def test_the_lowest_versions_are_printed_for_pip():
+    assert printed_versions("--core") == [
+        requirement.replace(">=", "==") for requirement in project["dependencies"]
+    ]
+
+
+def test_each_project_is_pinned_once_to_the_highest_of_its_lowest_versions():
+    """The package runs with an older joblib than the extra for clusters."""
+    extras = {*project["optional-dependencies"]} - {"test", "bench", "dev"}
+    lowest = {}
+    for requirement in [*project["dependencies"], *requirements_of(*extras)]:
+        name, version = requirement.split(">=")
+        lowest.setdefault(name, []).append(version)
+    assert len(lowest["joblib"]) == 2
+    printed = dict(line.split("==") for line in printed_versions())
+    assert len(printed) == len(printed_versions())
+    assert printed == {
+        name: max(versions, key=lambda version: [int(part) for part in version.split(".")])
+        for name, versions in lowest.items()
+    }
 
 
 @pytest.mark.parametrize("word", ["eval(", "exec(", "pickle.load", "shell=True", "os.system("])
