@@ -129,8 +129,8 @@ class SoftMoments:
         logits = both @ self._factors.T + self._constants
         top = logits.max(axis=1, keepdims=True, initial=-np.finfo(np.float32).max)
         shares = np.exp(logits - top)
-        total = shares.sum(axis=1, keepdims=True)
         shares[shares < LEAST] = 0
+        total = shares.sum(axis=1, keepdims=True)
         shares /= total
         by_cell = sums.reshape(*zeroth.shape, -1)
         for cell in np.unique(cells):

@@ -59,9 +59,19 @@ def test_sums_follow_the_definition(narrow, n):
     assert_as_defined(*mixture_and_points(n, narrow))
 
 
-def test_processors_without_products_of_bytes_compute_the_same(monkeypatch):
+def wide_mixture_and_points():
+    """A mixture of so many Gaussians that responsibilities below the least have a large sum."""
+    random = np.random.default_rng(1)
+    mixture = np.full(150, 1 / 150), random.normal(0, 1, (150, D)), np.full((150, D), 0.5)
+    x = np.zeros((80, SoftMoments.padded(D)), np.float32)
+    x[:, :D] = random.normal(size=(80, D))
+    return mixture, x, random.integers(0, CELLS, 80).astype(np.int32)
+
+
+@pytest.mark.parametrize("make", [mixture_and_points, wide_mixture_and_points])
+def test_processors_without_products_of_bytes_compute_the_same(make, monkeypatch):
     monkeypatch.setattr(soft_moments, "LANES", 0)
-    assert_as_defined(*mixture_and_points())
+    assert_as_defined(*make())
 
 
 def test_no_points_are_no_sums():
@@ -72,11 +82,7 @@ def test_no_points_are_no_sums():
 
 
 def test_wide_mixtures_have_several_groups_of_columns():
-    random = np.random.default_rng(1)
-    mixture = np.full(150, 1 / 150), random.normal(0, 1, (150, D)), np.full((150, D), 0.5)
-    x = np.zeros((80, SoftMoments.padded(D)), np.float32)
-    x[:, :D] = random.normal(size=(80, D))
-    assert_as_defined(mixture, x, random.integers(0, CELLS, 80).astype(np.int32))
+    assert_as_defined(*wide_mixture_and_points())
 
 
 @pytest.mark.parametrize("shape", [(64, 128), (5, 7), (33, 128), (1, 1)])
