@@ -55,11 +55,12 @@ def limit(memory: int, seconds: float) -> None:
     if resource is None:
         return
     signal.setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    now, hard = resource.getrlimit(resource.RLIMIT_AS)
     soft = hard
     if memory and (taken := _address_space()):
         soft = taken + memory if hard == resource.RLIM_INFINITY else min(hard, taken + memory)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    if soft != now:  # macOS, where the memory is not known, refuses some limits that it reports
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _address_space() -> int:

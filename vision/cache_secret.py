@@ -16,6 +16,7 @@ from pathlib import Path
 NAME = ".secret"
 SECRET_BYTES = 32
 PATIENCE = 1.0  # seconds for another process to write what it has created
+BINARY = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a secret's byte 10
 
 
 @lru_cache(maxsize=8)
@@ -41,7 +42,7 @@ def secret_of(folder: Path) -> bytes:
 
 def _created(path: Path) -> bytes:
     secret = secrets.token_bytes(SECRET_BYTES)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
     try:
         os.write(descriptor, secret)
     finally:
@@ -53,9 +54,9 @@ def _read(path: Path) -> bytes | None:
     """Return a secret that only this user can have written and read; else None."""
     end = time.monotonic() + PATIENCE
     while True:
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
-            descriptor = os.open(path, flags)
+            descriptor = os.open(path, os.O_RDONLY | flags | BINARY)
         except OSError:
             return None
         try:

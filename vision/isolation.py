@@ -136,7 +136,8 @@ class _Decoder:
     def __init__(self) -> None:
         if not sys.executable:
             raise OSError("the interpreter is not known")
-        # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the parent's.
+        # -P: a folder of images may have a numpy.py. A session of its own, or on Windows a group:
+        # Ctrl-C is the parent's.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "visualwords._isolated"],
             stdin=subprocess.PIPE,
@@ -144,6 +145,7 @@ class _Decoder:
             stderr=subprocess.DEVNULL,
             bufsize=0,
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         self._is_started = False
         self.is_alive = True

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import IS_ROOT
+from visualwords import cache_secret
 from visualwords.cache import MAGIC, FeatureCache, default_folder
 
 SETTINGS = {"extractor": "ColorHistogram", "version": 1, "bins": 4}
@@ -244,3 +245,12 @@ def test_arrays_of_any_shape_and_order_come_back(tmp_path, array):
     assert back.shape == array.shape
     assert back.dtype == array.dtype
     np.testing.assert_array_equal(back, array)
+
+
+def test_a_secret_is_any_bytes(tmp_path, monkeypatch):
+    """Windows would write two bytes for each of these, and read none of them, in a text file."""
+    monkeypatch.setattr(cache_secret.secrets, "token_bytes", lambda n: b"\n\x1a" * (n // 2))
+    for _ in range(2):
+        cache_secret.secret_of.cache_clear()
+        assert cache_secret.secret_of(tmp_path) == b"\n\x1a" * 16
+        assert (tmp_path / cache_secret.NAME).stat().st_size == 32

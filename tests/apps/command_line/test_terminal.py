@@ -1,5 +1,11 @@
 """What people see: names on one line, untested classes marked, skipped files bounded."""
 
+import io
+import sys
+
+import pytest
+
+from visualwords.apps.command_line import commands
 from visualwords.apps.command_line.terminal import (
     MOST_LISTED,
     print_results,
@@ -28,3 +34,24 @@ def test_a_long_list_of_skipped_files_is_cut_and_counted(capsys):
     assert "15 files skipped" in shown
     assert "9.jpg: empty" in shown
     assert "and 5 more" in shown
+
+
+@pytest.mark.parametrize(
+    ("wanted", "written"),
+    [(None, "█ Łódź".encode()), ("cp1252", b"\\u2588 \\u0141\xf3d\\u017a")],
+    ids=["by default", "as asked for"],
+)
+def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch, wanted, written):
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="cp1252") for _ in range(2)]
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    if wanted:
+        monkeypatch.setenv("PYTHONIOENCODING", wanted)
+    with monkeypatch.context() as windows:
+        windows.setattr(sys, "platform", "win32")
+        commands._open_standard_streams()
+    for stream in streams:
+        stream.write("█ Łódź")
+        stream.flush()
+        assert stream.buffer.getvalue() == written
