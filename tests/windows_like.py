@@ -22,11 +22,24 @@ import pytest
 
 POSIX_MODULES = frozenset(["fcntl", "pwd", "grp", "resource", "termios"])
 POSIX_NAMES = {
-    os: (
-        "O_NONBLOCK O_CLOEXEC O_NOFOLLOW mkfifo getpgid killpg setsid fork forkpty "
-        "register_at_fork geteuid getegid fchmod chown nice"
-    ).split(),
-    signal: "SIGKILL SIGHUP SIGUSR1 SIGALRM pthread_sigmask setitimer alarm".split(),
+    os: [
+        "O_NONBLOCK",
+        "O_CLOEXEC",
+        "O_NOFOLLOW",
+        "mkfifo",
+        "getpgid",
+        "killpg",
+        "setsid",
+        "fork",
+        "forkpty",
+        "register_at_fork",
+        "geteuid",
+        "getegid",
+        "fchmod",
+        "chown",
+        "nice",
+    ],
+    signal: ["SIGKILL", "SIGHUP", "SIGUSR1", "SIGALRM", "pthread_sigmask", "setitimer", "alarm"],
 }
 IN_USE = PermissionError(13, "The process cannot access the file because it is being used")
 O_BINARY = 0x40000000  # of no meaning to Linux
