@@ -28,7 +28,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
 
     ``--debug`` anywhere before ``--`` adds the traceback of an unexpected error.
     """
-    argv, debug = _without_debug(sys.argv[1:] if argv is None else argv)
+    argv, debug = _without_debug(_typed_arguments() if argv is None else argv)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _say_warning
@@ -61,6 +61,19 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
             for line in traceback.format_exception(problem):
                 _say_lines(line)
         return _fail(_unexpected(problem), UNEXPECTED)
+
+
+def _typed_arguments() -> list[str]:
+    """Return the arguments of this process, with patterns such as ``new/*.jpg`` expanded.
+
+    Shells do that, but not those of Windows.
+    """
+    if sys.platform != "win32":
+        return sys.argv[1:]
+    from glob import glob
+
+    found = [[word] if os.path.lexists(word) else sorted(glob(word)) for word in sys.argv[1:]]
+    return [path for word, paths in zip(sys.argv[1:], found) for path in paths or [word]]
 
 
 def _without_debug(argv: Sequence[str]) -> tuple[list[str], bool]:

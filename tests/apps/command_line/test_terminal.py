@@ -55,3 +55,15 @@ def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch,
         stream.write("█ Łódź")
         stream.flush()
         assert stream.buffer.getvalue() == written
+
+
+def test_patterns_are_expanded_where_shells_do_not(monkeypatch, tmp_path):
+    for name in ("b.jpg", "a.jpg", "c[1].jpg", "c1.jpg"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    words = ["predict", "*.jpg", "c[1].jpg", "*.png", "--top", "3"]
+    monkeypatch.setattr(sys, "argv", ["classify-images", *words])
+    assert commands._typed_arguments() == words
+    monkeypatch.setattr(sys, "platform", "win32")
+    found = commands._typed_arguments()
+    assert found == ["predict", "a.jpg", "b.jpg", "c1.jpg", "c[1].jpg", *words[2:]]
