@@ -98,8 +98,9 @@ def run_installed(main: Callable[[], int]) -> NoReturn:
 def _open_standard_streams() -> None:
     """Replace closed streams, and let none fail on characters that it can't encode.
 
-    A closed stream's number would go to the next file that is opened. What Windows sends to files
-    and pipes is UTF-8, unless PYTHONIOENCODING names another; its code page has few characters.
+    A closed stream's number would go to the next file that is opened. On Windows, files and pipes
+    get UTF-8, unless PYTHONIOENCODING names another encoding, instead of a code page with few
+    characters; and the lines' ends as they are, since those of CSV have a carriage return already.
     """
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
@@ -108,11 +109,12 @@ def _open_standard_streams() -> None:
                     pass
             mode = "r" if number == 0 else "w"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
-    has_code_page = sys.platform == "win32" and "PYTHONIOENCODING" not in os.environ
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            encoding = "utf-8" if has_code_page else stream.encoding
-            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+            if sys.platform == "win32" and not stream.isatty():
+                named = "PYTHONIOENCODING" in os.environ
+                stream.reconfigure(encoding=stream.encoding if named else "utf-8", newline="\n")
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _end(code: int) -> NoReturn:

@@ -38,11 +38,11 @@ def test_a_long_list_of_skipped_files_is_cut_and_counted(capsys):
 
 @pytest.mark.parametrize(
     ("wanted", "written"),
-    [(None, "█ Łódź".encode()), ("cp1252", b"\\u2588 \\u0141\xf3d\\u017a")],
+    [(None, "█ Łódź\r\n".encode()), ("cp1252", b"\\u2588 \\u0141\xf3d\\u017a\r\n")],
     ids=["by default", "as asked for"],
 )
 def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch, wanted, written):
-    streams = [io.TextIOWrapper(io.BytesIO(), encoding="cp1252") for _ in range(2)]
+    streams = [io.TextIOWrapper(io.BytesIO(), "cp1252", newline="\r\n") for _ in range(2)]
     monkeypatch.setattr(sys, "stdout", streams[0])
     monkeypatch.setattr(sys, "stderr", streams[1])
     monkeypatch.delenv("PYTHONIOENCODING", raising=False)
@@ -52,7 +52,7 @@ def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch,
         windows.setattr(sys, "platform", "win32")
         commands._open_standard_streams()
     for stream in streams:
-        stream.write("█ Łódź")
+        stream.write("█ Łódź\r\n")  # as a line of CSV ends
         stream.flush()
         assert stream.buffer.getvalue() == written
 
