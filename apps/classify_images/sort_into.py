@@ -4,6 +4,7 @@ import errno
 import filecmp
 import os
 import shutil
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -83,11 +84,25 @@ def folder_name(label: str) -> str:
     return name or "_"
 
 
+def alike(name: str) -> str:
+    """Return what names share that some disk takes for one: letters of any case, composed or not.
+
+    The disks of Windows and macOS ignore case, and older ones of macOS decompose letters.
+
+    Examples
+    --------
+    >>> alike("Café.JPG") == alike("cafe\u0301.jpg")
+    True
+    """
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
 class _LabelFolder:
     """A folder that copies are added to.
 
     What it holds is listed once. Of files that share a name, only those of the same size are
-    compared, so that many copies take time in proportion to their number.
+    compared, so that many copies take time in proportion to their number. Names that some disk
+    takes for one count as one on every disk: a sorted folder can be copied to any of them.
     """
 
     def __init__(self, folder: Path):
@@ -96,12 +111,14 @@ class _LabelFolder:
             raise FolderError(f"{folder}: a link, and links are not written through; remove it")
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}  # by what names share, as are all of these
+        self._names: dict[str, str] = {}
         with os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     is_file = entry.is_file(follow_symlinks=False)
-                    self._sizes[entry.name] = entry.stat().st_size if is_file else -1
+                    self._sizes[alike(entry.name)] = entry.stat().st_size if is_file else -1
+                    self._names[alike(entry.name)] = entry.name
         self._families: dict[str, dict[int, list[str]]] = {}
         self._numbers: dict[str, int] = {}
 
@@ -134,27 +151,29 @@ class _LabelFolder:
         finally:
             temporary.unlink(missing_ok=True)
         size = os.stat(self.folder / name).st_size
-        self._sizes[name] = size
-        self._families[original].setdefault(size, []).append(name)
+        self._sizes[alike(name)] = size
+        self._families[alike(original)].setdefault(size, []).append(name)
         return str(self.folder / name)
 
     def _same_size(self, original: str, size: int) -> list[str]:
         """Return the files here that have this name, or it with a number, and this size."""
-        if original not in self._families:
+        key = alike(original)
+        if key not in self._families:
             family: dict[int, list[str]] = {}
             number = 1
-            while (name := _numbered(original, number)) in self._sizes:
-                family.setdefault(self._sizes[name], []).append(name)
+            while (name := alike(_numbered(original, number))) in self._sizes:
+                family.setdefault(self._sizes[name], []).append(self._names[name])
                 number += 1
-            self._families[original], self._numbers[original] = family, number
-        return self._families[original].get(size, [])
+            self._families[key], self._numbers[key] = family, number
+        return self._families[key].get(size, [])
 
     def _give_name(self, temporary: Path, original: str) -> str:
         """Name a complete copy; a name that another process took meanwhile is passed over."""
+        key = alike(original)
         while True:
-            name = _numbered(original, self._numbers[original])
-            self._numbers[original] += 1
-            if name not in self._sizes:
+            name = _numbered(original, self._numbers[key])
+            self._numbers[key] += 1
+            if alike(name) not in self._sizes:
                 with suppress(FileExistsError):
                     _name(temporary, self.folder / name)
                     return name

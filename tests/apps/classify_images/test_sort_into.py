@@ -41,6 +41,30 @@ def test_names_that_clash_are_numbered_and_originals_stay(files, tmp_path, links
     assert sorted(p.name for p in out.rglob("*") if p.is_file()) == ["1-2.jpg", "1.jpg", "2.jpg"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("IMG_1.JPG", "img_1.jpg"),
+        ("caf\u00e9.jpg", "cafe\u0301.jpg"),
+        ("Straße.jpg", "STRASSE.JPG"),
+    ],
+    ids=["case", "decomposed", "sharp s"],
+)
+def test_names_that_some_disk_takes_for_one_are_numbered_on_all(first, second, tmp_path):
+    """So a folder sorted on Linux can be copied to Windows and macOS, and sorted again there."""
+    for name, content in ((first, b"one"), (second, b"two")):
+        (tmp_path / name).write_bytes(content)
+    files, out = [str(tmp_path / first), str(tmp_path / second)], tmp_path / "out"
+    copies = sort_images(files, ["cat", "cat"], out)
+    stem, suffix = os.path.splitext(second)
+    assert [os.path.basename(copy) for copy in copies] == [first, f"{stem}-2{suffix}"]
+    # a disk that has renamed the copies as it likes
+    os.rename(copies[0], out / "cat" / second)
+    again = sort_images(files, ["cat", "cat"], out)
+    assert [os.path.basename(copy) for copy in again] == [second, f"{stem}-2{suffix}"]
+    assert len(list((out / "cat").iterdir())) == 2
+
+
 def test_a_second_run_adds_nothing_and_overwrites_nothing(files, tmp_path):
     out = tmp_path / "out"
     (out / "cat").mkdir(parents=True)
