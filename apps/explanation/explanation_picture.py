@@ -2,7 +2,7 @@
 
 import cv2
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.evidence_pictures import (
@@ -13,6 +13,7 @@ from visualwords.apps.explanation.evidence_pictures import (
     patches_of_word,
 )
 from visualwords.apps.explanation.explanation import Explanation, Word
+from visualwords.apps.explanation.lettering import length_of, shortened, write
 
 __all__ = ["draw_explanation"]
 
@@ -56,7 +57,7 @@ def draw_explanation(
         page.paste(Image.fromarray(pixels), (left, GAP))
         lines = ["the image", ""] if number == 0 else _caption(explanation, labels[number - 1])
         for i, line in enumerate(lines):
-            _write(pen, (left, GAP + height + 6 + i * LINE), line, INK if i == 0 else SOFT)
+            write(pen, (left, GAP + height + 6 + i * LINE), line, INK if i == 0 else SOFT)
     top = GAP + height + 3 * LINE + 6
     _draw_key(pen, (GAP, top), limit)
     _draw_words(page, pen, top + 44, image, explanation, words, labels[0])
@@ -79,8 +80,9 @@ def _caption(explanation: Explanation, label: str) -> list[str]:
     probability = ""
     if explanation.probabilities is not None:
         probability = f", {explanation.probabilities[column]:.1%}"
+    room = PANEL - length_of(probability)
     return [
-        f"{printable(label)}{probability}",
+        f"{shortened(printable(label), room)}{probability}",
         f"score {score:+.3f} = {offset:+.3f} offset {score - offset:+.3f} evidence",
     ]
 
@@ -90,9 +92,9 @@ def _draw_key(pen: ImageDraw.ImageDraw, place: tuple[int, int], limit: float) ->
     colors = [tuple(int(v) for v in color) for color in (FOR, AGAINST)]
     for color, words, x in ((colors[0], "raises the score", 0), (colors[1], "lowers it", 170)):
         pen.rounded_rectangle((left + x, top + 3, left + x + 14, top + 15), 3, fill=color)
-        _write(pen, (left + x + 20, top), words, SOFT)
+        write(pen, (left + x + 20, top), words, SOFT)
     note = f"strongest colour: {limit:.2g} of the score per pixel; one scale for all"
-    _write(pen, (left + 280, top), note, SOFT)
+    write(pen, (left + 280, top), note, SOFT)
 
 
 def _draw_words(
@@ -104,27 +106,18 @@ def _draw_words(
     words: list[Word],
     label: str,
 ) -> None:
-    _write(
-        pen,
-        (GAP, top - 16),
-        f"most discriminative for {printable(label)}, with patches in raised contrast",
-        INK,
-    )
+    name = shortened(printable(label), page.width // 2)
+    title = f"most discriminative for {name}, with patches in raised contrast"
+    write(pen, (GAP, top - 16), title, INK)
     largest = max((abs(one.value) for one in words), default=1.0) or 1.0
     for row, one in enumerate(words):
         y = top + 8 + row * (PATCH + 8)
-        _write(pen, (GAP, y + 12), printable(one.name), INK)
+        write(pen, (GAP, y + 12), shortened(printable(one.name), 164), INK)
         color = tuple(int(v) for v in (FOR if one.value > 0 else AGAINST))
         pen.rectangle((GAP + 170, y + 14, GAP + 270, y + 26), fill=TRACK)
         length = round(100 * abs(one.value) / largest)
         pen.rectangle((GAP + 170, y + 14, GAP + 170 + length, y + 26), fill=color)
-        _write(pen, (GAP + 280, y + 12), f"{one.value:+.3f}", INK)
+        write(pen, (GAP + 280, y + 12), f"{one.value:+.3f}", INK)
         found = patches_of_word(image, explanation.channels[one.channel], one.word, most=40)
         for i, patch in enumerate(most_typical(found, k=8, side=PATCH)):
             page.paste(Image.fromarray(patch), (GAP + 350 + i * (PATCH + 4), y))
-
-
-def _write(
-    pen: ImageDraw.ImageDraw, place: tuple[int, int], line: str, color: tuple[int, int, int]
-) -> None:
-    pen.text(place, line, fill=color, font=ImageFont.load_default(13))

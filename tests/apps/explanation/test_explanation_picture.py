@@ -1,9 +1,11 @@
 """The picture and the table of an explanation."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
@@ -27,6 +29,14 @@ def test_evidence_for_is_red_against_is_blue_and_none_is_grey():
     assert yes[0] > yes[2]
     assert no[2] > no[0]
     assert none[0] == none[1] == none[2]
+
+
+@pytest.mark.parametrize("color", [(38, 98, 226), (232, 72, 28), (0, 0, 0), (255, 255, 255)])
+def test_evidence_stays_visible_on_images_of_its_own_colours(color):
+    image = np.full((1, 3, 3), color, np.uint8)
+    drawn = overlay(image, np.array([[0.5, -0.5, 0.0]]), limit=1.0)[0].astype(int)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert np.abs(drawn[one] - drawn[other]).max() >= 40
 
 
 def test_patches_of_a_word_are_cut_where_the_word_is(words_model, rng):
@@ -58,6 +68,22 @@ def test_the_picture_has_room_for_everything(words_model, rng, shape):
     assert (picture[:, -5:] == 255).all()
 
 
+def test_names_of_any_script_and_length_are_in_the_picture(words_model, rng):
+    image = noisy(COLORS["sea"], rng)
+    explanation = words_model.explain(image)
+    pictures = []
+    for name in ("sea", "море", "大海", "𐀀", "Donaudampfschifffahrt" * 9):
+        named = replace(explanation, classes=np.array([name, *explanation.classes[1:]]))
+        if name == "𐀀":
+            with pytest.warns(UserWarning, match="U\\+10000"):
+                pictures.append(draw_explanation(image, named, [name, "wood"]))
+        else:
+            pictures.append(draw_explanation(image, named, [name, "wood"]))
+    assert len({picture.tobytes() for picture in pictures}) == len(pictures)
+    right = [picture[:, 2 * 320 : 2 * 320 + 18] for picture in pictures]  # the gap of the panels
+    assert all((strip[:-340] == right[0][:-340]).all() for strip in right)
+
+
 def test_explain_prints_sums_that_add_up_and_draws(words_model, photos, tmp_path, capsys):
     model, heat = tmp_path / "m.vw", tmp_path / "heat.png"
     words_model.save(model)
@@ -80,6 +106,8 @@ def test_explain_prints_sums_that_add_up_and_draws(words_model, photos, tmp_path
         (["IMAGE", "--label", "mud"], 2, "has no class 'mud'; it knows sand, sea, wood"),
         (["nowhere.png"], 1, "nowhere.png: no such file"),
         (["IMAGE", "-o", "no/such/x.png"], 1, "the folder no/such does not exist"),
+        (["IMAGE", "-o", "x.gif"], 2, "x.gif: name a file ending in .png, .jpg, .jpeg"),
+        (["IMAGE", "-o", "x.pdf"], 2, "x.pdf: name a file ending in .png, .jpg, .jpeg"),
     ],
 )
 def test_explain_says_what_is_wrong(
@@ -90,3 +118,14 @@ def test_explain_says_what_is_wrong(
     arguments = [image if word == "IMAGE" else word for word in arguments]
     assert main(["explain", str(tmp_path / "m.vw"), *arguments]) == code
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("x.jpg", "JPEG"), ("x.JPEG", "JPEG"), ("x.png", "PNG")]
+)
+def test_explain_writes_the_format_that_the_name_says(words_model, photos, tmp_path, name, kind):
+    words_model.save(tmp_path / "m.vw")
+    image, picture = photos / "sea" / "0.png", tmp_path / name
+    assert main(["explain", str(tmp_path / "m.vw"), str(image), "-o", str(picture)]) == 0
+    with Image.open(picture) as found:
+        assert found.format == kind
