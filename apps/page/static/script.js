@@ -15,9 +15,11 @@ const [photo, overlay, marks] = [$("photo"), $("overlay"), $("marks")];
 
 let about = null;
 let shown = null; // the image on the stage
+let photoShown = null; // resolves when its pixels are there
 let running = 0;
 const images = [];
 const waiting = [];
+let previews = Promise.resolve(); // of tiles
 
 start();
 
@@ -47,7 +49,7 @@ function add(files) {
   for (const file of files.slice(0, MOST_IMAGES - images.length)) {
     const image = {
       file, url: URL.createObjectURL(file), answer: null, evidence: new Map(), similar: [],
-      label: null, trouble: "", method: "", stop: new AbortController(),
+      label: null, trouble: "", method: "", preview: null, stop: new AbortController(),
     };
     image.tile = tileOf(image);
     images.push(image);
@@ -96,10 +98,12 @@ async function show(image) {
   if (isNew) {
     clear(marks);
     clear(overlay);
+    $("frame").classList.remove("explained");
     image.tile.scrollIntoView({ block: "nearest", inline: "nearest" });
-    await showPhoto(image);
-    if (image !== shown) return;
+    photoShown = showPhoto(image);
   }
+  await photoShown; // patches are cut from it
+  if (image !== shown) return;
   showAnswer(image);
   if (image.answer?.boxes) showFound(image);
   else if (image.answer && about?.explains) await explain(image);
@@ -113,11 +117,8 @@ async function showPhoto(image) {
     await photo.decode();
   } catch {
     if (image !== shown || image.trouble) return fitFrame();
-    try { // the browser can't decode it, the server may
-      const blob = await ask.preview(image.file, image.stop.signal);
-      URL.revokeObjectURL(image.url);
-      image.url = URL.createObjectURL(blob);
-      image.tile.querySelector("img").src = image.url;
+    try {
+      await preview(image);
       if (image === shown) {
         photo.src = image.url;
         await photo.decode();
@@ -125,6 +126,21 @@ async function showPhoto(image) {
     } catch { /* the answer has the error */ }
   }
   fitFrame();
+}
+
+// The browser can't decode the file, the server may: its preview takes the place of the file.
+function preview(image) {
+  image.preview ??= ask.preview(image.file, image.stop.signal).then((blob) => {
+    URL.revokeObjectURL(image.url);
+    image.url = URL.createObjectURL(blob);
+    image.tile.querySelector("img").src = image.url;
+  });
+  return image.preview;
+}
+
+// One after the other: hundreds may be dropped at once.
+function previewLater(image) {
+  previews = previews.then(() => image.trouble || preview(image)).catch(() => {});
 }
 
 function fitFrame() {
@@ -175,6 +191,7 @@ async function explain(image) {
 
 function showEvidence(image, evidence) {
   drawEvidence(overlay, evidence.map, image.scale);
+  $("frame").classList.add("explained");
   overlay.setAttribute("aria-label", `Evidence for and against ${evidence.label}`);
   $("legend-label").textContent = evidence.label;
   $("overlay-controls").hidden = false;
@@ -216,7 +233,10 @@ function boxesFrom(boxes) {
 function tileOf(image) {
   const picture = element("img", {
     src: image.url, alt: "",
-    onerror: () => tile.classList.add("no-picture"),
+    onerror: () => {
+      tile.classList.add("no-picture");
+      if (!image.preview) previewLater(image);
+    },
     onload: () => tile.classList.remove("no-picture"),
   });
   const text = element("span", { textContent: "…" });
@@ -261,6 +281,7 @@ function showProgress() {
 
 function setOpacity() {
   overlay.style.opacity = $("opacity").value / 100;
+  $("frame").style.setProperty("--covered", Math.min(1, $("opacity").value / 50));
   $("opacity-shown").textContent = `${$("opacity").value} %`;
 }
 

@@ -3,6 +3,7 @@
 import base64
 import csv
 import shutil
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -265,6 +266,38 @@ def test_a_format_that_browsers_do_not_know_is_shown_too(open_page, address, pic
     give(page, tiff, "scan.tiff")
     wait_for_evidence(page)
     assert page.evaluate("document.getElementById('photo').naturalWidth") == pixels.shape[1]
+
+
+def test_such_a_format_is_shown_in_the_strip_too(open_page, address, picture):
+    tiff = cv2.imencode(".tiff", read_image(picture))[1].tobytes()
+    page = open_page(address)
+    for name in ("first.tiff", "second.tiff"):
+        give(page, tiff, name)
+    is_drawn = "() => [...document.querySelectorAll('.tile img')].every((i) => i.naturalWidth)"
+    page.wait_for_function(is_drawn)
+    assert page.locator(".tile").count() == 2
+    assert page.locator(".no-picture").count() == 0
+
+
+def test_a_photograph_of_a_phone_is_shown_through_a_preview(open_page, address):
+    pytest.importorskip("pi_heif", reason="needs pi-heif")
+    page = open_page(address)
+    give(page, (Path(__file__).parent / "halves.heic").read_bytes(), "halves.heic")
+    wait_for_evidence(page)
+    assert page.evaluate("document.getElementById('photo').naturalWidth") == 64
+
+
+def test_blue_and_orange_evidence_stay_visible_on_blue_and_orange(open_page, address):
+    image = np.zeros((160, 160, 3), np.uint8)
+    image[:, :80], image[:, 80:] = (44, 111, 187), (230, 97, 1)  # the colours of evidence
+    page = open_page(address)
+    give(page, encode_image(image))
+    wait_for_evidence(page)
+    page.evaluate("document.getElementById('overlay').style.opacity = 0")
+    below = seen(page)[20:-20, 20:-20]
+    assert (below.max(axis=2) - below.min(axis=2)).max() <= 3  # grey: any colour is evidence
+    page.locator("#opacity").fill("0")
+    assert (seen(page)[40, 20] - seen(page)[40, -20])[2] > 100  # the photograph itself
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
