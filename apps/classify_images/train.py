@@ -36,10 +36,9 @@ FEW_IMAGES = 10  # of a class
     "--budget",
     type=options.Seconds(),
     default=60.0,
-    show_default="60s",
     metavar="TIME",
     help="Work that auto may plan, in time of two reference cores: 90s, 10m, 1h. The choice does "
-    "not depend on the clock.",
+    "not depend on the clock [default: 60s].",
 )
 @click.option(
     "--deadline",

@@ -55,7 +55,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
     except RecursionError:
         return _fail("the input is nested too deeply; use plain values", FAILED)
     except Exception as problem:
-        if debug or {"-v", "--verbose"} & set(argv):
+        if debug:
             import traceback
 
             for line in traceback.format_exception(problem):

@@ -35,7 +35,7 @@ def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             expose_value=False,
             callback=_remember,
-            help="Print details too; for an unexpected error, where it happened.",
+            help="Print every step and how long it took.",
         ),
         click.option(
             "-q",

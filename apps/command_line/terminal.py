@@ -105,7 +105,10 @@ class _Bars:
 
 
 class _Lines(Silent):
-    """Prints results only, for an output that is no terminal."""
+    """Prints results, with ``--verbose`` also what is being done, where there is no terminal."""
+
+    def status(self, line: str) -> None:
+        detail(line)
 
     def note(self, line: str) -> None:
         say(line)

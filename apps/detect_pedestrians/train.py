@@ -51,15 +51,13 @@ class _Size(click.ParamType):
     "--window",
     type=_Size(int),
     default=(64, 128),
-    show_default="64x128",
-    help="Size of the window in pixels, multiples of 8.",
+    help="Size of the window in pixels, multiples of 8 [default: 64x128].",
 )
 @click.option(
     "--object-share",
     type=_Size(float),
     default=(0.6, 0.75),
-    show_default="0.6x0.75",
-    help="Share of the window's width and height that the object takes.",
+    help="Share of the window's width and height that the object takes [default: 0.6x0.75].",
 )
 @click.option("--label", default="person", show_default=True, help="Class name of the objects.")
 @click.option(

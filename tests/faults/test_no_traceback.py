@@ -98,7 +98,7 @@ def test_the_unforeseen_is_a_sentence_and_debug_adds_the_details(capsys):
     assert brief.startswith("error: unexpected ZeroDivisionError")
     assert "--debug" in brief
     assert len(brief.splitlines()) == 1
-    assert run_command(fail, "fail", ["--debug"]) == UNEXPECTED
+    assert run_command(fail, "fail", ["--debug"]) == UNEXPECTED  # the only way to see them
     detailed = capsys.readouterr().err
     assert "in fail" in detailed
     assert "\x1b" not in detailed

@@ -104,6 +104,10 @@ def test_quiet_leaves_results_and_warnings_and_verbose_adds_times(photos, tmp_pa
     err = capsys.readouterr().err
     assert "training the classifier: " in err
     assert "threads; cache: none" in err
+    words[words.index("color")] = "auto"
+    for flags, is_said in (([], False), (["-v"], True)):
+        assert main([*words, *flags, "--budget", "0"]) == 0
+        assert ("recipe 1 of 1: color · about " in capsys.readouterr().err) == is_said
 
 
 def test_threads_of_libraries_are_held_while_a_model_trains_and_predicts(photos):
