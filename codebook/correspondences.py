@@ -35,6 +35,9 @@ class Matches:
     weights: np.ndarray
     top_level: int
 
+    def __repr__(self) -> str:
+        return f"<Matches: {len(self)} pairs, similarity {self.similarity:.4g}>"
+
     def __len__(self) -> int:
         return len(self.first)
 

@@ -39,6 +39,10 @@ class FeatureSets:
     offsets: np.ndarray
     side: int
 
+    def __repr__(self) -> str:
+        n_points, d = self.points.shape
+        return f"<FeatureSets: {len(self)} sets, {n_points} points of {d} coordinates>"
+
     @classmethod
     def from_arrays(cls, arrays: Sequence[Any], side: int | None = None) -> "FeatureSets":
         """Join arrays of shape (n_i, d); fractions are cut off (a bin's side is at least 1).

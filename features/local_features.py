@@ -43,6 +43,10 @@ class LocalFeatures:
                 "descriptors, positions and sizes do not belong together; (n, d), (n, 2), (n,) do"
             )
 
+    def __repr__(self) -> str:
+        n, d = self.descriptors.shape
+        return f"<LocalFeatures: {n} descriptors of {d} {self.descriptors.dtype}>"
+
     def __len__(self) -> int:
         return len(self.descriptors)
 
@@ -74,6 +78,11 @@ class LocalFeatureSets:
     positions: np.ndarray
     sizes: np.ndarray
     offsets: np.ndarray
+
+    def __repr__(self) -> str:
+        n, d = self.descriptors.shape
+        kind = self.descriptors.dtype
+        return f"<LocalFeatureSets: {len(self)} images, {n} descriptors of {d} {kind}>"
 
     @classmethod
     def concatenate(cls, features: Iterable[LocalFeatures]) -> "LocalFeatureSets":

@@ -162,7 +162,7 @@ def print_results(evaluation: Evaluation) -> None:
     """Print precision and recall of every class, and the accuracy in a sentence."""
     console = stdout()
     console.print(_results_table(evaluation))
-    console.print(headline(evaluation))
+    console.print(evaluation.headline)
 
 
 def _results_table(evaluation: Evaluation) -> Table:
@@ -186,16 +186,6 @@ def _results_table(evaluation: Evaluation) -> Table:
             Text("█" * round(20 * recall), style="green" if recall >= 0.9 else "yellow"),
         )
     return table
-
-
-def headline(evaluation: Evaluation) -> str:
-    """Return the accuracy in one sentence."""
-    low, high = evaluation.interval
-    return (
-        f"{evaluation.n_right} of {evaluation.n_images} right: {evaluation.accuracy:.1%} "
-        f"(95 % interval {low:.1%} to {high:.1%}), "
-        f"mean per class {evaluation.mean_per_class:.1%}"
-    )
 
 
 def print_json(value: Any) -> None:

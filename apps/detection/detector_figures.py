@@ -31,6 +31,12 @@ class DetectionFigures:
     n_objects: int
     n_images: int
 
+    def __repr__(self) -> str:
+        return (
+            f"<DetectionFigures: {self.n_objects} objects in {self.n_images} images, "
+            f"average precision {self.average_precision:.3f}>"
+        )
+
     @property
     def recall(self) -> np.ndarray:
         """Share of the true objects that are detected."""

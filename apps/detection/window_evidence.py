@@ -36,6 +36,10 @@ class WindowEvidence:
     maps: dict[str, np.ndarray]
     scores: dict[str, float]
 
+    def __repr__(self) -> str:
+        x0, y0, x1, y1 = (round(float(edge)) for edge in self.box_xyxy)
+        return f"<WindowEvidence: score {self.score:+.2f} of the box ({x0}, {y0}, {x1}, {y1})>"
+
     @property
     def score(self) -> float:
         """The window's HIK score."""

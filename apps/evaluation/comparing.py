@@ -70,6 +70,11 @@ class ComparedRecipe:
     model_bytes: int
     skipped: list[Skipped] = field(default_factory=list)
 
+    def __repr__(self) -> str:
+        spread = f" ± {self.deviation:.1%}" * (len(self.figures) > 1)
+        below = f", {self.difference:.1%} below the best" * (self.difference > 0)
+        return f"<ComparedRecipe {self.name}: {self.mean:.1%}{spread}{below}>"
+
     @property
     def mean(self) -> float:
         return float(np.mean(self.figures))

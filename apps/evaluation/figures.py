@@ -27,6 +27,18 @@ class Evaluation:
     f1: np.ndarray
     support: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<Evaluation: {self.headline}>"
+
+    @property
+    def headline(self) -> str:
+        """The accuracy in one sentence."""
+        low, high = self.interval
+        return (
+            f"{self.n_right} of {self.n_images} right: {self.accuracy:.1%} "
+            f"(95 % interval {low:.1%} to {high:.1%}), mean per class {self.mean_per_class:.1%}"
+        )
+
     @property
     def n_images(self) -> int:
         return int(self.support.sum())

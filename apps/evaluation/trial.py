@@ -51,6 +51,10 @@ class Trial:
     n_known: int = 0
     n_folds: int = 0
 
+    def __repr__(self) -> str:
+        folds = f", {self.n_folds} folds" * bool(self.n_folds)
+        return f"<Trial: {self.evaluation.headline}{folds}>"
+
     @cached_property
     def evaluation(self) -> Evaluation:
         """The figures."""

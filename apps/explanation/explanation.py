@@ -50,6 +50,10 @@ class ChannelEvidence:
     values: np.ndarray
     exact: bool
 
+    def __repr__(self) -> str:
+        n_places, n_classes = self.evidence.shape
+        return f"<ChannelEvidence {self.name}: {n_places} places, {n_classes} classes>"
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -88,6 +92,12 @@ class Explanation:
     method: str
     decided: str = ""
     novelty: float | None = None
+
+    def __repr__(self) -> str:
+        chances = "" if self.probabilities is None else f" {self.probabilities.max():.1%}"
+        channels = ", ".join(channel.name for channel in self.channels)
+        kind = "exact" if self.exact else "attributed"
+        return f"<Explanation: {self.label}{chances}; {kind} evidence of {channels}>"
 
     @property
     def exact(self) -> bool:

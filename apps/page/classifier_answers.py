@@ -47,16 +47,13 @@ class ClassifierAnswers:
         model = self.model
         recipe = f"{model.recipe_.name}: {model.recipe_.summary}"
         gallery = model.gallery_
-        kept = "none"
-        if gallery is not None:
-            kept = "signatures and thumbnails" if gallery.thumbnails else "signatures"
         facts = {
             "recipe": recipe,
             "trained on": f"{int(model.class_counts_.sum()):,} images",
             "probabilities": "not calibrated: too few images"
             if model.calibration_ is None
             else "calibrated on held-out training images",
-            "stored of the training images": kept,
+            "stored of the training images": "none" if gallery is None else gallery.kept,
             "seed": str(model.random_state),
             "visualwords": visualwords.__version__,
         }

@@ -1,6 +1,6 @@
 """How unlike its training images an image is: from its scores, and from its nearest neighbour."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Novelty:
 
     medians: np.ndarray
     spreads: np.ndarray
-    known: np.ndarray
+    known: np.ndarray = field(repr=False)
 
     @classmethod
     def fit(cls, scores: np.ndarray, distances: np.ndarray | None) -> "Novelty":

@@ -152,6 +152,16 @@ class Channel:
         """The part that describes patches: "words", "fisher" or "sets"; None for one vector."""
         return next((p for p in ("words", "fisher", "sets") if getattr(self, p) is not None), None)
 
+    def described(self) -> str:
+        """Return the extractor, and what its patches become, in a few words."""
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        patches = " in sets" if self.sets is not None else ""
+        if self.words is not None:
+            patches = f" in {self.words.n_words} words"
+        elif self.fisher is not None:
+            patches = f" in Fisher vectors of {self.fisher.n_gaussians} Gaussians"
+        return f"{self.extractor}({settings}){patches}"
+
     def see(self, pixels: np.ndarray) -> "np.ndarray | LocalFeatures":
         """Return what the extractor makes of an image: its patches, or one vector."""
         extractor = self.build()
@@ -190,6 +200,11 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.max_side is not None and not self.max_side >= 1:
             raise ValueError(f"max_side={self.max_side!r} must be at least 1, or None")
+
+    def __repr__(self) -> str:
+        channels = ", ".join(channel.described() for channel in self.channels)
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.classifier_params.items())
+        return f"<Recipe {self.name}: {channels}; {self.classifier}({settings})>"
 
     @property
     def cost(self) -> float:

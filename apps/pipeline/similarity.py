@@ -150,6 +150,14 @@ class Gallery:
         self.thumbnails = thumbnails
         self.lengths = lengths
 
+    def __repr__(self) -> str:
+        return f"<Gallery: {self.kept} of {len(self.names)} images>"
+
+    @property
+    def kept(self) -> str:
+        """What is stored of each image."""
+        return "signatures and thumbnails" if self.thumbnails else "signatures"
+
     def query(self, rows: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return positions of the k most similar images and similarities −1 … 1, best first."""
         wanted = self.signer.transform(rows).astype(np.float32)
