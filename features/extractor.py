@@ -13,7 +13,7 @@ from visualwords.features.column_places import ColumnPlaces
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.images import read_image
 
-__all__ = ["Extractor", "as_grey", "as_rgb"]
+__all__ = ["Extractor", "as_grey", "as_rgb", "check_image", "is_one_image"]
 
 
 class Extractor(TransformerMixin, BaseEstimator):
@@ -99,7 +99,7 @@ class Extractor(TransformerMixin, BaseEstimator):
         (n_images, d) array, or LocalFeatureSets where ``is_local``
         """
         self.check_parameters()
-        if isinstance(images, str | bytes | os.PathLike):
+        if is_one_image(images):  # an array would be as many images as it has rows
             raise TypeError("one image; give a list of images, even if of one")
         if self.is_local:
             return LocalFeatureSets.concatenate(self.extract(self._pixels(i)) for i in images)
@@ -152,7 +152,7 @@ def as_rgb(image: np.ndarray) -> np.ndarray:
     >>> as_rgb(np.full((1, 1), 9, np.uint8)).tolist()
     [[[9, 9, 9]]]
     """
-    image = _check_image(image)
+    image = check_image(image)
     if image.ndim == 2:
         image = np.repeat(image[:, :, None], 3, axis=2)
     return np.ascontiguousarray(image)
@@ -169,11 +169,27 @@ def as_grey(image: np.ndarray) -> np.ndarray:
     >>> as_grey(np.full((1, 1, 3), (255, 0, 0), np.uint8)).tolist()
     [[76]]
     """
-    image = np.ascontiguousarray(_check_image(image))
+    image = np.ascontiguousarray(check_image(image))
     return cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else image
 
 
-def _check_image(image: np.ndarray) -> np.ndarray:
+def is_one_image(images: Any) -> bool:
+    """Tell a single path, file's content or array from many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_one_image(np.zeros((160, 160, 3), np.uint8)), is_one_image(["cat.jpg"])
+    (True, False)
+    """
+    if isinstance(images, np.ndarray):
+        color = images.ndim == 3 and images.shape[2] in (3, 4)
+        return images.dtype.kind not in "USO" and (images.ndim == 2 or color)
+    return isinstance(images, str | bytes | os.PathLike)
+
+
+def check_image(image: np.ndarray) -> np.ndarray:
+    """Return an array that is an image, or raise what is wrong with it."""
     if isinstance(image, str | bytes | os.PathLike):
         raise TypeError(
             "the image is a file; read it with visualwords.images.read_image, or give a list of "

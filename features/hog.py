@@ -14,7 +14,7 @@ from visualwords.features._hog import (
     split_channels,
 )
 from visualwords.features.column_places import ColumnPlaces
-from visualwords.features.extractor import Extractor, as_grey, as_rgb
+from visualwords.features.extractor import Extractor, as_grey, as_rgb, check_image
 from visualwords.features.glyphs import draw_glyphs
 from visualwords.features.local_features import LocalFeatures
 from visualwords.features.resizing import resize_image
@@ -131,7 +131,7 @@ class HOG(Extractor):
         """
         self.check_parameters()
         if self.resize_wh is None:
-            self._check_size(*np.shape(image)[1::-1])
+            self._check_size(*check_image(image).shape[1::-1])
         return self.blocks(image).ravel()
 
     def blocks(self, image: np.ndarray) -> np.ndarray:

@@ -12,9 +12,10 @@ import numpy as np
 
 from visualwords.apps.pipeline.contents import Content, Contents, Source
 from visualwords.errors import FolderError, ImageError
+from visualwords.features.extractor import is_one_image
 from visualwords.folders import ImageFolder
 
-__all__ = ["Dataset", "as_folder", "is_one_image", "many_images", "one_image", "test_part"]
+__all__ = ["Dataset", "as_folder", "many_images", "one_image", "test_part"]
 
 
 class Dataset:
@@ -48,6 +49,9 @@ class Dataset:
     ):
         self.contents, self.labels = contents, labels
         self.groups, self.splits, self.origin = list(groups), list(splits), origin
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.origin}: {len(self)} images of {len(self.classes)} classes>"
 
     @classmethod
     def of(
@@ -264,11 +268,3 @@ def many_images(X: Any) -> list[Source]:
 def one_image(image: Any) -> Source:
     """Return a path as a string; an array or the content of a file as it is."""
     return image if isinstance(image, np.ndarray | bytes) else os.fspath(image)
-
-
-def is_one_image(X: Any) -> bool:
-    """Tell a single path, file's content or array from many."""
-    if isinstance(X, np.ndarray):
-        color = X.ndim == 3 and X.shape[2] in (3, 4)
-        return X.dtype.kind not in "USO" and (X.ndim == 2 or color)
-    return isinstance(X, str | bytes | os.PathLike)

@@ -13,7 +13,6 @@ from visualwords.apps.pipeline.channel_encoder import names_of_columns, rows_of,
 from visualwords.apps.pipeline.dataset import (
     Dataset,
     as_folder,
-    is_one_image,
     one_image,
     test_part,
 )
@@ -36,6 +35,7 @@ from visualwords.apps.pipeline.training import Training
 from visualwords.cache import open_cache
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
+from visualwords.features.extractor import is_one_image
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
 from visualwords.threads import with_one_library_thread

@@ -216,6 +216,20 @@ def test_transform_takes_paths_bytes_and_arrays_alike(tmp_path):
     assert len(DenseSIFT().transform([tmp_path / "a.png"])) == 1
 
 
+@pytest.mark.parametrize("shape", [(160, 160, 3), (160, 160, 4), (160, 160)])
+def test_a_single_array_is_not_taken_for_as_many_images_as_it_has_rows(shape):
+    with pytest.raises(TypeError, match="one image; give a list of images"):
+        ColorHistogram().transform(np.zeros(shape, np.uint8))
+    several = np.zeros((2, 40, 50, 3), np.uint8)
+    assert ColorHistogram().transform(several).shape == (2, 64)
+
+
+@pytest.mark.parametrize("extractor", [HOG(), ColorHistogram()])
+def test_a_path_where_an_array_is_expected_is_said(extractor):
+    with pytest.raises(TypeError, match=r"a file; read it with visualwords\.images\.read_image"):
+        extractor.describe("cat.jpg")
+
+
 def test_a_file_that_is_no_image_is_named():
     with pytest.raises(ImageError, match=r"nowhere\.png: "):
         ColorHistogram().transform(["nowhere.png"])
