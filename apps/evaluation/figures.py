@@ -1,11 +1,12 @@
 """Comparing labels with the truth: the figures behind the tables and the report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-Z_95 = 1.959964  # the normal distribution's 97.5th percentile
+from visualwords.apps.evaluation.intervals import bootstrap, group_codes, wilson
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,12 @@ class Evaluation:
     ----------
     classes : the labels that occur in the truth or are known to the model, sorted
     confusion : counts[true class, given class]
+    rejected : test images of each class that were given none of the classes
     precision, recall, f1 : of each class; 0 where a class has no test image
     support : test images of each class
+    interval : 95 % confidence interval of the accuracy: Wilson's score interval, or, where images
+        belong to groups, the bootstrap over groups
+    n_groups : the number of groups; 0 where images are independent
     """
 
     classes: list[str]
@@ -26,6 +31,9 @@ class Evaluation:
     recall: np.ndarray
     f1: np.ndarray
     support: np.ndarray
+    rejected: np.ndarray
+    interval: tuple[float, float]
+    n_groups: int = 0
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self.headline}>"
@@ -34,10 +42,15 @@ class Evaluation:
     def headline(self) -> str:
         """The accuracy in one sentence."""
         low, high = self.interval
-        return (
+        groups = f", over {self.n_groups} groups" if self.n_groups else ""
+        line = (
             f"{self.n_right} of {self.n_images} right: {self.accuracy:.1%} "
-            f"(95 % interval {low:.1%} to {high:.1%}), mean per class {self.mean_per_class:.1%}"
+            f"(95 % interval {low:.1%} to {high:.1%}{groups}), "
+            f"mean per class {self.mean_per_class:.1%}"
         )
+        if self.n_rejected:
+            line += f"; {self.n_rejected} rejected, which count as errors"
+        return line
 
     @property
     def n_images(self) -> int:
@@ -58,12 +71,8 @@ class Evaluation:
         return float(np.mean(self.recall[self.support > 0]))
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of the accuracy (Wilson's score interval)."""
-        n, share = self.n_images, self.accuracy
-        spread = Z_95 * np.sqrt(share * (1 - share) / n + Z_95**2 / (4 * n**2))
-        centre, scale = share + Z_95**2 / (2 * n), 1 + Z_95**2 / n
-        return float((centre - spread) / scale), float((centre + spread) / scale)
+    def n_rejected(self) -> int:
+        return int(self.rejected.sum())
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what JSON can hold."""
@@ -71,10 +80,13 @@ class Evaluation:
             "images": self.n_images,
             "accuracy": self.accuracy,
             "accuracy_interval_95": list(self.interval),
+            "groups": self.n_groups or None,
+            "rejected": self.n_rejected,
             "mean_per_class_accuracy": self.mean_per_class,
             "classes": {
                 name: {
                     "images": int(self.support[i]),
+                    "rejected": int(self.rejected[i]),
                     "precision": float(self.precision[i]),
                     "recall": float(self.recall[i]),
                     "f1": float(self.f1[i]),
@@ -85,8 +97,22 @@ class Evaluation:
         }
 
 
-def compare(truth: list[str], guesses: list[str], known: list[str]) -> Evaluation:
+def compare(
+    truth: list[str],
+    guesses: list[str],
+    known: list[str],
+    groups: Sequence[str | None] | None = None,
+) -> Evaluation:
     """Compare the true labels with the given ones.
+
+    Parameters
+    ----------
+    truth, guesses : list of str
+        A guess that is no class, such as "unknown", is counted as rejected: it is not right.
+    known : list of str
+        The classes of the model.
+    groups : sequence of str or None, optional
+        What belongs together (one object, patient or scene).
 
     Examples
     --------
@@ -103,4 +129,23 @@ def compare(truth: list[str], guesses: list[str], known: list[str]) -> Evaluatio
         truth, guesses, labels=classes, zero_division=0.0
     )
     confusion = confusion_matrix(truth, guesses, labels=classes)
-    return Evaluation(classes, confusion, precision, recall, f1, confusion.sum(axis=1))
+    support = np.array([truth.count(name) for name in classes])
+    right = np.array(truth) == np.array(guesses)
+    interval, n_groups = _interval(right, groups)
+    rejected = support - confusion.sum(axis=1)
+    return Evaluation(
+        classes, confusion, precision, recall, f1, support, rejected, interval, n_groups
+    )
+
+
+def _interval(
+    right: np.ndarray, groups: Sequence[str | None] | None
+) -> tuple[tuple[float, float], int]:
+    """Return the interval of the accuracy, and the number of groups it is over."""
+    share = float(right.mean())
+    if groups is None or all(group is None for group in groups):
+        return wilson(share, len(right)), 0
+    n_groups = int(group_codes(groups).max()) + 1
+    if share in (0.0, 1.0):  # resamples of groups are all alike
+        return wilson(share, n_groups), n_groups
+    return bootstrap(right, groups), n_groups

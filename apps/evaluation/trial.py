@@ -1,6 +1,7 @@
 """Trying a model on images whose labels are known: held back, or fold by fold."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from sklearn.base import clone
 
 from visualwords.apps.evaluation.figures import Evaluation, compare
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.scoring import score_files
 from visualwords.classifiers.calibration import divide
@@ -39,6 +41,12 @@ class Trial:
         How many of the images the model was trained on; more than 0 flatters it.
     n_folds : int
         How many models of other images were tried; 0 if it was one model.
+    groups : list of str or None, optional
+        What each image belongs to (one object, patient or scene); intervals are those of groups.
+    novelty : (n,) float64 or None
+        How unlike the training images each image is; None where the model can't tell.
+    decision : Decision or None
+        What made labels of probabilities; None where the folds' models differ in their classes.
     """
 
     classes: list[str]
@@ -50,6 +58,9 @@ class Trial:
     skipped: list[Skipped]
     n_known: int = 0
     n_folds: int = 0
+    groups: list[str | None] | None = None
+    novelty: np.ndarray | None = None
+    decision: Decision | None = None
 
     def __repr__(self) -> str:
         folds = f", {self.n_folds} folds" * bool(self.n_folds)
@@ -58,7 +69,21 @@ class Trial:
     @cached_property
     def evaluation(self) -> Evaluation:
         """The figures."""
-        return compare(self.truth, self.guesses, self.classes)
+        return compare(self.truth, self.guesses, self.classes, self.groups)
+
+    def part(self, positions: Sequence[int]) -> "Trial":
+        """Return the trial of some of its images."""
+        chosen = list(positions)
+        return replace(
+            self,
+            paths=[self.paths[i] for i in chosen],
+            truth=[self.truth[i] for i in chosen],
+            guesses=[self.guesses[i] for i in chosen],
+            scores=self.scores[chosen],
+            probabilities=None if self.probabilities is None else self.probabilities[chosen],
+            groups=None if self.groups is None else [self.groups[i] for i in chosen],
+            novelty=None if self.novelty is None else self.novelty[chosen],
+        )
 
     @cached_property
     def _guess_codes(self) -> list[int]:
@@ -109,6 +134,9 @@ def run_trial(
         probabilities=None if model.calibration_ is None else model.probabilities(found.values),
         skipped=found.skipped,
         n_known=int(np.isin(digests, model.training_digests_).sum()),
+        groups=readable.groups,
+        novelty=model.novelty_of(found),
+        decision=model.decision_,
     )
 
 
@@ -154,6 +182,7 @@ def _joined(trials: list[Trial]) -> Trial:
     classes = sorted({name for trial in trials for name in trial.classes})
     aligned = [_aligned(trial, classes) for trial in trials]
     known = [trial.probabilities for trial in aligned if trial.probabilities is not None]
+    strange = [trial.novelty for trial in trials if trial.novelty is not None]
     return Trial(
         classes=classes,
         paths=[path for trial in trials for path in trial.paths],
@@ -163,6 +192,9 @@ def _joined(trials: list[Trial]) -> Trial:
         probabilities=np.vstack(known) if len(known) == len(trials) else None,
         skipped=[pair for trial in trials for pair in trial.skipped],
         n_folds=len(trials),
+        groups=[group for trial in trials for group in trial.groups or []],
+        novelty=np.concatenate(strange) if len(strange) == len(trials) else None,
+        decision=trials[0].decision if all(t.classes == classes for t in trials) else None,
     )
 
 

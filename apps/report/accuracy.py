@@ -27,9 +27,14 @@ def headline(model: ImageClassifier, trial: Trial, title: str) -> str:
         f'<div class=interval><i style="{span}"></i>'
         f'<b style="left:{100 * evaluation.accuracy:.2f}%"></b></div>'
         f"<p class=lead>95 % confidence interval {percent(low)} to {percent(high)}"
-        f"{_folds(trial)}</p>"
+        f"{_groups(trial)}{_folds(trial)}</p>"
         f"<dl class=facts>{items}</dl>{_warnings(trial)}</header>"
     )
+
+
+def _groups(trial: Trial) -> str:
+    n = trial.evaluation.n_groups
+    return f" (bootstrap over {n:,} groups)" if n else ""
 
 
 def _folds(trial: Trial) -> str:
@@ -49,6 +54,11 @@ def _warnings(trial: Trial) -> str:
     if unknown:
         names = ", ".join(map(text, unknown[:10])) + ("…" if len(unknown) > 10 else "")
         sentences.append(f"The model has no class {names}; their images count as errors.")
+    if trial.evaluation.n_rejected:
+        sentences.append(
+            f"{trial.evaluation.n_rejected:,} images were labelled as none of the classes; they "
+            "count as errors."
+        )
     if trial.skipped:
         sentences.append(f"{len(trial.skipped):,} images were unreadable and are not counted.")
     return "".join(f"<p class=warning>{sentence}</p>" for sentence in sentences)

@@ -8,6 +8,7 @@ from visualwords.apps.report.accuracy import classes, headline
 from visualwords.apps.report.confusion import confusion
 from visualwords.apps.report.markup import document, percent, text
 from visualwords.apps.report.mistakes import mistakes
+from visualwords.apps.report.operating_points import operating_points
 from visualwords.apps.report.reliability import calibration
 from visualwords.apps.report.repeating import repeating, timing
 from visualwords.apps.report.thumbnails import Thumbnails
@@ -20,6 +21,7 @@ PARTS = {
     "confusion": "Confusion",
     "mistakes": "Mistakes",
     "words": "Discriminative words",
+    "points": "Operating points",
     "calibration": "Calibration",
     "repeat": "Repeat",
 }
@@ -58,6 +60,7 @@ def write_report(
         classes(trial.evaluation),
         # Mistakes and words take their few pictures first; the cells share what is left.
         *_in_order(model, trial, thumbnails, progress),
+        operating_points(trial),
         calibration(trial),
         timing(seconds or {}),
         repeating(model, command),
