@@ -12,8 +12,8 @@ from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
+    from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.predictions import Answer
 
 
@@ -88,8 +88,7 @@ def predict(
         raise click.UsageError("--csv and --json exclude each other")
     run = Run(as_json=as_json, **reading)
     classifier = run.prepare(load_image_classifier(model))
-    if costs or thresholds or unknown is not None:
-        _decide_otherwise(classifier, model, costs, thresholds, unknown)
+    decide_otherwise(classifier, model, costs, thresholds, unknown)
     if min_confidence and classifier.calibration_ is None:
         raise FolderError(
             f"{model}: the model has no probabilities, because its training images were "
@@ -113,33 +112,6 @@ def predict(
     if not answers:
         raise FolderError("none of the images could be read")
     return code
-
-
-def _decide_otherwise(
-    classifier: "ImageClassifier",
-    path: str,
-    costs: tuple[tuple[tuple[str, str], float], ...],
-    thresholds: tuple[tuple[str, float], ...],
-    unknown: float | None,
-) -> None:
-    """Replace the rule of a model by that of the flags; what they leave out stays."""
-    from visualwords.apps.classify_images.train import check_decision
-    from visualwords.apps.pipeline.decision import Decision
-    from visualwords.errors import FolderError
-
-    if unknown is not None and classifier.novelty_ is None:
-        raise FolderError(
-            f"{path}: the model can't tell unknown images: it was saved by an older version, or a "
-            "class had a single training image; omit --unknown or train it again"
-        )
-    asked = check_decision(classifier.classes_, costs, thresholds, unknown)
-    kept = classifier.decision_
-    classifier.decision_ = Decision(
-        asked.classes,
-        asked.costs if costs else kept.costs,
-        asked.thresholds if thresholds else kept.thresholds,
-        kept.unknown if unknown is None else unknown,
-    )
 
 
 def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:

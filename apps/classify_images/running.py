@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich.text import Text
+
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.options import n_threads
@@ -12,11 +14,18 @@ from visualwords.apps.command_line.terminal import (
     note,
     print_json,
     print_results,
+    printable,
     progress_bars,
     say,
     say_skipped,
+    stdout,
 )
 from visualwords.apps.command_line.verb import equal_command
+from visualwords.apps.evaluation.operating_points import (
+    ClassCurve,
+    class_curves,
+    expected_cost,
+)
 from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
 from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
@@ -26,6 +35,8 @@ from visualwords.cache import open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
+
+MOST_POINTS = 4  # classes whose thresholds are printed
 
 
 class Run:
@@ -120,7 +131,7 @@ class Run:
         summary: dict[str, Any],
     ) -> None:
         """Show the figures of a trial: a table or JSON, and the report if one is wanted."""
-        _warn(trial, title)
+        say_warnings(trial, title)
         if report is not None:
             from visualwords.apps.report import write_report
 
@@ -135,9 +146,16 @@ class Run:
                     progress=progress,
                 )
             note(f"{report}: report written")
+        curves, cost = class_curves(trial), expected_cost(trial)
         if not self.as_json:
             print_results(trial.evaluation)
-        self.print_summary(summary | {"test": trial.evaluation.to_json(), "report": report})
+            _print_operating_points(curves, cost)
+        figures = trial.evaluation.to_json()
+        if cost is not None:
+            figures |= {"mean_cost": cost[0], "mean_cost_interval_95": list(cost[1])}
+        for curve in curves:
+            figures["classes"][curve.name] |= curve.to_json()
+        self.print_summary(summary | {"test": figures, "report": report})
 
     def print_summary(self, summary: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
@@ -162,6 +180,24 @@ class Run:
         detail(f"{self.n_jobs} threads; cache: {self.cache_dir or 'none'}")
         say_skipped(self.skipped)
         return SKIPPED if self.skipped else DONE
+
+
+def _print_operating_points(
+    curves: list[ClassCurve], cost: tuple[float, tuple[float, float]] | None
+) -> None:
+    """Print what the labels cost, and a threshold for each of a few classes."""
+    if cost is not None:
+        mean, (low, high) = cost
+        stdout().print(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
+    if len(curves) > MOST_POINTS:
+        note(
+            f"thresholds of the {len(curves)} classes for few false alarms: see --report or --json"
+        )
+        return
+    for curve in curves:
+        point = curve.point()
+        if point is not None:
+            stdout().print(Text(printable(str(point))))
 
 
 def _say_what_was_chosen(model: ImageClassifier) -> None:
@@ -193,7 +229,8 @@ def _repeating(model: ImageClassifier) -> str:
         ctx.params = given
 
 
-def _warn(trial: Trial, title: str) -> None:
+def say_warnings(trial: Trial, title: str) -> None:
+    """Warn of test images that flatter a model, or that it can't get right."""
     if trial.n_known:
         say(
             f"warning: {title}: {trial.n_known} of {len(trial.paths)} test images were in the "

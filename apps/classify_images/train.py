@@ -12,7 +12,6 @@ from visualwords.apps.command_line.verb import Verb
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.trial import Trial
-    from visualwords.apps.pipeline.decision import Decision
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.recipes import Recipe
     from visualwords.folders import ImageFolder
@@ -80,6 +79,15 @@ FEW_IMAGES = 10  # of a class
     "halfway between images and classes, in the probabilities].",
 )
 @options.deciding
+@click.option(
+    "--metric",
+    type=click.Choice(["mean-per-class", "accuracy", "cost"]),
+    default="mean-per-class",
+    show_default=True,
+    help="What auto optimises: all classes alike, all images alike, or the mean of --cost.",
+)
+@click.option("--name", metavar="TEXT", help="Name of the model, kept in its file.")
+@click.option("--note", metavar="TEXT", help="Remark on the model, kept in its file.")
 @shared.report
 @shared.seed
 @options.reading
@@ -100,6 +108,9 @@ def train(
     costs: tuple[tuple[tuple[str, str], float], ...],
     thresholds: tuple[tuple[str, float], ...],
     unknown: float | None,
+    metric: str,
+    name: str | None,
+    note: str | None,
     report: str | None,
     seed: int,
     **reading: Any,
@@ -110,6 +121,7 @@ def train(
     or JSONL table with the columns path and label (and split, group). Features are cached: a
     second run, or one after an interruption, reuses them.
     """
+    from visualwords.apps.classify_images.deciding import check_decision
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -118,6 +130,8 @@ def train(
 
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
+    if metric == "cost" and not costs:
+        raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
     model = ImageClassifier(
         recipe,
         random_state=seed,
@@ -129,6 +143,7 @@ def train(
         costs=dict(costs) or None,
         thresholds=dict(thresholds) or None,
         unknown=unknown,
+        metric=metric,
     )
     for path in (output, report):
         if path is not None:
@@ -143,7 +158,7 @@ def train(
     other = None if test is None else ImageFolder(test, label_from=label_from)
     training, testing = _divide(images, other, test_size, seed)
     trial = run.cross_validate(model, training, folds) if folds else None
-    _learn(run, model, training, images.skipped, output)
+    _learn(run, model, training, images.skipped, output, {"name": name, "note": note})
     if testing is not None and trial is None:
         trial = run.test(model, testing)
     _tell(run, model, trial, testing.path if testing else folder, report, output)
@@ -156,14 +171,16 @@ def _learn(
     images: "ImageFolder",
     skipped: list[tuple[str, str]],
     output: str,
+    about: dict[str, str | None],
 ) -> None:
     from visualwords.apps.command_line.terminal import note
+    from visualwords.apps.pipeline.saving import today
 
     run.train(model, images)
     _warn_of_few(model)
     run.skip(skipped)
     run.check_strict()
-    model.save(output)
+    model.save(output, **about, date=today())
     size = os.path.getsize(output)
     note(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
@@ -210,21 +227,6 @@ def _tell(
     if report is not None:
         say("warning: no report is written without a test; add --test, --test-size or --folds")
     run.print_summary(summary)
-
-
-def check_decision(
-    classes: Any,
-    costs: tuple[tuple[tuple[str, str], float], ...],
-    thresholds: tuple[tuple[str, float], ...],
-    unknown: float | None,
-) -> "Decision":
-    """Return the rule that the flags ask for; refuse classes that do not exist."""
-    from visualwords.apps.pipeline.decision import Decision
-
-    try:
-        return Decision.of(classes, dict(costs), dict(thresholds), unknown)
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
 
 
 def _divide(

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from visualwords.apps.command_line.terminal import print_json, printable, stdout
+from visualwords.apps.pipeline.metric import METRICS
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.saving import model_path
 from visualwords.errors import ModelFileError
@@ -43,24 +44,41 @@ def print_model_info(model: str, as_json: bool) -> None:
 def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
     training, recipe, arrays = manifest["training"], manifest["recipe"], manifest["arrays"]
     counts = zip(manifest["classes"], training["images_per_class"])
+    about = dict(manifest.get("about", {}))
+    source = f"{about.pop('trained on')}: " if "trained on" in about else ""
     rows = {
+        **about,
         "recipe": ": ".join(filter(None, (recipe["name"], recipe["summary"]))),
         TOML: Recipe.from_json(recipe).to_toml(),
         f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
-        "trained on": f"{training['images']:,} images, {training['skipped']} skipped, "
+        "trained on": f"{source}{training['images']:,} images, {training['skipped']} skipped, "
         f"seed {training['random_state']}",
-        "probabilities": "yes" if "sigmoids" in arrays else "no: too few training images",
+        "probabilities": _probabilities(arrays),
+        "unknown images": "yes"
+        if "novelty/known" in arrays
+        else "no: an older version, or too few training images",
         "similar images": "yes" if "gallery/signatures" in arrays else "not kept",
     }
     if training["recipes_tried"]:
-        tried = sorted(training["recipes_tried"].items(), key=lambda pair: -pair[1])
-        rows["recipes tried"] = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in tried)
+        is_cost = training.get("metric") == "cost"
+        tried = sorted(training["recipes_tried"].items(), key=lambda pair: pair[1])
+        figures = [f"{name} {x:.3f}" if is_cost else f"{name} {x:.1%}" for name, x in tried]
+        metric = METRICS[training.get("metric", "mean-per-class")]
+        rows[f"recipes tried, by {metric}"] = ", ".join(figures if is_cost else figures[::-1])
     if training.get("cut_off"):
         rows["no time for"] = ", ".join(training["cut_off"])
         budget = training["repeated_by_budget"]
         if budget is not None:
             rows["no time for"] += f"; --budget {budget:g}s repeats the choice"
     return rows
+
+
+def _probabilities(arrays: Any) -> str:
+    if "calibration/slope" in arrays:
+        return "yes"
+    if "sigmoids" in arrays:
+        return "yes, by the sigmoids of an older version"
+    return "no: too few training images"
 
 
 def _of_other(manifest: dict[str, Any]) -> dict[str, str]:

@@ -17,6 +17,8 @@ from visualwords.folders import ImageFolder
 
 __all__ = ["Dataset", "as_folder", "many_images", "one_image", "test_part"]
 
+UNNAMED = "images"  # what images without a folder or table are called in messages
+
 
 class Dataset:
     """For every image its source, label, group, split and content, each found once.
@@ -45,7 +47,7 @@ class Dataset:
         labels: np.ndarray,
         groups: Sequence[str | None],
         splits: Sequence[str | None],
-        origin: str = "images",
+        origin: str = UNNAMED,
     ):
         self.contents, self.labels = contents, labels
         self.groups, self.splits, self.origin = list(groups), list(splits), origin

@@ -173,13 +173,17 @@ def _check_class(name: str, names: Sequence[str], what: str) -> None:
 
 
 def class_weights(
-    classes: np.ndarray, labels: np.ndarray, class_weight: Any, costs: Any
+    classes: np.ndarray, labels: np.ndarray, class_weight: Any, counts_images: bool
 ) -> np.ndarray | None:
-    """Return what an image of each class counts for the probabilities; None for the default."""
+    """Return what an image of each class counts for the probabilities.
+
+    Without ``class_weight`` it is 1 where images are counted, as for costs, else None: the
+    default, halfway between images and classes.
+    """
     from sklearn.utils.class_weight import compute_class_weight
 
     if class_weight is None:
-        return np.ones(len(classes)) if costs else None
+        return np.ones(len(classes)) if counts_images else None
     if isinstance(class_weight, dict):
         for name in class_weight:
             if name not in classes:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from visualwords.apps.pipeline import disk_training
 from visualwords.apps.pipeline.channel_encoder import names_of_columns, rows_of, side_by_side
 from visualwords.apps.pipeline.dataset import (
+    UNNAMED,
     Dataset,
     as_folder,
     one_image,
@@ -18,6 +19,7 @@ from visualwords.apps.pipeline.dataset import (
 )
 from visualwords.apps.pipeline.decision import Decision, class_weights
 from visualwords.apps.pipeline.encoding import encode, encode_each
+from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
 from visualwords.apps.pipeline.recipes import (
@@ -99,6 +101,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     unknown : float, optional
         Share of known images, such as 0.05, that may be labelled "unknown" so that strange images
         are; see `novelty`. None: every image gets a class.
+    metric : {"mean-per-class", "accuracy", "cost"}
+        What "auto" optimises in cross-validation: all classes, all images, or the mean of
+        ``costs``. With "accuracy", probabilities count images, not classes, unless
+        ``class_weight`` says else.
 
     Attributes
     ----------
@@ -107,7 +113,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         The one in use.
     encoders_ : list of ChannelEncoder
     classifier_ : ICDClassifier or LinearClassifier
-    tried_ : dict of recipe name → cross-validated mean accuracy per class; empty unless "auto"
+    tried_ : dict of recipe name → cross-validated figure of the metric; empty unless "auto"
     tried_seconds_ : dict of recipe name → seconds that this took
     cut_off_ : list of str
         Recipes of the plan that the deadline had no time for.
@@ -126,6 +132,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         What is kept of the training images.
     skipped_ : list of Skipped
         Training images that were left out: source, reason and kind.
+    about_ : dict of str → str
+        The name of the folder or table that it learned from ("trained on"); "name", "note" and
+        "date", where they were given.
 
     Examples
     --------
@@ -159,6 +168,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         costs: dict[tuple[str, str], float] | None = None,
         thresholds: dict[str, float] | None = None,
         unknown: float | None = None,
+        metric: str = "mean-per-class",
     ):
         self.recipe = recipe
         self.random_state = random_state
@@ -180,6 +190,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.costs = costs
         self.thresholds = thresholds
         self.unknown = unknown
+        self.metric = metric
 
     @with_one_library_thread
     def fit(
@@ -208,20 +219,24 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
         data = Dataset.of(X, y, groups)  # every file is opened once
-        decision = Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
-        weights = class_weights(data.classes, data.labels, self.class_weight, self.costs)
+        decision = self._decision(data)
+        metric = self._metric(data, decision)
         training = Training(data, self.random_state, self.environment(progress), self.class_weight)
         try:
-            recipe = self._recipe_for(training)  # given, or chosen by "auto"
+            recipe = self._recipe_for(training, metric)  # given, or chosen by "auto"
             trained = self._trained(training, recipe)  # sample, learn, encode, train
         finally:
             self.skipped_ = training.skipped
         if warn and self.skipped_:
             self._warn_of_skipped(len(data))
         learned_from = data.part(trained.kept)
+        if len(learned_from.classes) < len(data.classes):  # no image of a class could be read
+            decision = self._decision(learned_from)
+            metric = self._metric(learned_from, decision)
         self._keep(trained, learned_from)
+        self.cross_validated_ = metric.mean_per_class(trained)
         self.calibration_: SoftmaxCalibration | SigmoidCalibration | None = calibrate(
-            trained, weights
+            trained, metric.weights
         )
         self.novelty_ = learn_novelty(trained, self.keep_training)
         self.decision_ = decision
@@ -372,11 +387,28 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         cache = None if self.cache_dir is None else open_cache(self.cache_dir)
         return Environment(cache, self.n_jobs, progress or Silent(), self.max_pixels)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file (``.vw``); read it with `visualwords.load`."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        date: str | None = None,
+    ) -> None:
+        """Write the model file (``.vw``); read it with `visualwords.load`.
+
+        Parameters
+        ----------
+        path : path-like
+        name, note, date : str, optional
+            What people want to know of the model later; ``about_`` has them, and the file keeps
+            them. What is not given stays as it is.
+        """
         from visualwords.apps.pipeline.saving import save_image_classifier
 
         check_is_fitted(self)
+        given = {"name": name, "note": note, "date": date}
+        self.about_ |= {key: value for key, value in given.items() if value is not None}
         save_image_classifier(self, path)
 
     def _score(self, images: list[Arrays]) -> tuple[np.ndarray, np.ndarray | None]:
@@ -385,7 +417,16 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         distances = None if self.gallery_ is None else self.gallery_.distances(rows)
         return self.classifier_.decision_function(rows), distances
 
-    def _recipe_for(self, training: Training) -> Recipe:
+    def _decision(self, data: Dataset) -> Decision:
+        return Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
+
+    def _metric(self, data: Dataset, decision: Decision) -> Metric:
+        """Return what is optimised, with what images of each class count in the probabilities."""
+        counts_images = bool(self.costs) or self.metric == "accuracy"
+        weights = class_weights(data.classes, data.labels, self.class_weight, counts_images)
+        return Metric(self.metric, decision, weights)
+
+    def _recipe_for(self, training: Training, metric: Metric) -> Recipe:
         """Return the recipe that was asked for, or the best of those that "auto" tries."""
         recipe, candidates = self._recipes()
         self.tried_: dict[str, float] = {}
@@ -397,8 +438,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         few = training
         if self.memory is not None:
             few, candidates = disk_training.trial_of(training, candidates)
-        choice = choose_recipe(candidates, few, self.budget, self.deadline)
-        self.tried_, self.tried_seconds_ = choice.accuracies, choice.seconds
+        choice = choose_recipe(candidates, few, self.budget, self.deadline, metric)
+        self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.repeated_by_ = choice.cut_off, choice.repeated_by
         return choice.best.recipe
 
@@ -416,8 +457,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classifier_ = trained.classifier
         self.classes_ = data.classes
         self.class_counts_ = np.bincount(data.codes)
+        self.about_: dict[str, str] = {}
+        if data.origin != UNNAMED:
+            folder = os.path.basename(os.path.abspath(data.origin))
+            self.about_["trained on"] = folder.encode("utf-8", "backslashreplace").decode()
         self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
-        self.cross_validated_ = trained.accuracy
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:
         """Return what is kept of the training images."""

@@ -14,6 +14,7 @@ import numpy as np
 from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.metric import METRICS, Metric
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.sampling import IMAGES, PATCHES
 from visualwords.apps.pipeline.trained import Trained
@@ -97,7 +98,7 @@ class Choice:
     Attributes
     ----------
     best : Trained
-    accuracies : dict of recipe name → mean accuracy per class in the folds
+    figures : dict of recipe name → what the metric gives for the folds
     seconds : dict of recipe name → seconds of the clock that it took
     cut_off : names of recipes that the deadline left no time for
     repeated_by : float or None
@@ -105,7 +106,7 @@ class Choice:
     """
 
     best: Trained
-    accuracies: dict[str, float]
+    figures: dict[str, float]
     seconds: dict[str, float]
     cut_off: list[str]
     repeated_by: float | None
@@ -162,9 +163,10 @@ def choose_recipe(
     candidates: Sequence[Recipe],
     training: Training,
     budget: float,
-    deadline: float | None = None,
+    deadline: float | None,
+    metric: Metric,
 ) -> Choice:
-    """Train the recipes of the `plan` on the images, and return the most accurate.
+    """Train the recipes of the `plan` on the images, and return the best by a metric.
 
     Words are learned from all training images, independently of their labels; classifiers are
     tried on folds, which are the same for all recipes and keep groups together. A tie goes to the
@@ -180,13 +182,15 @@ def choose_recipe(
     deadline : float, optional
         Seconds of the clock. No recipe is begun that would last longer, by the speed of those
         before it; the first always is.
+    metric : Metric
     """
     images = Images.of(training.data, training.env.max_pixels)
     planned, progress = plan(candidates, images, budget), training.env.progress
-    progress.note(str(planned))
+    progress.note(f"{planned}; chosen by {METRICS[metric.name]} (--metric)")
     start = perf_counter()
     best: Trained | None = None
-    accuracies: dict[str, float] = {}
+    highest = float("-inf")
+    figures: dict[str, float] = {}
     seconds: dict[str, float] = {}
     cut_off: list[str] = []
     done = 0.0  # seconds of the reference machine
@@ -198,32 +202,42 @@ def choose_recipe(
             cut_off = [late.name for late in planned.recipes[number - 1 :]]
             break
         left = slowness * (planned.seconds[-1] - done)
-        progress.status(_status(number, planned, best, left))
+        progress.status(_status(number, planned, best, figures, metric, left))
         try:
             trained = training.train(recipe)
         except FolderError as problem:  # the images may be too small for its patches
             failure = problem
             continue
         seconds[recipe.name], done = perf_counter() - before, until
-        if trained.accuracy is not None:
-            accuracies[recipe.name] = trained.accuracy
+        figure = metric.of(trained)
+        if figure is not None:
+            figures[recipe.name] = figure
             progress.note(
-                f"recipe {recipe.name}: {trained.accuracy:.1%} mean per class by "
-                f"cross-validation, {seconds[recipe.name]:.1f} s"
+                f"recipe {recipe.name}: {metric.shown(figure)} by cross-validation, "
+                f"{seconds[recipe.name]:.1f} s"
             )
-        if best is None or _rank(trained) > _rank(best):
-            best = trained
+        # Where nothing can be compared, the costliest recipe, which is the richest, is taken.
+        merit = recipe.cost if figure is None else metric.merit(figure)
+        if merit > highest:
+            best, highest = trained, merit
     if best is None:
         raise failure
     training.chosen, training.skipped = best, best.skipped
     repeated_by = _repeating(candidates, images, planned, len(cut_off)) if cut_off else None
-    return Choice(best, accuracies, seconds, cut_off, repeated_by)
+    return Choice(best, figures, seconds, cut_off, repeated_by)
 
 
-def _status(number: int, planned: Plan, best: Trained | None, left: float) -> str:
+def _status(
+    number: int,
+    planned: Plan,
+    best: Trained | None,
+    figures: dict[str, float],
+    metric: Metric,
+    left: float,
+) -> str:
     line = f"recipe {number} of {len(planned.recipes)}: {planned.recipes[number - 1].name}"
-    if best is not None and best.accuracy is not None:
-        line += f" · best so far {best.recipe.name} {best.accuracy:.1%}"
+    if best is not None and best.recipe.name in figures:
+        line += f" · best so far {best.recipe.name} {metric.shown(figures[best.recipe.name])}"
     return f"{line} · about {left:.0f} s left"
 
 
@@ -238,8 +252,3 @@ def _repeating(
     budget = round((done + following) / 2, 4)
     same = plan(candidates, images, budget).recipes == planned.recipes[:-n_cut_off]
     return budget if same else None
-
-
-def _rank(trained: Trained) -> float:
-    """Return the accuracy; where nothing could be compared, what it costs stands for it."""
-    return trained.recipe.cost if trained.accuracy is None else trained.accuracy

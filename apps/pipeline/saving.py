@@ -3,6 +3,7 @@
 import os
 import platform
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ CALIBRATION = "calibration/"
 NOVELTY = "novelty/"
 DECISION = "decision/"
 ENCODER = "channel"
+DEFAULT_METRIC = "mean-per-class"  # older files have no other
 
 
 def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -183,6 +185,13 @@ def golden_images() -> list[np.ndarray]:
     return [noise, ramp, blocks]
 
 
+def today() -> str:
+    """Return the day (UTC) that model files bear: SOURCE_DATE_EPOCH's, where that is set."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(given), UTC) if given.isdigit() else datetime.now(UTC)
+    return now.date().isoformat()
+
+
 def library_versions() -> dict[str, str]:
     """Return the versions of all that has a part in the numbers."""
     return {
@@ -194,6 +203,7 @@ def library_versions() -> dict[str, str]:
 
 def _manifest(model: ImageClassifier) -> dict[str, Any]:
     late = {"cut_off": model.cut_off_, "repeated_by_budget": model.repeated_by_}
+    chosen = {"metric": model.metric} if model.metric != DEFAULT_METRIC else {}
     return {
         "kind": IMAGE_CLASSIFIER,
         "classes": model.classes_.tolist(),
@@ -206,8 +216,10 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
             "iterations": int(np.max(model.classifier_.n_iter_)),
             "recipes_tried": model.tried_,
             "cross_validated": model.cross_validated_,
+            **chosen,
             **(late if model.cut_off_ else {}),
         },
+        **({"about": model.about_} if model.about_ else {}),
         "versions": library_versions(),
     }
 
@@ -219,7 +231,9 @@ def _restore(
     for channel in recipe.channels:
         channel.build()  # an extractor of a package that is not installed here is missed now
     training = manifest["training"]
-    model = ImageClassifier(recipe=recipe, random_state=training["random_state"])
+    metric = training.get("metric", DEFAULT_METRIC)
+    model = ImageClassifier(recipe=recipe, random_state=training["random_state"], metric=metric)
+    model.about_ = {str(key): str(value) for key, value in manifest.get("about", {}).items()}
     model.recipe_ = recipe
     model.classes_ = np.array(manifest["classes"])
     model.class_counts_ = arrays["training/class_counts"]

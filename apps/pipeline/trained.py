@@ -16,7 +16,6 @@ from visualwords.apps.pipeline.contents import DIGEST_BYTES
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
-from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import SoftmaxCalibration
 from visualwords.errors import Skipped
 from visualwords.model_file import State, part_of, prefixed
@@ -59,16 +58,6 @@ class Trained:
     held_out: np.ndarray | None
     held_out_labels: np.ndarray
     held_out_distances: np.ndarray | None = None
-
-    @property
-    def accuracy(self) -> float | None:
-        """Mean accuracy per class of the held-out scores."""
-        from sklearn.metrics import balanced_accuracy_score
-
-        if self.held_out is None:
-            return None
-        guesses = one_vs_rest.labels_of(self.held_out, np.unique(self.held_out_labels))
-        return float(balanced_accuracy_score(self.held_out_labels, guesses))
 
 
 def calibrate(trained: Trained, weights: np.ndarray | None = None) -> SoftmaxCalibration | None:
