@@ -24,7 +24,7 @@ Rules of the walk, so that the same files always mean the same data set:
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -134,6 +134,13 @@ class ImageFolder:
         """Return the folder restricted to some of its images."""
         part = ImageFolder(self.path)
         part.__dict__["_listing"] = Listing([self.items[i] for i in indices], [], [])
+        return part
+
+    def grouped(self, groups: Sequence[str | None]) -> "ImageFolder":
+        """Return the same images in other groups."""
+        part = ImageFolder(self.path)
+        items = [item._replace(group=group) for item, group in zip(self.items, groups, strict=True)]
+        part.__dict__["_listing"] = Listing(items, [], [])
         return part
 
     def part(self, split: str) -> "ImageFolder":

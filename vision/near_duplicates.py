@@ -81,16 +81,17 @@ def find_near_duplicates(portraits: Sequence[Portrait]) -> list[list[int]]:
         return []
     patterns = np.stack([one.pattern for one in portraits])
     colors = np.stack([one.color for one in portraits])
-    alike = sparse.vstack(
-        [
-            sparse.csr_matrix(
-                (patterns[block] @ patterns.T >= MIN_CORRELATION)
-                & (cdist(colors[block], colors) <= MAX_COLOR_DISTANCE)
-            )
-            for block in (slice(i, i + BLOCK) for i in range(0, len(patterns), BLOCK))
-        ]
-    )
-    _, group_of = connected_components(alike, directed=False)
+    n = len(patterns)
+    group_of = np.arange(n)  # named by the first member
+    for start in range(0, n, BLOCK):  # only the pairs of one block are in memory
+        end = min(start + BLOCK, n)
+        alike = patterns[start:end] @ patterns[start:].T >= MIN_CORRELATION
+        alike &= cdist(colors[start:end], colors[start:]) <= MAX_COLOR_DISTANCE
+        first, second = np.nonzero(alike)
+        links = np.append(first + start, np.arange(n)), np.append(second + start, group_of)
+        pairs = sparse.coo_matrix((np.ones(len(links[0]), bool), links), shape=(n, n))
+        component = connected_components(pairs, directed=False)[1]
+        group_of = np.unique(component, return_index=True)[1][component]
     order = np.argsort(group_of, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(group_of[order])) + 1)
     return sorted(group.tolist() for group in groups if len(group) > 1)

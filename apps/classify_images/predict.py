@@ -12,7 +12,6 @@ from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
-    from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.pipeline.predictions import Answer
 
@@ -74,6 +73,7 @@ def predict(
     score is the signed distance from the boundary between a class and all others. Novelty is the
     share of known images that are less strange than the image.
     """
+    from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, results_in
     from visualwords.apps.pipeline.predictions import label_images

@@ -28,6 +28,7 @@ from visualwords.apps.evaluation.operating_points import (
 )
 from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
 from visualwords.apps.pipeline.contents import Contents
+from visualwords.apps.pipeline.copies import describe_copies, find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.stage import Environment, fingerprint_files
@@ -105,7 +106,19 @@ class Run:
                 say_skipped(getattr(model, "skipped_", []))
                 raise
         self.skip(model.skipped_)
+        if model.copies_:
+            note(describe_copies(model.copies_))
         _say_what_was_chosen(model)
+
+    def readable(self, images: ImageFolder) -> ImageFolder:
+        """Return the images that can be read, near copies in one group; note the others."""
+        data = self.dataset(images)
+        with self.progress() as progress:
+            copies = find_copies(data, self.environment(progress))
+        self.skip(copies.skipped)
+        broken = {one.source for one in copies.skipped}
+        found = images.grouped(keep_together(data, copies))
+        return found.select(i for i, path in enumerate(found.paths) if path not in broken)
 
     def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
         """Compare a model's labels with the true ones."""
@@ -196,7 +209,7 @@ def _print_operating_points(
         return
     for curve in curves:
         point = curve.point()
-        if point is not None:
+        if point is not None and point.means_something:
             stdout().print(Text(printable(str(point))))
 
 

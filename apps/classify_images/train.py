@@ -156,7 +156,7 @@ def train(
     for sentence in [*images.warnings, *copies]:
         say(f"warning: {sentence}")
     other = None if test is None else ImageFolder(test, label_from=label_from)
-    training, testing = _divide(images, other, test_size, seed)
+    training, testing = _divide(run, images, other, test_size, seed)
     trial = run.cross_validate(model, training, folds) if folds else None
     _learn(run, model, training, images.skipped, output, {"name": name, "note": note})
     if testing is not None and trial is None:
@@ -230,7 +230,11 @@ def _tell(
 
 
 def _divide(
-    images: "ImageFolder", test: "ImageFolder | None", test_size: float | None, seed: int
+    run: "Run",
+    images: "ImageFolder",
+    test: "ImageFolder | None",
+    test_size: float | None,
+    seed: int,
 ) -> tuple["ImageFolder", "ImageFolder | None"]:
     """Return training and test images: as the flags say, else by the splits of the folder."""
     from visualwords.apps.pipeline.dataset import test_part
@@ -238,7 +242,7 @@ def _divide(
     if test is not None:
         return images, test_part(test)
     if test_size is not None:
-        return images.split(test_size, seed)
+        return run.readable(images).split(test_size, seed)
     if "train" in images.splits:
         return images.part("train"), images.part("test") if "test" in images.splits else None
     return images, None

@@ -1,21 +1,20 @@
 """What is wrong with a folder of labelled images, before a model learns it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from visualwords.apps.evaluation.trial import Trial, cross_validate
-from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.copies import portraits
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.stage import Environment, Stage, each_image
 from visualwords.duplicates import find_duplicates
 from visualwords.errors import Skipped
 from visualwords.folders import ImageFolder
-from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
+from visualwords.near_duplicates import Portrait, find_near_duplicates
 from visualwords.progress import Progress
 
 __all__ = ["Finding", "check_folder", "suspicious_labels"]
@@ -94,7 +93,7 @@ def check_folder(
     """
     env = model.environment(progress)
     data = Dataset.of_folder(folder)
-    looks = list(_portraits(data, env))
+    looks = portraits(data, env)
     findings = [Finding("folder", [folder.path], sentence) for sentence in folder.warnings]
     findings += [Finding("unreadable", [path], reason) for path, reason in folder.skipped]
     findings += [
@@ -143,18 +142,6 @@ def suspicious_labels(trial: Trial) -> list[Finding]:
         )
         for i in order
     ]
-
-
-def _portraits(data: Dataset, env: Environment) -> Iterator[Portrait | Skipped]:
-    """Yield the portrait of each image, or why it has none."""
-    stage = Stage("portrait", {"side": SIDE}, draw_portrait)
-    for made in each_image([stage], data, env, "looking at images"):
-        yield made if isinstance(made, Skipped) else Portrait.from_array(made[0])
-
-
-def draw_portrait(image: OpenedImage) -> np.ndarray:
-    """Return the portrait of an image as one array."""
-    return portrait(image.pixels("rgb", 8 * SIDE)).to_array()
 
 
 def _can_be_learned(data: Dataset) -> bool:

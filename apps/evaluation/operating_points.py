@@ -1,5 +1,6 @@
 """Where a class may be told from the others: ROC and precision-recall curves, thresholds, costs."""
 
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,14 +38,16 @@ class OperatingPoint:
     n_others: int
 
     def __str__(self) -> str:
-        name = f"'{self.name}'" if " " in self.name else self.name
-        few = ""
-        if self.limit * self.n_others < 1:
-            few = f" (there are only {self.n_others} images of other classes: no false alarm)"
+        flag = shlex.quote(f"{self.name}={self.threshold:g}")
         return (
             f"to keep false alarms of {self.name} below {100 * self.limit:g} %, use --threshold "
-            f"{name}={self.threshold:g}: {self.found:.0%} of its images are found{few}"
+            f"{flag}: {self.found:.0%} of its images are found"
         )
+
+    @property
+    def means_something(self) -> bool:
+        """Whether there are so many other images that the limit allows one false alarm."""
+        return self.limit * self.n_others >= 1
 
     def to_json(self) -> dict[str, float]:
         """Return the point as what JSON can hold."""
@@ -101,12 +104,13 @@ class ClassCurve:
 
         return float(average_precision_score(self.positive, self.probabilities))
 
-    def point(self, limit: float = FALSE_ALARMS) -> OperatingPoint | None:
+    def point(self, limit: float | None = None) -> OperatingPoint | None:
         """Return the lowest threshold whose false alarms are no more than a share of the others.
 
         It is rounded up to three digits, as people type it, and its figures are those of the
         rounded one. None where no probability below 1 will do.
         """
+        limit = FALSE_ALARMS if limit is None else limit
         others = np.sort(self.probabilities[~self.positive])
         allowed = int(np.floor(limit * len(others)))
         below = others[len(others) - allowed - 1]  # the highest one that must stay below

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from visualwords.apps.evaluation.figures import Evaluation, compare
+from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -149,8 +150,9 @@ def cross_validate(
 ) -> Trial:
     """Try a model on every image once, each time trained on the other folds.
 
-    Folds have the classes in the same proportions and keep groups together. A model whose recipe
-    is "auto" chooses one anew in every fold, so that no image influences its own trial.
+    Folds have the classes in the same proportions and keep groups and near copies together. A
+    model whose recipe is "auto" chooses one anew in every fold, so that no image influences its
+    own trial.
 
     Parameters
     ----------
@@ -161,6 +163,8 @@ def cross_validate(
     progress : Progress, optional
     """
     data = _dataset(images)
+    copies = find_copies(data, model.environment(progress))
+    data = data.grouped(keep_together(data, copies))
     smallest, count = min(Counter(data.labels.tolist()).items(), key=lambda pair: pair[1])
     if count < 2:
         raise FolderError(

@@ -7,6 +7,7 @@ import numpy as np
 
 from visualwords.apps.explanation import evidence, leaving_out
 from visualwords.apps.explanation.explanation import Explanation
+from visualwords.apps.pipeline.appearance import measure_image
 from visualwords.apps.pipeline.channel_encoder import side_by_side
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import one_image
@@ -44,7 +45,10 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
     scores = model.classifier_.decision_function(row)
     chances = None if model.calibration_ is None else model.probabilities(scores)[0]
     distances = None if model.gallery_ is None else model.gallery_.distances(row)
-    one = Scores(scores, np.zeros(1, np.intp), [], distances)
+    looks = None
+    if model.novelty_ is not None and model.novelty_.appearance is not None:
+        looks = model.novelty_.appearance.distances(measure_image(opened)[None])
+    one = Scores(scores, np.zeros(1, np.intp), [], distances, looks)
     strange = model.novelty_of(one)
     if _is_additive(model):
         columns = both_classes(model.classifier_.contributions(row))

@@ -162,6 +162,10 @@ class Dataset:
             self.origin,
         )
 
+    def grouped(self, groups: Sequence[str | None]) -> "Dataset":
+        """Return the same images in other groups."""
+        return Dataset(self.contents, self.labels, groups, self.splits, self.origin)
+
     def fingerprint(self, *, labels: bool = False) -> bytes | None:
         """Return what identifies all contents in their order; None if some image is no file.
 

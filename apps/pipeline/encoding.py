@@ -42,11 +42,18 @@ def encode(
 
 
 def encode_each(
-    encoders: Sequence[ChannelEncoder], data: Dataset, max_side: int | None, env: Environment
+    encoders: Sequence[ChannelEncoder],
+    data: Dataset,
+    max_side: int | None,
+    env: Environment,
+    more: Sequence[Stage] = (),
 ) -> Iterator[Arrays | Skipped]:
-    """Yield what was encoded of every image, in order; why it is left out if it can't be."""
+    """Yield what was encoded of every image, in order; why it is left out if it can't be.
+
+    What other stages make of it in the same pass comes after the channels.
+    """
     stages = [_stage(encoder, max_side, env.cache is not None) for encoder in encoders]
-    return each_image(stages, data, env, "reading images")
+    return each_image([*stages, *more], data, env, "reading images")
 
 
 def _stage(encoder: ChannelEncoder, max_side: int | None, cached: bool) -> Stage:

@@ -9,7 +9,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.pipeline import disk_training
+from visualwords.apps.pipeline.appearance import Appearance, appearance_stage, measure_all
 from visualwords.apps.pipeline.channel_encoder import names_of_columns, rows_of, side_by_side
+from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import (
     UNNAMED,
     Dataset,
@@ -21,6 +23,7 @@ from visualwords.apps.pipeline.decision import Decision, class_weights
 from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
+from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
 from visualwords.apps.pipeline.recipes import (
     RECIPES,
@@ -29,11 +32,11 @@ from visualwords.apps.pipeline.recipes import (
     find_recipe,
     recipes_to_try,
 )
-from visualwords.apps.pipeline.scoring import Scores, score_each
+from visualwords.apps.pipeline.scoring import Found, Scores, score_each
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.apps.pipeline.trained import Trained, calibrate, learn_novelty
-from visualwords.apps.pipeline.training import Training
+from visualwords.apps.pipeline.training import FOLDS, Training
 from visualwords.cache import open_cache
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
@@ -132,6 +135,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         What is kept of the training images.
     skipped_ : list of Skipped
         Training images that were left out: source, reason and kind.
+    copies_ : list of list of str
+        Names of training images that are near copies of each other; folds keep them together.
+        Not in model files.
     about_ : dict of str → str
         The name of the folder or table that it learned from ("trained on"); "name", "note" and
         "date", where they were given.
@@ -219,6 +225,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
         data = Dataset.of(X, y, groups)  # every file is opened once
+        data = self._with_copies_together(data, self.environment(progress))
         decision = self._decision(data)
         metric = self._metric(data, decision)
         training = Training(data, self.random_state, self.environment(progress), self.class_weight)
@@ -238,7 +245,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_: SoftmaxCalibration | SigmoidCalibration | None = calibrate(
             trained, metric.weights
         )
-        self.novelty_ = learn_novelty(trained, self.keep_training)
+        self.novelty_ = self._novelty(trained, learned_from, training.env)
         self.decision_ = decision
         self.gallery_ = self._gallery(trained, learned_from, training.env)
         return self
@@ -292,7 +299,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def novelty_of(self, scores: Scores) -> np.ndarray | None:
         """Return the novelty of images that were scored; None if the model can't tell."""
         check_is_fitted(self)
-        return None if self.novelty_ is None else self.novelty_.of(scores.values, scores.distances)
+        if self.novelty_ is None:
+            return None
+        return self.novelty_.of(scores.values, scores.distances, scores.looks)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of right labels; of a folder with splits, on its test part."""
@@ -312,7 +321,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         env = self.environment(progress)
-        stream = encode_each(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
+        data, more = Dataset.unlabelled(X), [] if self._appearance is None else [appearance_stage()]
+        stream = encode_each(self.encoders_, data, self.recipe_.max_side, env, more)
         return score_each(stream, self._score)
 
     @with_one_library_thread
@@ -411,11 +421,26 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.about_ |= {key: value for key, value in given.items() if value is not None}
         save_image_classifier(self, path)
 
-    def _score(self, images: list[Arrays]) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the scores of encoded images, and their distances to training images."""
-        rows = rows_of(self.encoders_, images)
+    @property
+    def _appearance(self) -> Appearance | None:
+        """How training images look as a whole, where the model knows."""
+        return None if self.novelty_ is None else self.novelty_.appearance
+
+    def _score(self, images: list[Arrays]) -> Found:
+        """Return the scores of encoded images, and what their novelty depends on."""
+        n = len(self.encoders_)
+        rows = rows_of(self.encoders_, [arrays[:n] for arrays in images])
         distances = None if self.gallery_ is None else self.gallery_.distances(rows)
-        return self.classifier_.decision_function(rows), distances
+        looks = None
+        if self._appearance is not None:
+            looks = self._appearance.distances(np.stack([arrays[n] for arrays in images]))
+        return self.classifier_.decision_function(rows), distances, looks
+
+    def _with_copies_together(self, data: Dataset, env: Environment) -> Dataset:
+        """Return the images with near copies in one group, so that no fold divides them."""
+        copies = find_copies(data, env)
+        self.copies_ = [[data.names[i] for i in one] for one in copies.sets]
+        return data.grouped(keep_together(data, copies)) if copies.sets else data
 
     def _decision(self, data: Dataset) -> Decision:
         return Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
@@ -462,6 +487,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             folder = os.path.basename(os.path.abspath(data.origin))
             self.about_["trained on"] = folder.encode("utf-8", "backslashreplace").decode()
         self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
+
+    def _novelty(self, trained: Trained, data: Dataset, env: Environment) -> Novelty | None:
+        """Return what knows strange images."""
+        if trained.held_out is None or trained.signed is None:  # rows on disk have no folds
+            return learn_novelty(trained, self.keep_training)
+        folds = data.folds_of_all_classes(FOLDS, self.random_state)
+        return learn_novelty(trained, self.keep_training, measure_all(data, env), folds)
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:
         """Return what is kept of the training images."""

@@ -20,6 +20,7 @@ from visualwords.model_file import add_to, prefixed
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
 
+Found = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]  # scores, distances, looks
 AT_ONCE = 64  # images whose rows, of up to 1 MB each, are laid side by side
 
 
@@ -35,29 +36,32 @@ class Scores:
     skipped : the others
     distances : (n,) float64 or None
         To the nearest training image, where the model knows these.
+    looks : (n,) float64 or None
+        Distance of each image's appearance to that of the classes, where the model knows it.
     """
 
     values: np.ndarray
     kept: np.ndarray
     skipped: list[Skipped]
     distances: np.ndarray | None = None
+    looks: np.ndarray | None = None
 
 
 def score_each(
     results: Iterable[Arrays | Skipped],
-    score: Callable[[list[Arrays]], tuple[np.ndarray, np.ndarray | None]],
+    score: Callable[[list[Arrays]], Found],
 ) -> Scores:
     """Score images as they come.
 
     Parameters
     ----------
     results : what `visualwords.apps.pipeline.encoding.encode_each` yields
-    score : function of several images' arrays, one for each channel, that returns their scores
-        and distances
+    score : function of several images' arrays, one for each stage, that returns their scores,
+        distances and looks
     """
     kept: list[int] = []
     skipped: list[Skipped] = []
-    found: list[tuple[np.ndarray, np.ndarray | None]] = []
+    found: list[Found] = []
     waiting: list[Arrays] = []
     for position, result in enumerate(results):
         if isinstance(result, Skipped):
@@ -70,10 +74,16 @@ def score_each(
             waiting = []
     if waiting:
         found.append(score(waiting))
-    values = np.concatenate([one for one, _ in found]) if found else np.zeros(0)
-    known = [far for _, far in found if far is not None]
-    distances = np.concatenate(known) if known else None
-    return Scores(values, np.array(kept, np.intp), skipped, distances)
+    values = np.concatenate([one for one, _, _ in found]) if found else np.zeros(0)
+    distances = [far for _, far, _ in found if far is not None]
+    looks = [look for _, _, look in found if look is not None]
+    return Scores(
+        values,
+        np.array(kept, np.intp),
+        skipped,
+        np.concatenate(distances) if distances else None,
+        np.concatenate(looks) if looks else None,
+    )
 
 
 def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Scores:
@@ -94,14 +104,16 @@ def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Sc
     stage, content = _stage(model), data.fingerprint()
     known = stage.load(content, env.cache)
     if known is not None and _are_scores(known.get("scores"), len(data)):
-        distances = known.get("distances")
-        if distances is None or _are_scores(distances, len(data)):
-            return Scores(known["scores"], np.arange(len(data)), [], distances)
+        others = known.get("distances"), known.get("looks")
+        if all(one is None or _are_scores(one, len(data)) for one in others):
+            return Scores(known["scores"], np.arange(len(data)), [], *others)
     scores = model.score_images(data, progress=env.progress)
     if not scores.skipped:
         state = {"scores": scores.values}
         if scores.distances is not None:
             state["distances"] = scores.distances
+        if scores.looks is not None:
+            state["looks"] = scores.looks
         stage.store(content, env.cache, state)
     return scores
 
@@ -118,6 +130,8 @@ def _stage(model: "ImageClassifier") -> Stage:
         state |= prefixed(f"channel{number}/", encoder.get_state())
     if model.gallery_ is not None:
         state |= prefixed("gallery/", model.gallery_.get_state())
+    if model.novelty_ is not None:
+        state |= prefixed("novelty/", model.novelty_.get_state())
     learned = hashlib.blake2b()
     add_to(learned, state)
     settings = {

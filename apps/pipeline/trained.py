@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visualwords.apps.pipeline.appearance import Appearance, held_out_appearance
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, make_encoders
 from visualwords.apps.pipeline.contents import DIGEST_BYTES
 from visualwords.apps.pipeline.novelty import Novelty
@@ -75,11 +76,33 @@ def calibrate(trained: Trained, weights: np.ndarray | None = None) -> SoftmaxCal
     return SoftmaxCalibration.fit(trained.held_out, codes, weights)
 
 
-def learn_novelty(trained: Trained, with_distances: bool) -> Novelty | None:
-    """Return what knows strange images; None if a class was too small for held-out scores."""
+def learn_novelty(
+    trained: Trained,
+    with_distances: bool,
+    statistics: np.ndarray | None = None,
+    folds: np.ndarray | None = None,
+) -> Novelty | None:
+    """Return what knows strange images; None if a class was too small for held-out scores.
+
+    Parameters
+    ----------
+    trained : Trained
+    with_distances : bool
+        Whether the model keeps the signatures of its training images.
+    statistics : (n, n_statistics) or None
+        How the images look (`visualwords.apps.pipeline.appearance`), in the order of their
+        held-out scores.
+    folds : (n,) int or None
+        In which they were held out.
+    """
     if trained.held_out is None:
         return None
-    return Novelty.fit(trained.held_out, trained.held_out_distances if with_distances else None)
+    distances = trained.held_out_distances if with_distances else None
+    if statistics is None or folds is None:
+        return Novelty.fit(trained.held_out, distances)
+    codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
+    looks = held_out_appearance(statistics, codes, folds)
+    return Novelty.fit(trained.held_out, distances, looks, Appearance.fit(statistics, codes))
 
 
 def state_of(trained: Trained) -> State:

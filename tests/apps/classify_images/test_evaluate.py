@@ -6,6 +6,7 @@ import pytest
 
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.evaluation import operating_points
 from visualwords.folders import ImageFolder
 
 
@@ -54,11 +55,12 @@ def test_the_decision_can_be_another_than_the_models(models, capsys):
     assert "which is no class" in capsys.readouterr().err
 
 
-def test_operating_points_are_printed_and_in_the_report(models, tmp_path, capsys):
+def test_operating_points_are_printed_and_in_the_report(models, tmp_path, capsys, monkeypatch):
     first, _, folder = models
     page = tmp_path / "r.html"
+    monkeypatch.setattr(operating_points, "FALSE_ALARMS", 0.1)
     assert main(["evaluate", first, folder, "--no-cache", "--report", str(page)]) == 0
-    assert "to keep false alarms of sea below 1 %, use --threshold sea=" in capsys.readouterr().out
+    assert "to keep false alarms of sea below 10 %, use --threshold sea=" in capsys.readouterr().out
     assert "ROC curve of sea" in page.read_text()
 
 

@@ -67,3 +67,20 @@ def test_a_signed_row_is_near_itself(rng):
     signer = Signer().fit(sketch)
     signatures, lengths = signer.sign(sketch)
     assert signer.distances(sketch, signatures, lengths).max() < 0.05 * lengths.mean()
+
+
+def test_an_unusual_appearance_is_strange_and_a_usual_one_counts_nothing(known, rng):
+    looks = rng.normal(4, 1, 300)
+    novelty = Novelty.fit(*known, looks)
+    usual = np.array([[1.0, -1, -1]] * 4), np.ones(4)
+    values = novelty.of(*usual, np.array([2.0, 4.0, 5.0, 30.0]))
+    assert values[0] == values[1] == values[2] < 0.8
+    assert values[3] > 0.99
+
+
+def test_older_files_know_no_appearance(known):
+    novelty = Novelty.fit(*known)
+    state = {**novelty.get_state(), "medians": novelty.medians[:2], "spreads": novelty.spreads[:2]}
+    older = Novelty.from_state(state)
+    np.testing.assert_array_equal(older.of(*known), novelty.of(*known))
+    assert older.appearance is None

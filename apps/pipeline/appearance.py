@@ -1,0 +1,160 @@
+"""How an image looks as a whole, whatever is in it: brightness, colours, and edges at three scales.
+
+The features of a recipe distinguish classes, and may find nothing odd in noise or in a page of
+text. These statistics do.
+"""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.stage import Environment, Stage, each_image
+from visualwords.classifiers.calibration import divide
+from visualwords.errors import Skipped
+from visualwords.images import shrink
+
+__all__ = ["Appearance", "appearance_stage", "held_out_appearance", "measure", "measure_all"]
+
+SIDE = 128  # pixels of the longer side; portraits for near copies are drawn from the same
+SCALES = 3  # each half as large as the one before
+N_STATISTICS = 8 + 5 * SCALES
+DARK, BRIGHT, FLAT = 8, 247, 4  # grey levels; a gradient below FLAT is no edge
+LEAST_VARIANCE = 0.02  # of a direction in standard units, however little it varies in training
+LEAST_SPREAD = np.array(  # of each statistic: what never varies in training may vary a little
+    [5, 0.1, 3, 0.1, 3, 0.1, 0.05, 0.05] + SCALES * [0.1, 0.03, 0.1, 0.1, 0.1]
+)
+
+
+def measure(image: np.ndarray) -> np.ndarray:
+    """Return the statistics of an RGB image, (N_STATISTICS,) float32.
+
+    Mean and spread of grey and of two opponent colours, the shares of very dark and very bright
+    pixels, and for each scale the mean gradient, the share of flat places, the balance of
+    horizontal and vertical edges, the mean Laplacian, and how uneven gradients are.
+
+    Examples
+    --------
+    >>> black = measure(np.zeros((40, 60, 3), np.uint8))
+    >>> float(black[0]), float(black[6])
+    (0.0, 1.0)
+    """
+    small = shrink(image, SIDE).astype(np.float32)
+    red, green, blue = small[..., 0], small[..., 1], small[..., 2]
+    grey = 0.299 * red + 0.587 * green + 0.114 * blue
+    numbers = []
+    for plane in (grey, red - green, blue - (red + green) / 2):
+        numbers += [plane.mean(), np.log1p(plane.std())]
+    numbers += [np.sqrt((grey < DARK).mean()), np.sqrt((grey > BRIGHT).mean())]
+    for _ in range(SCALES):
+        numbers += _edges(grey)
+        width, height = max(1, grey.shape[1] // 2), max(1, grey.shape[0] // 2)
+        grey = cv2.resize(grey, (width, height), interpolation=cv2.INTER_AREA)
+    return np.array(numbers, np.float32)
+
+
+def _edges(grey: np.ndarray) -> list[float]:
+    """Return the statistics of the gradients at one scale."""
+    missing = [(0, max(0, 3 - side)) for side in grey.shape]
+    grey = np.pad(grey, missing, mode="edge")
+    centre = grey[1:-1, 1:-1]
+    left, right, above, below = grey[1:-1, :-2], grey[1:-1, 2:], grey[:-2, 1:-1], grey[2:, 1:-1]
+    across, down = right - left, below - above
+    size = np.sqrt(across**2 + down**2)
+    mean = size.mean()
+    return [
+        np.log1p(mean),
+        (size < FLAT).mean(),
+        np.log1p(np.abs(across).mean()) - np.log1p(np.abs(down).mean()),
+        np.log1p(np.abs(4 * centre - left - right - above - below).mean()),
+        np.log1p(size.std()) - np.log1p(mean),
+    ]
+
+
+def appearance_stage() -> Stage:
+    """Return the stage that measures each image."""
+    return Stage("appearance", {"side": SIDE}, measure_image, accepts=_are_statistics)
+
+
+def measure_image(image: OpenedImage) -> np.ndarray:
+    """Return the statistics of an opened image."""
+    return measure(image.pixels("rgb", SIDE))
+
+
+def _are_statistics(array: np.ndarray) -> bool:
+    """Return whether an array of the cache can be the statistics of an image."""
+    if array.shape != (N_STATISTICS,) or array.dtype != np.float32:
+        return False
+    return bool(np.abs(array).max() <= 1000)
+
+
+def measure_all(data: Dataset, env: Environment) -> np.ndarray | None:
+    """Return the statistics of all images, (n, N_STATISTICS); None if one can't be read."""
+    made = list(each_image([appearance_stage()], data, env, "measuring images"))
+    rows = [one[0] for one in made if not isinstance(one, Skipped)]
+    return np.stack(rows) if len(rows) == len(made) else None
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """How images of each class look: the mean of their statistics, and how these vary.
+
+    Attributes
+    ----------
+    means : (n_classes, N_STATISTICS) float64
+    root : (N_STATISTICS, N_STATISTICS) float64
+        Lower triangle L, where L·Lᵀ is the inverse of the covariance within classes.
+    """
+
+    means: np.ndarray
+    root: np.ndarray
+
+    @classmethod
+    def fit(cls, statistics: np.ndarray, codes: np.ndarray) -> "Appearance":
+        """Learn from training images; the covariance is shrunk (Ledoit and Wolf [1]_).
+
+        References
+        ----------
+        .. [1] O. Ledoit, M. Wolf: A well-conditioned estimator for large-dimensional covariance
+           matrices, J. Multivariate Analysis 88, 2004.
+        """
+        from sklearn.covariance import ledoit_wolf
+
+        values = statistics.astype(np.float64)
+        n_classes = int(codes.max()) + 1
+        sums = np.zeros((n_classes, values.shape[1]))
+        np.add.at(sums, codes, values)
+        means = sums / np.bincount(codes, minlength=n_classes)[:, None]
+        residuals = values - means[codes]
+        scale = np.maximum(residuals.std(axis=0), LEAST_SPREAD)
+        within, _ = ledoit_wolf(residuals / scale)
+        variances, directions = np.linalg.eigh(within)
+        precision = (directions / np.maximum(variances, LEAST_VARIANCE)) @ directions.T
+        return cls(means, np.linalg.cholesky(precision) / scale[:, None])
+
+    @classmethod
+    def of_arrays(cls, means: np.ndarray, root: np.ndarray) -> "Appearance":
+        """Return what a model file keeps, if its parts fit together."""
+        if means.ndim != 2 or means.shape[1:] != root.shape[1:]:
+            raise ValueError("the appearance of classes does not fit together")
+        if root.shape != (N_STATISTICS, N_STATISTICS):
+            raise ValueError("the appearance of classes has other statistics")
+        return cls(means, root)
+
+    def distances(self, statistics: np.ndarray) -> np.ndarray:
+        """Return the distance to the nearest class in units of its spread, (n,) (Mahalanobis)."""
+        found = statistics.astype(np.float64) @ self.root
+        means = self.means @ self.root
+        squares = (found**2).sum(axis=1)[:, None] + (means**2).sum(axis=1) - 2 * found @ means.T
+        return np.sqrt(np.maximum(squares.min(axis=1), 0))
+
+
+def held_out_appearance(statistics: np.ndarray, codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Return the distance of every training image to what was learned without its fold."""
+    distances = np.zeros(len(codes))
+    for train, test in divide(folds):
+        learned = Appearance.fit(statistics[train], np.unique(codes[train], return_inverse=True)[1])
+        distances[test] = learned.distances(statistics[test])
+    return distances

@@ -1,0 +1,90 @@
+"""How images look as a whole, and what does not look like the training images."""
+
+import numpy as np
+import pytest
+from skimage import data
+
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier, load
+from visualwords.apps.pipeline.appearance import (
+    N_STATISTICS,
+    Appearance,
+    held_out_appearance,
+    measure,
+)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5000), (2, 3), (40, 60), (300, 200)])
+@pytest.mark.parametrize("value", [0, 255])
+def test_statistics_of_any_image_are_finite(shape, value):
+    found = measure(np.full((*shape, 3), value, np.uint8))
+    assert found.shape == (N_STATISTICS,)
+    assert np.isfinite(found).all()
+
+
+def test_statistics_hardly_depend_on_the_size_of_a_photograph():
+    picture = data.astronaut()
+    whole, half = measure(picture), measure(picture[::2, ::2])
+    noise = measure(np.random.default_rng(0).integers(0, 256, picture.shape, dtype=np.uint8))
+    assert np.linalg.norm(whole - half) < 0.1 * np.linalg.norm(whole - noise)
+
+
+def test_distances_are_mahalanobis_distances_to_the_nearest_class(rng):
+    codes = np.repeat([0, 1], 400)
+    spread = np.diag(rng.uniform(5, 9, N_STATISTICS))  # no direction hardly varies
+    statistics = rng.normal(size=(800, N_STATISTICS)) @ spread + 50 * codes[:, None]
+    found = Appearance.fit(statistics, codes)
+    within = np.cov((statistics - found.means[codes]).T)
+    inverse = np.linalg.inv(within)
+    for row, distance in zip(statistics[::100], found.distances(statistics[::100])):
+        expected = min(np.sqrt((row - m) @ inverse @ (row - m)) for m in found.means)
+        assert distance == pytest.approx(expected, rel=0.2)
+
+
+def test_held_out_distances_are_larger_than_those_of_learned_images(rng):
+    statistics, codes = rng.normal(size=(60, N_STATISTICS)), np.arange(60) % 3
+    learned = Appearance.fit(statistics, codes).distances(statistics)
+    assert held_out_appearance(statistics, codes, np.arange(60) % 5).mean() > learned.mean()
+
+
+def test_parts_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="does not fit together"):
+        Appearance.of_arrays(np.zeros((3, 2)), np.zeros((N_STATISTICS, N_STATISTICS)))
+    with pytest.raises(ValueError, match="other statistics"):
+        Appearance.of_arrays(np.zeros((3, 4)), np.zeros((4, 4)))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Give a model of striped photographs, and new images of its classes."""
+    rng = np.random.default_rng(5)
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(16)]
+    labels = [name for name in COLORS for _ in range(16)]
+    model = ImageClassifier("texture").fit(images, labels)
+    path = tmp_path_factory.mktemp("model") / "m.vw"
+    model.save(path)
+    return model, load(path), [noisy(color, rng) for color in COLORS.values() for _ in range(8)]
+
+
+def test_noise_blank_images_and_photographs_are_stranger_than_known_ones(trained, rng):
+    model, restored, usual = trained
+    noise = [rng.integers(0, 256, (48, 64, 3), dtype=np.uint8) for _ in range(3)]
+    blank = [np.full((48, 64, 3), value, np.uint8) for value in (0, 255)]
+    photographs = [data.astronaut()[:200, :200], data.coffee()[:200, :200]]
+    strange = noise + blank + photographs
+    assert model.novelty(strange).min() > model.novelty(usual).max()
+    np.testing.assert_array_equal(restored.novelty(strange), model.novelty(strange))
+
+
+def test_an_explanation_has_the_novelty_of_the_model(trained):
+    model, _, usual = trained
+    assert model.explain(usual[0]).novelty == pytest.approx(model.novelty(usual[:1])[0])
+
+
+def test_what_never_varied_in_training_may_vary_a_little(rng):
+    statistics = rng.normal(100, 20, (60, N_STATISTICS))
+    statistics[:, 7] = 0.0  # no image has a very bright pixel
+    found = Appearance.fit(statistics, np.arange(60) % 3)
+    other = statistics[:1].copy()
+    other[0, 7] = 0.02
+    assert found.distances(other)[0] < found.distances(statistics[:1])[0] + 1
