@@ -28,6 +28,7 @@ from visualwords.classifiers.kernels.by_name import (
     take,
 )
 from visualwords.classifiers.kernels.compact import FEW_ROWS
+from visualwords.classifiers.kernels.support_columns import SupportColumns
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
@@ -38,6 +39,8 @@ ANY_SIZE = 1e9  # megabytes
 STORAGE = ("exact", "float32", "float16")
 FASTER_SPARSE = CAN_BE_SPARSE | {"power_mean", "chi2", "jensen_shannon"}
 _sparse_rows: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+_columns: WeakKeyDictionary[Any, tuple[Any, SupportColumns]] = WeakKeyDictionary()
+FEWER_ROWS = 16  # up to as many are compared with support vectors by columns
 ROWS, WIDTH = "rows_", "width_"  # what begins with these in a state
 
 
@@ -398,6 +401,8 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         if not (hasattr(X, "shape") and self._name() and X.shape[0] < self.support_.size):
             return self._block(X, self.support_vectors_)
         rows = self.support_vectors_
+        if X.shape[0] <= FEWER_ROWS and SupportColumns.suits(self._name(), rows, self.kernel_params_):
+            return _as_columns(self, rows).gram(X)
         if X.shape[0] < FEW_ROWS and self._name() in FASTER_SPARSE:
             rows = _as_sparse(self, rows)
         return self._block(rows, X).T  # kernels prepare their second side
@@ -503,6 +508,15 @@ def _as_sparse(model: KernelSVC, rows: Any) -> Any:
     if known is None or known[0] is not rows:
         wide = rows.astype(np.float64) if model._name() in CAN_BE_SPARSE else rows
         known = _sparse_rows[model] = (rows, sparse.csr_array(wide))
+    return known[1]
+
+
+def _as_columns(model: KernelSVC, rows: Any) -> SupportColumns:
+    """Support vectors by columns, made once."""
+    known = _columns.get(model)
+    if known is None or known[0] is not rows:
+        made = SupportColumns(model._name(), rows, model.kernel_params_)
+        known = _columns[model] = (rows, made)
     return known[1]
 
 
