@@ -4,7 +4,7 @@ import numpy as np
 
 from visualwords.codebook._fisher import GROUP, PLANES
 
-__all__ = ["LARGEST", "aligned_zeros", "as_bytes", "pack_columns"]
+__all__ = ["LARGEST", "as_bytes", "pack_columns"]
 
 LARGEST = 127  # of the whole numbers that are multiplied with bytes
 
@@ -52,17 +52,3 @@ def pack_columns(codes: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(
         numbers.reshape(n_groups, GROUP, PLANES, n_quads).transpose(0, 3, 2, 1)
     )
-
-
-def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Return float32 zeros that begin where a cache line does.
-
-    Examples
-    --------
-    >>> aligned_zeros((2, 3)).ctypes.data % 64
-    0
-    """
-    n = int(np.prod(shape))
-    raw = np.zeros(n + 16, np.float32)
-    start = -raw.ctypes.data % 64 // 4
-    return raw[start : start + n].reshape(shape)

@@ -3,8 +3,9 @@
 import numpy as np
 
 from visualwords.codebook._fisher import BLOCK, LANES, add_moments
-from visualwords.codebook.byte_products import aligned_zeros, as_bytes, pack_columns
+from visualwords.codebook.byte_products import as_bytes, pack_columns
 from visualwords.codebook.projection import AffineMap
+from visualwords.simd import aligned_zeros
 
 __all__ = ["LEAST", "SoftMoments"]
 

@@ -1,4 +1,4 @@
-"""Pieces of LLVM code that the hand-written vector loops share.
+"""Pieces of LLVM code that the hand-written vector loops share, and memory that suits them.
 
 The functions that take a ``builder`` run while an intrinsic is compiled and emit its instructions.
 A loop whose intrinsics use them is compiled by ``njit(inlined=(simd,))``: then its cached machine
@@ -135,3 +135,17 @@ if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has
     def lowest_bit(word):
         """Position of the lowest bit of a word that is not 0."""
         return (int(word) & -int(word)).bit_length() - 1
+
+
+def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
+    """Return float32 zeros that begin where a cache line does.
+
+    Examples
+    --------
+    >>> aligned_zeros((2, 3)).ctypes.data % 64
+    0
+    """
+    n = int(np.prod(shape))
+    raw = np.zeros(n + 16, np.float32)
+    start = -raw.ctypes.data % 64 // 4
+    return raw[start : start + n].reshape(shape)

@@ -172,7 +172,7 @@ def _quadrature(
 def _padded(vectors: np.ndarray) -> np.ndarray:
     """Zero columns up to a multiple of the vector length."""
     missing = -vectors.shape[1] % _LANES
-    return np.pad(vectors, ((0, 0), (0, missing)))
+    return np.pad(vectors, ((0, 0), (0, missing))) if missing else vectors
 
 
 def _in_parts(function: Any, x: np.ndarray) -> np.ndarray:

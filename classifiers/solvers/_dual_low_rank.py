@@ -19,6 +19,8 @@ from visualwords import simd
 from visualwords.compiled import njit
 
 FAR = 0.25  # of the violation: samples at a bound whose gradient exceeds it by this are shrunk
+SLIGHT = 0.05  # of the violation: a row whose gradients are all smaller is left as it is
+RELAXATION = 1.3  # of steps after the second pass, as in successive over-relaxation
 _ACCUMULATORS = 4  # independent sums that hide the latency of an addition
 _I32 = ir.IntType(32)
 
@@ -66,6 +68,9 @@ class State(NamedTuple):
         Not solved.
     limits : (members,) float32
         Gradient beyond a bound from which on a sample is shrunk.
+    slight, relaxation : (members,) float32
+        Projected gradient below which no step is made, unless another member's is larger; and
+        multiple of Newton's step that is made.
     violation : (problems,) float64
         Of the last pass.
     seen : (3, members) float64
@@ -81,6 +86,8 @@ class State(NamedTuple):
     active: np.ndarray
     pending: np.ndarray
     limits: np.ndarray
+    slight: np.ndarray
+    relaxation: np.ndarray
     violation: np.ndarray
     seen: np.ndarray
     weights: np.ndarray
@@ -256,56 +263,66 @@ def visiting_order(starts, block, active):
 
 
 @njit()
-def step(gradient, alpha, upper, curvature):
-    """New alpha and the projected gradient  [Yang12, Algorithm 2, line 7]; hinge loss."""
+def step(gradient, alpha, upper, width):
+    """New alpha and the projected gradient  [Yang12, Algorithm 2, line 7]; hinge loss.
+
+    width : the step for a gradient of 1; of Newton's step it is 1 / Q_ii
+    """
     zero = np.float32(0)
     below, above = (gradient if gradient < zero else zero), (gradient if gradient > zero else zero)
     projected = above if alpha >= upper else gradient
     projected = below if alpha <= zero else projected
-    new = alpha - gradient / curvature
+    new = alpha - gradient * width
     new = new if new > zero else zero
     return (new if new < upper else upper), projected
+
+
+@njit()
+def choose_steps(i, scores, samples, state, steps):
+    """steps[m] = change of row i's alpha of member m; returns whether one is worth an update."""
+    alpha, seen, curvature, worth = state.alpha, state.seen, samples.curvature[i], False
+    for m in range(steps.size):
+        steps[m] = 0
+        if (state.active[i] >> m) & 1 == 0:
+            continue
+        sign = np.float32(1 if samples.codes[i] == state.positive[m] else -1)
+        gradient, old = sign * scores[m] - np.float32(1), alpha[i, m]
+        width = state.relaxation[m] / curvature
+        new, projected = step(gradient, old, samples.upper[i], width)
+        if projected > seen[0, m]:
+            seen[0, m] = projected
+        if projected < seen[1, m]:
+            seen[1, m] = projected
+        seen[2, m] += 1
+        state.gradients[i, m] = gradient + (new - old) * curvature
+        steps[m] = new - old
+        worth |= new != old and abs(projected) > state.slight[m]
+    return worth
 
 
 @njit(inlined=(simd,))
 def epoch(rows, samples, state, starts, block):
     """Visit the active samples once, in blocks of rows that begin at ``starts``."""
     columns, levels, bounds = rows
-    alpha, active, seen, rank, members = (
-        state.alpha, state.active, state.seen, state.rank, state.members,
-    )  # fmt: skip
+    rank, members = state.rank, state.members
     scores = np.empty(len(members), np.float32)
     steps = np.empty(len(members), np.float32)
     shrink(samples.upper, state)
-    for i in visiting_order(starts, block, active):
+    for i in visiting_order(starts, block, state.active):
         first, last = bounds[i], bounds[i + 1]
         row_scores(
             columns, levels, first, last, samples.score_table, state.weights, scores, rank, members
         )
-        moved = False
+        if not choose_steps(i, scores, samples, state, steps):
+            continue
         for m in range(len(members)):
-            steps[m] = 0
-            if (active[i] >> m) & 1 == 0:
-                continue
-            positive = samples.codes[i] == state.positive[m]
-            sign = np.float32(1) if positive else np.float32(-1)
-            gradient, old = sign * scores[m] - np.float32(1), alpha[i, m]
-            new, projected = step(gradient, old, samples.upper[i], samples.curvature[i])
-            if projected > seen[0, m]:
-                seen[0, m] = projected
-            if projected < seen[1, m]:
-                seen[1, m] = projected
-            seen[2, m] += 1
-            state.gradients[i, m] = gradient + (new - old) * samples.curvature[i]
-            if new != old:
-                steps[m] = (new - old) * sign
-                alpha[i, m] = new
-                moved = True
-        if moved:
-            row_update(
-                columns, levels, first, last, samples.update_table, steps, state.weights, rank,
-                members,
-            )  # fmt: skip
+            new = state.alpha[i, m] + steps[m]
+            state.alpha[i, m] = min(new, samples.upper[i]) if new > 0 else np.float32(0)
+            if samples.codes[i] != state.positive[m]:
+                steps[m] = -steps[m]
+        row_update(
+            columns, levels, first, last, samples.update_table, steps, state.weights, rank, members
+        )
 
 
 @njit(inlined=(simd,))
@@ -318,8 +335,10 @@ def end_pass(n_iter, tol, upper, state):
         if pending[m]:
             violation[m] = max(seen[0, m] - seen[1, m], 0.0)
             limits[m] = np.inf
+            if n_iter > 1:  # the first pass started from zero: its gradients are misleading
+                state.slight[m], state.relaxation[m] = SLIGHT * violation[m], RELAXATION
             if violation[m] > tol:
-                if n_iter > 1:  # the first pass started from zero: its gradients are misleading
+                if n_iter > 1:
                     limits[m] = FAR * violation[m]
             elif seen[2, m] == np.count_nonzero(upper):
                 pending[m] = False

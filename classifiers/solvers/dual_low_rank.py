@@ -8,6 +8,7 @@ import numpy as np
 from visualwords.classifiers.low_rank.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
 from visualwords.classifiers.solvers._dual_low_rank import Rows, Samples, State
+from visualwords.simd import aligned_zeros
 from visualwords.threads import map_in_threads
 
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
@@ -82,7 +83,8 @@ def solve_dual_low_rank(
     memory is read in sequence; small data in random order of the rows, or of blocks where rows
     have few of the columns. From the second pass on, samples at a bound whose gradient points
     beyond it by a quarter of the violation are shrunk until the others are solved; then all are
-    visited again.
+    visited again. From the third pass on steps are over-relaxed, and a row is left as it is where
+    its projected gradients are below a twentieth of the violation, which saves half of the work.
     """
     rank = score_table.shape[1]
     share = _share(len(problems), rank)
@@ -154,10 +156,10 @@ def group_weights(weights: np.ndarray) -> np.ndarray:
     """
     n, d, rank = weights.shape
     share = _share(n, rank)
-    padded = np.zeros((-(-n // share) * share, d, rank), np.float32)
-    padded[:n] = weights
-    groups = padded.reshape(-1, share, d, rank)
-    return np.ascontiguousarray(np.swapaxes(groups, 1, 2)).reshape(-1, d, share * rank)
+    grouped = aligned_zeros((-(-n // share), d, share, rank))
+    for k, of_problem in enumerate(weights):
+        grouped[k // share, :, k % share] = of_problem
+    return grouped.reshape(-1, d, share * rank)
 
 
 def scores(rows: LevelRows, table: np.ndarray, grouped: np.ndarray) -> np.ndarray:
@@ -203,9 +205,11 @@ class _Group:
             active=np.where(samples.upper > 0, everyone, np.uint8(0)),
             pending=np.ones(self.size, np.bool_),
             limits=np.full(share, np.inf, np.float32),
+            slight=np.zeros(share, np.float32),
+            relaxation=np.ones(share, np.float32),
             violation=np.full(self.size, np.inf),
             seen=np.repeat(np.array([[-np.inf], [np.inf], [0.0]]), share, axis=1),
-            weights=np.zeros((n_columns + 1, share * rank), np.float32),  # one that rows lack
+            weights=aligned_zeros((n_columns + 1, share * rank)),  # one column that rows lack
             rank=(0,) * rank,
             members=(0,) * share,
         )
