@@ -401,7 +401,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         if not (hasattr(X, "shape") and self._name() and X.shape[0] < self.support_.size):
             return self._block(X, self.support_vectors_)
         rows = self.support_vectors_
-        if X.shape[0] <= FEWER_ROWS and SupportColumns.suits(self._name(), rows, self.kernel_params_):
+        if X.shape[0] <= FEWER_ROWS and SupportColumns.suits(
+            self._name(), rows, self.kernel_params_
+        ):
             return _as_columns(self, rows).gram(X)
         if X.shape[0] < FEW_ROWS and self._name() in FASTER_SPARSE:
             rows = _as_sparse(self, rows)

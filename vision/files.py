@@ -42,6 +42,21 @@ def has_locks() -> bool:
     return fcntl is not None
 
 
+def lock_file(file: BinaryIO) -> bool:
+    """Lock an open file until it is closed; False if another process has it locked.
+
+    Where there are no locks, on some systems and disks, nothing is locked, and the answer is True.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a disk without locks
+            pass
+    return True
+
+
 def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> BufferedReader:
     """Open a regular file for reading; anything else raises ``OSError``, a pipe without waiting.
 

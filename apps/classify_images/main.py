@@ -18,6 +18,7 @@ from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.train import train
+from visualwords.apps.classify_images.watch import watch
 from visualwords.apps.command_line import exit_codes
 from visualwords.apps.command_line.commands import run_command, run_installed
 from visualwords.apps.command_line.verb import VerbGroup
@@ -37,12 +38,13 @@ def command() -> None:
     classify-images train photos/ -o photos.vw  one folder for each class
     classify-images predict photos.vw new/*.jpg
     classify-images serve photos.vw             a local web page for single images
+    classify-images watch photos.vw inbox/      predict images as they arrive
     """
 
 
 for verb in (
     *(demo, train, evaluate, predict, explain, compare, features),
-    *(check, info, recipes, serve, cache),
+    *(watch, check, info, recipes, serve, cache),
 ):
     command.add_command(verb)
 

@@ -124,19 +124,20 @@ cache = click.option(
     metavar="DIR",
     help="Feature cache [default: in the user's cache folder].",
 )
+max_pixels = click.option(
+    "--max-pixels",
+    type=click.IntRange(min=1),
+    default=100_000_000,
+    show_default=True,
+    help="Skip images with more pixels.",
+)
 
 
 def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of verbs that read many images."""
     for option in (
         shared.scheduler,
-        click.option(
-            "--max-pixels",
-            type=click.IntRange(min=1),
-            default=100_000_000,
-            show_default=True,
-            help="Skip images with more pixels.",
-        ),
+        max_pixels,
         click.option("--no-cache", is_flag=True, help="Do not cache features on disk."),
         cache,
         shared.jobs,

@@ -58,15 +58,32 @@ def sort_images(
     """
     progress = progress or Silent()
     progress.start("copying images", len(paths))
-    folders: dict[str, _LabelFolder] = {}
+    sorter = Sorter(folder)
     copies = []
     for path, label in zip(paths, labels):
-        name = folder_name(label)
-        if name not in folders:
-            folders[name] = _LabelFolder(Path(folder, name))
-        copies.append(folders[name].copy(path))
+        copies.append(sorter.copy(path, label))
         progress.advance()
     return copies
+
+
+class Sorter:
+    """Copies images into folders of their labels, one at a time.
+
+    Parameters
+    ----------
+    folder : path-like
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = folder
+        self._folders: dict[str, _LabelFolder] = {}
+
+    def copy(self, path: str, label: str) -> str:
+        """Copy an image as `sort_images` does; return where the copy is."""
+        name = folder_name(label)
+        if name not in self._folders:
+            self._folders[name] = _LabelFolder(Path(self.folder, name))
+        return self._folders[name].copy(path)
 
 
 def folder_name(label: str) -> str:

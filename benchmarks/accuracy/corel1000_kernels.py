@@ -56,7 +56,9 @@ def main() -> None:
         mean, spread = np.mean(found), np.std(found, ddof=1)
         off = mean - PUBLISHED[name]
         verdict = "pass" if abs(off) <= BAR else "MISS"
-        print(f"{name:12s} {mean:7.2f} ± {spread:4.2f} {PUBLISHED[name]:10.2f} {off:+11.2f} {verdict}")
+        print(
+            f"{name:12s} {mean:7.2f} ± {spread:4.2f} {PUBLISHED[name]:10.2f} {off:+11.2f} {verdict}"
+        )
     order = sorted(errors, key=lambda name: np.mean(errors[name]))
     print("ranking", " < ".join(order), "pass" if order == [*PUBLISHED] else "MISS")
 

@@ -49,17 +49,23 @@ def cpu(work):
 def bench_compare(per_class: int = 20) -> list[str]:
     """All of a comparison against its stages."""
     folder = ImageFolder(DATA / "scene15").part("train")
-    chosen = [i for i in range(len(folder.paths)) if folder.labels[:i].count(folder.labels[i]) < per_class]
+    chosen = [
+        i for i in range(len(folder.paths)) if folder.labels[:i].count(folder.labels[i]) < per_class
+    ]
     images = folder.select(chosen)
     recipes = varied_recipes((), FEATURE, ("words.n_words=200",), VARY)
-    comparing.compare(folder.select(chosen[:: per_class // 4]), recipes, folds=2, n_jobs=1)  # compiles
+    comparing.compare(
+        folder.select(chosen[:: per_class // 4]), recipes, folds=2, n_jobs=1
+    )  # compiles
     whole, _ = cpu(lambda: comparing.compare(images, recipes, folds=2, n_jobs=1))
     with tempfile.TemporaryDirectory() as place:
         env = Environment(open_cache(place), 1, Silent())
         divisions = comparing._divisions(images, 2, 1, 0)
         once, _ = cpu(lambda: comparing._encode_all(recipes, divisions, env))
         each = sum(classifier_seconds(r, d, env) for r in recipes for d in divisions)
-    print(f"{len(images.paths)} images: encoding {once:.1f} s, classifiers {each:.1f} s, all {whole:.1f} s")
+    print(
+        f"{len(images.paths)} images: encoding {once:.1f} s, classifiers {each:.1f} s, all {whole:.1f} s"
+    )
     table = Table("comparison of 12 recipes")
     table.check("CPU against that of the stages that differ", whole / (once + each), 1.3, False)
     return table.missed
@@ -90,7 +96,9 @@ def bench_predict() -> list[str]:
     training, path = images.part("train"), images.part("test").paths[0]
     for kernel in KERNELS:
         recipe = compose(changes=[("kernel", kernel), ("solver", "kernel")])
-        model = ImageClassifier(recipe, n_jobs=1, cache_dir=KEPT / "cache").fit(training, warn=False)
+        model = ImageClassifier(recipe, n_jobs=1, cache_dir=KEPT / "cache").fit(
+            training, warn=False
+        )
         with tempfile.TemporaryDirectory() as place:
             file = os.path.join(place, "m.vw")
             model.save(file)

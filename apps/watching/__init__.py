@@ -1,0 +1,1 @@
+"""Following a folder: images are predicted as they arrive, each one once."""

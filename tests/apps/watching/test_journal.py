@@ -1,0 +1,121 @@
+"""What a journal keeps over restarts, crashes and power failures."""
+
+import errno
+import json
+import os
+from contextlib import ExitStack
+from io import FileIO
+
+import pytest
+
+from visualwords.apps.watching.arrivals import Arrival
+from visualwords.apps.watching.journal import Journal, append, open_results
+from visualwords.errors import FolderError
+
+A, B = Arrival("a.jpg", 10, 111), Arrival("b\udcff.jpg", 20, 222)
+
+
+@pytest.fixture
+def results(tmp_path):
+    with open_results(tmp_path / "out.jsonl") as file:
+        yield file
+
+
+@pytest.fixture
+def restarted(tmp_path):
+    """Give a function that opens the journal, after closing the one before."""
+    with ExitStack() as stack:
+
+        def restart(results=None):
+            stack.close()
+            return stack.enter_context(Journal(str(tmp_path / "journal"), results))
+
+        yield restart
+
+
+def test_what_is_done_stays_done_until_the_file_changes(restarted):
+    journal = restarted()
+    journal.add(A)
+    journal.add(B)
+    journal = restarted()
+    assert journal.is_done(A)
+    assert journal.is_done(B)
+    assert not journal.is_done(A._replace(modified=112))
+    assert not journal.is_done(Arrival("c.jpg", 10, 111))
+
+
+def test_results_without_an_entry_are_cut_off(restarted, tmp_path, results):
+    journal = restarted(results)
+    journal.add(A, append(results, b"first\n"))
+    append(results, b"second\n")  # killed before the journal had its line
+    journal = restarted(results)
+    assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
+    assert journal.is_done(A)
+
+
+def test_entries_whose_results_were_lost_are_undone(restarted, tmp_path, results):
+    journal = restarted(results)
+    journal.add(A, append(results, b"first\n"))
+    journal.add(B, append(results, b"second\n"))
+    results.truncate(8)  # a power failure
+    journal = restarted(results)
+    assert journal.is_done(A)
+    assert not journal.is_done(B)
+    assert (tmp_path / "out.jsonl").read_bytes() == b"first\n"
+
+
+def test_results_that_were_moved_away_stay_done(restarted, tmp_path, results):
+    journal = restarted(results)
+    journal.add(A, append(results, b"first\n"))
+    os.rename(tmp_path / "out.jsonl", tmp_path / "yesterday.jsonl")
+    with open_results(tmp_path / "out.jsonl") as new:
+        append(new, b"header\n")
+        journal = restarted(new)
+        assert journal.is_done(A)
+        journal.add(B, append(new, b"second\n"))
+        journal = restarted(new)
+        assert journal.is_done(A)
+        assert journal.is_done(B)
+    assert (tmp_path / "out.jsonl").read_bytes() == b"header\nsecond\n"
+
+
+def test_a_line_that_was_cut_short_is_dropped(restarted, tmp_path):
+    journal = restarted()
+    journal.add(A)
+    with open(tmp_path / "journal", "ab") as file:
+        file.write(json.dumps([*B, 0]).encode()[:9])
+    journal = restarted()
+    assert journal.is_done(A)
+    assert not journal.is_done(B)
+    journal.add(B)
+    assert restarted().is_done(B)
+
+
+def test_two_processes_can_not_share_a_journal(restarted, tmp_path):
+    restarted()
+    with pytest.raises(FolderError, match="in use by another process"):
+        Journal(str(tmp_path / "journal"))
+    restarted()
+
+
+def test_another_file_is_refused_and_stays_as_it_is(restarted, tmp_path):
+    (tmp_path / "journal").write_bytes(b"dear diary\n")
+    with pytest.raises(FolderError, match="not a journal"):
+        restarted()
+    assert (tmp_path / "journal").read_bytes() == b"dear diary\n"
+
+
+class _FullDisk(FileIO):
+    """A file on a disk with room for three bytes."""
+
+    def write(self, data):
+        if self.seek(0, os.SEEK_END) >= 3:
+            raise OSError(errno.ENOSPC, "no space left")
+        return super().write(data[:3])
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(tmp_path):
+    with _FullDisk(tmp_path / "out", "a+b") as file:
+        with pytest.raises(OSError, match="no space"):
+            append(file, b"line\n")
+        assert os.path.getsize(tmp_path / "out") == 0
