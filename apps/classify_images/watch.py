@@ -121,7 +121,7 @@ def _watcher(
     from visualwords.apps.classify_images.sort_into import Sorter
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-    from visualwords.apps.pipeline.saving import load_image_classifier
+    from visualwords.apps.pipeline.saving import golden_images, load_image_classifier
     from visualwords.apps.watching.journal import Journal, open_results
     from visualwords.apps.watching.watcher import ModelFile, Results, Watcher
     from visualwords.errors import FolderError
@@ -129,7 +129,9 @@ def _watcher(
     def load() -> ImageClassifier:
         classifier = load_image_classifier(model)
         decide_otherwise(classifier, model, costs, thresholds, unknown)
-        return classifier.set_params(n_jobs=shared.n_threads(jobs), max_pixels=max_pixels)
+        classifier.set_params(n_jobs=shared.n_threads(jobs), max_pixels=max_pixels)
+        classifier.score_images(golden_images())  # loads what the first image would wait for
+        return classifier
 
     if not os.path.isdir(folder):
         raise FolderError(f"{folder}: not a folder; create it first")
