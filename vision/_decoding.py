@@ -27,7 +27,7 @@ from visualwords.errors import (
     ImageTooLargeError,
     UnknownFormatError,
 )
-from visualwords.isolation import decode_isolated, is_isolating
+from visualwords.isolation import LARGE, decode_isolated, is_isolating
 
 try:
     import simplejpeg
@@ -43,6 +43,7 @@ SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"BM
 FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
 # Of libtiff; older ones leave memory behind damaged codes as it was.
 SAFE_FOR_FAXES = (4, 7, 2)
+USUAL_SCANS = 10  # of a progressive JPEG
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 _pillow_state = threading.RLock()
@@ -61,14 +62,28 @@ def decode_here(data: bytes, mode: str, max_pixels: int, max_side: int | None) -
     return _decode(data, mode, max_pixels, max_side, may_isolate=False)
 
 
-def image_size(data: bytes, max_pixels: int) -> tuple[int, int]:
-    """Return width and height by the header, before any turn."""
+def is_costly(data: bytes, max_pixels: int) -> bool:
+    """Return whether decoding may take a second or more, by the header.
+
+    What can't be decoded, or is refused, costs nothing.
+
+    Examples
+    --------
+    >>> is_costly(b"P6 1 1 255 abc", 100), is_costly(b"P3 1 1 255 1 2 3", 100)
+    (False, True)
+    """
     try:
-        return _open(data, max_pixels).size
-    except Warning:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _open(data, max_pixels).size
+            if data.startswith(b"\x89PNG"):
+                check_png(data)
+            header = _open(data, max_pixels)
+    except ImageError:
+        return False
+    n_pixels = header.width * header.height
+    if header.format in ("JPEG", "MPO"):  # every scan of a progressive one draws all pixels
+        n_pixels *= max(1, data.count(b"\xff\xda") // USUAL_SCANS)
+    return n_pixels > LARGE or has_hidden_cost(header, len(data))
 
 
 def _decode(

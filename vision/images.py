@@ -25,12 +25,20 @@ import os
 import cv2
 import numpy as np
 
-from visualwords._decoding import decode
+from visualwords._decoding import decode, is_costly
 from visualwords._pixels import shrink
 from visualwords.errors import MissingImageError, UnreadableImageError
 from visualwords.files import open_regular
 
-__all__ = ["MAX_BYTES", "MAX_PIXELS", "encode_image", "read_bytes", "read_image", "shrink"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_PIXELS",
+    "encode_image",
+    "is_costly",
+    "read_bytes",
+    "read_image",
+    "shrink",
+]
 
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 1 << 29  # no photograph is larger; a disk image renamed to .jpg may be

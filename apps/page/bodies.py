@@ -1,11 +1,13 @@
 """Reading the image of a request, with limits on its size, its time and all memory."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
+from visualwords.apps.page.clients import client_of
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.refusals import RefusedError
 
@@ -24,15 +26,17 @@ class Bodies:
     def __init__(self, limits: Limits):
         self.limits = limits
         self.held = 0
+        self.held_of: Counter[str] = Counter()  # by client
 
     @asynccontextmanager
     async def hold(self, request: Request) -> AsyncIterator[bytes]:
         """Read a body and count its bytes as held until the block ends."""
-        body = bytearray()
+        client = client_of(request.client.host if request.client else "")
+        chunks: list[bytes] = []
         try:
             try:
                 async with asyncio.timeout(self.limits.body_seconds):
-                    await self._read(request, body)
+                    await self._read(request, client, chunks)
             except TimeoutError:
                 sentence = f"the image did not arrive within {self.limits.body_seconds:g} seconds"
                 raise RefusedError(408, sentence, CLOSE) from None
@@ -40,28 +44,42 @@ class Bodies:
                 raise RefusedError(
                     400, "the connection ended before the image did", CLOSE
                 ) from None
-            if not body:
+            if not chunks:
                 raise RefusedError(400, "the request is empty; send the bytes of an image file")
-            yield bytes(body)
+            chunks[:] = [b"".join(chunks)]  # the parts are freed
+            yield chunks[0]
         finally:
-            self.held -= len(body)
+            self._count(client, -sum(map(len, chunks)))
 
-    async def _read(self, request: Request, body: bytearray) -> None:
-        chunks = request.stream()
+    def _count(self, client: str, n_bytes: int) -> None:
+        self.held += n_bytes
+        self.held_of[client] += n_bytes
+        if not self.held_of[client]:
+            del self.held_of[client]
+
+    async def _read(self, request: Request, client: str, chunks: list[bytes]) -> None:
+        arriving = request.stream()
         if _announced(request) > self.limits.max_bytes:
             if "expect" not in request.headers:  # else the client asks before it sends
-                await self._drain(chunks)
+                await self._drain(arriving)
             raise self._too_long()
-        async for chunk in chunks:
-            if len(body) + len(chunk) > self.limits.max_bytes:
-                await self._drain(chunks)
+        n_read = 0
+        async for chunk in arriving:
+            n_read += len(chunk)
+            if n_read > self.limits.max_bytes:
+                await self._drain(arriving)
                 raise self._too_long()
-            if self.held + len(chunk) > self.limits.max_held:
-                await self._drain(chunks)
+            if self._is_full(client, len(chunk)):
+                await self._drain(arriving)
                 sentence = "too many images at once; wait a moment and try again"
                 raise RefusedError(503, sentence, {"retry-after": "1", **CLOSE})
-            self.held += len(chunk)
-            body += chunk
+            if chunk:
+                self._count(client, len(chunk))
+                chunks.append(chunk)
+
+    def _is_full(self, client: str, more: int) -> bool:
+        most = self.limits.max_held
+        return self.held + more > most or self.held_of[client] + more > most // 2
 
     def _too_long(self) -> RefusedError:
         most = self.limits.max_bytes / 2**20

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from visualwords.apps.page.clients import client_of
 from visualwords.apps.page.refusals import RefusedError
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -108,7 +109,7 @@ class CheckHost:
 
 
 class LimitRate:
-    """Lets every address send ``burst`` requests at once and ``rate`` a second after that."""
+    """Lets every client send ``burst`` requests at once and ``rate`` a second after that."""
 
     def __init__(
         self,
@@ -133,7 +134,8 @@ class LimitRate:
         await self.app(scope, receive, send)
 
     def admit(self, address: str) -> bool:
-        """Whether this address may send one more request now."""
+        """Whether the client at this address may send one more request now."""
+        address = client_of(address)
         now = self.clock()
         tokens, then = self.buckets.pop(address, (float(self.burst), now))
         tokens = min(float(self.burst), tokens + (now - then) * self.rate)

@@ -110,7 +110,7 @@ class _Api:
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self.workers = Workers(self.limits.max_waiting)
+        self.workers = Workers(self.limits)
         yield
         self.workers.close()
 

@@ -1,5 +1,6 @@
 """The server against clients that are wrong, slow, many or hostile; real sockets throughout."""
 
+import json
 import logging
 import re
 import socket
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.apps.page.conftest import Echo, connect, get, post
+from visualwords.apps.page import worker_threads
 from visualwords.apps.page.guards import CheckHost, LimitRate
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.server import STATIC, create_app
@@ -133,7 +135,7 @@ def test_a_hundred_megabytes_are_not_taken_into_memory(server):
 
 
 def test_all_bodies_together_are_bounded(server):
-    address = server(max_held=150_000)
+    address = server(max_held=250_000)  # half of it for one client
     with connect(address) as client:
         client.sendall(HEAD.replace(b"10\r\n", b"200000\r\n") + b"\r\n" + b"x" * 100_000)
         time.sleep(0.3)
@@ -186,9 +188,10 @@ def test_nonsense_does_not_stop_the_server(server):
 
 def test_connections_are_bounded(server):
     address = server(max_connections=5)
-    clients = [connect(address) for _ in range(8)]
+    sources = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"] * 2
+    clients = [socket.create_connection(address, 0.3, (source, 0)) for source in sources]
     try:
-        assert sum(_ended(client, 0.3) for client in clients) >= 3
+        assert [_is_refused(client) for client in clients] == [False] * 5 + [True] * 3
     finally:
         for client in clients:
             client.close()
@@ -327,3 +330,80 @@ def test_ambiguous_fields_are_refused(fields, status, server):
         assert answer.split()[1] == status
         if status == b"400":
             assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x00\xff\r\n\r\n",
+        b"GET / HTTP/9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+        HEAD.replace(b"Content-Length: 10", b"Transfer-Encoding: chunked") + b"\r\nno chunk\r\n",
+    ],
+    ids=["no HTTP", "version", "two hosts", "two lengths", "encoding", "chunk"],
+)
+def test_what_can_not_be_parsed_is_answered_in_json_and_ends_the_connection(sent, server):
+    with connect(server()) as client:
+        client.sendall(sent)
+        head, _, body = _everything(client).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert b"application/json" in head
+    assert "not valid HTTP" in json.loads(body)["error"]
+
+
+def test_a_broken_chunk_while_an_answer_is_sent_only_ends_the_connection(server, caplog):
+    address = server()
+    head = HEAD.replace(b"Content-Length: 10", b"Transfer-Encoding: chunked")
+    with connect(address) as client:  # refused by its path, before its body has come
+        client.sendall(head.replace(b"predict", b"nothing") + b"\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 404")
+        client.sendall(b"no chunk\r\n")
+        _everything(client)
+    assert post(address, b"x").status_code == 200
+    assert not caplog.records
+
+
+def test_one_client_leaves_connections_and_memory_to_others(server):
+    address = server(max_connections=10, max_held=100, max_bytes=100)
+    held = [connect(address) for _ in range(5)]
+    try:
+        with connect(address) as client:
+            answer = _everything(client)
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert b'{"error": "too many connections' in answer
+        held[0].sendall(HEAD.replace(b"10", b"60") + b"\r\n" + b"x" * 40)
+        with socket.create_connection(address, 10, ("127.0.0.2", 0)) as other:
+            other.sendall(HEAD.replace(b"10", b"40") + b"\r\n" + b"x" * 40)
+            assert b"200 OK" in other.recv(4096)
+        held[1].sendall(HEAD.replace(b"10", b"40") + b"\r\n" + b"x" * 40)
+        assert b"503" in held[1].recv(4096)
+    finally:
+        for client in held:
+            client.close()
+
+
+def test_costly_images_wait_for_each_other_only_and_few_of_them(server, monkeypatch):
+    monkeypatch.setattr(worker_threads, "is_costly", lambda data, _: data == b"wait")
+    echo = Echo()
+    address = server(answers=echo, max_costly=2)
+    with ThreadPoolExecutor(6) as threads:
+        jobs = [threads.submit(post, address, b"wait") for _ in range(6)]
+        _until(lambda: sum(job.done() for job in jobs) == 3)
+        assert [post(address, b"x").status_code for _ in range(3)] == [200] * 3
+        echo.go_on.set()
+        answers = [job.result() for job in jobs]
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [503] * 3
+    refused(next(a for a in answers if a.status_code == 503), 503, "large images")
+
+
+def _is_refused(client):
+    try:
+        return client.recv(100).startswith(b"HTTP/1.1 503")
+    except TimeoutError:
+        return False
+
+
+def _everything(client):
+    return b"".join(iter(lambda: client.recv(4096), b""))
