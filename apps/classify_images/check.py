@@ -69,6 +69,7 @@ def check(
 
 
 def _check_model(path: str, as_json: bool) -> int:
+    from visualwords.apps.command_line.terminal import printable
     from visualwords.apps.pipeline.saving import replay_golden
 
     replay = replay_golden(path)
@@ -85,7 +86,7 @@ def _check_model(path: str, as_json: bool) -> int:
     else:
         verdict = "the same scores" if replay.agrees else "DIFFERENT scores: retrain it here"
         print(
-            f"{path}: {len(replay.kept)} golden images, {verdict} "
+            f"{printable(path)}: {len(replay.kept)} golden images, {verdict} "
             f"(largest difference {replay.largest_difference:.2g})"
         )
     return DONE if replay.agrees else BAD_MODEL

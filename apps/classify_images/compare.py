@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     help="Repeat with N random seeds.",
 )
 @shared.as_csv
+@shared.raw
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the results as Markdown.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False), metavar="SVG", help="Draw the results to a file."
@@ -53,6 +54,7 @@ def compare(
     folds: int | None,
     seeds: int,
     as_csv: bool,
+    raw: bool,
     as_markdown: bool,
     plot: str | None,
     report: str | None,
@@ -100,7 +102,7 @@ def compare(
     if report is not None:
         write_comparison(report, rows, title=folder, command=equal_command())
     if as_csv:
-        _print_csv(rows)
+        _print_csv(rows, raw)
     elif as_markdown:
         _print_markdown(rows)
     elif not run.as_json:
@@ -154,16 +156,21 @@ def _print_table(rows: "list[ComparedRecipe]", folds: int | None, seeds: int) ->
 
 
 def _print_markdown(rows: "list[ComparedRecipe]") -> None:
+    from visualwords.apps.command_line.terminal import printable
+
     print(f"| {' | '.join(HEAD)} |")
     print(f"|{'|'.join('---' if name == 'recipe' else '---:' for name in HEAD)}|")
     for row in rows:
         cells = (cell.replace("|", "/") for cell in _cells(row, row is rows[0]))
-        print(f"| {' | '.join(cells)} |")
+        print(printable(f"| {' | '.join(cells)} |"))
 
 
-def _print_csv(rows: "list[ComparedRecipe]") -> None:
+def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
     import csv
 
+    from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
+
+    raw = is_raw(raw)
     writer = csv.writer(sys.stdout, lineterminator="\n")
     found = [row.to_json() for row in rows]
     for values in found:
@@ -171,4 +178,4 @@ def _print_csv(rows: "list[ComparedRecipe]") -> None:
         values["trials"] = " ".join(f"{figure:.6f}" for figure in values["trials"])
         values["recipe"] = json.dumps(values["recipe"])
     writer.writerow(found[0])
-    writer.writerows(values.values() for values in found)
+    writer.writerows(csv_cells(values.values(), raw) for values in found)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     help="Where to write the feature matrix.",
 )
 @recipe_flags.composing
+@shared.raw
 @shared.seed
 @options.reading
 def features(
@@ -30,6 +31,7 @@ def features(
     output: str,
     recipe: "str | Recipe",
     overrides: dict[str, Any],
+    raw: bool,
     seed: int,
     **reading: Any,
 ) -> int:
@@ -64,7 +66,7 @@ def features(
         matrix = feature_matrix(find_recipe(recipe), run.dataset(images), env, seed)
     run.skip([*images.skipped, *matrix.skipped])
     run.check_strict()
-    write_features(output, matrix)
+    write_features(output, matrix, raw=raw)
     rows, columns = matrix.rows.shape
     say(f"{output}: {rows} images × {columns} numbers")
     run.print_summary({"output": output, "images": rows, "columns": columns})

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 )
 @options.deciding
 @shared.as_csv
+@shared.raw
 @options.reading
 def predict(
     model: str,
@@ -61,6 +62,7 @@ def predict(
     thresholds: tuple[tuple[str, float], ...],
     unknown: float | None,
     as_csv: bool,
+    raw: bool,
     as_json: bool,
     **reading: Any,
 ) -> int:
@@ -100,12 +102,12 @@ def predict(
     run.skip(skipped)
     run.check_strict()
     if sort_into is not None and answers:
-        _sort(run, answers, sort_into)
+        _sort(run, answers, sort_into, set(map(str, classifier.classes_)))
     with results_in(output):
         if as_json:
             run.print_summary({"predictions": [answer.to_json() for answer in answers]})
         elif as_csv:
-            _print_csv(answers)
+            _print_csv(answers, raw)
         elif answers:
             _print_table(answers)
     code = run.exit_code()
@@ -114,11 +116,13 @@ def predict(
     return code
 
 
-def _sort(run: "Run", answers: "list[Answer]", folder: str) -> None:
-    from visualwords.apps.classify_images.sort_into import sort_images
+def _sort(run: "Run", answers: "list[Answer]", folder: str, classes: set[str]) -> None:
+    from visualwords.apps.classify_images.sort_into import folder_of_rejected, sort_images
     from visualwords.apps.command_line.terminal import note
 
-    paths, labels = [a.path for a in answers], [a.label for a in answers]
+    rejected = folder_of_rejected(classes)
+    paths = [answer.path for answer in answers]
+    labels = [answer.label if answer.is_confident else rejected for answer in answers]
     with run.progress() as progress:
         sort_images(paths, labels, folder, progress=progress)
     note(f"{folder}: {len(paths)} images in {len(set(labels))} folders")
@@ -155,15 +159,18 @@ def _with_stdin(names: tuple[str, ...]) -> list[str]:
     return listed
 
 
-def _print_csv(answers: "list[Answer]") -> None:
+def _print_csv(answers: "list[Answer]", raw: bool) -> None:
+    from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
+
+    raw = is_raw(raw)
     writer = csv.writer(sys.stdout)
     writer.writerow(["path", "label", "rank", "class", "probability", "score", "novelty"])
     for answer in answers:
-        path = os.fsencode(answer.path).decode("utf-8", "backslashreplace")
         for rank, (name, score) in enumerate(answer.scores.items(), start=1):
             probability = "" if answer.probabilities is None else answer.probabilities[name]
             numbers = [probability, score, "" if answer.novelty is None else answer.novelty]
-            writer.writerow([path, answer.label, rank, name, *map(_short, numbers)])
+            row = [answer.path, answer.label, rank, name, *map(_short, numbers)]
+            writer.writerow(csv_cells(row, raw))
 
 
 def _short(number: float | str) -> str:

@@ -5,11 +5,12 @@ import filecmp
 import os
 import shutil
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from visualwords.apps.pipeline.decision import UNKNOWN
 from visualwords.errors import FolderError
 from visualwords.files import create_temporary, has_locks, open_regular, remove_abandoned
 from visualwords.progress import Progress, Silent
@@ -112,6 +113,22 @@ def alike(name: str) -> str:
     True
     """
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def folder_of_rejected(classes: Collection[str]) -> str:
+    """Return the label under which images of no class are sorted; no class has its folder.
+
+    Examples
+    --------
+    >>> folder_of_rejected(["cat", "dog"]), folder_of_rejected(["cat", "Unknown", "none"])
+    ('unknown', 'unknown-2')
+    """
+    taken = {alike(folder_name(name)) for name in classes}
+    number, label = 1, UNKNOWN
+    while label in taken:
+        number += 1
+        label = f"{UNKNOWN}-{number}"
+    return label
 
 
 class _LabelFolder:

@@ -69,7 +69,7 @@ def watch(
     once: bool,
     as_csv: bool,
     as_json: bool,
-    quiet: bool,
+    quiet: bool,  # read by `note`
     **settings: Any,
 ) -> int:
     """Predict the images of FOLDER with MODEL as they arrive, each one once.
@@ -90,10 +90,8 @@ def watch(
     if as_json or (output is not None and form == "text"):
         form = "json"
     with _watcher(model, folder, output, form, **settings) as watcher:
-        if not quiet:
-            how = "predicting the files of" if once else "watching"
-            note(f"{how} {folder}" + ("" if once else "; Ctrl-C ends it"))
-        watcher.run(once=once)
+        line = f"predicting the files of {folder}" if once else f"watching {folder}; Ctrl-C ends it"
+        watcher.run(once=once, started=lambda: note(line))
     return SKIPPED if watcher.n_skipped else DONE
 
 

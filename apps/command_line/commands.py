@@ -36,7 +36,9 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         sys.stdout.flush()
         return int(code or DONE)
     except click.ClickException as problem:
-        problem.show()
+        shown = io.StringIO()
+        problem.show(file=shown)
+        _say_lines(shown.getvalue().rstrip("\n"))
         return problem.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
@@ -58,8 +60,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         if debug:
             import traceback
 
-            for line in traceback.format_exception(problem):
-                _say_lines(line)
+            _say_lines("".join(traceback.format_exception(problem)).rstrip("\n"))
         return _fail(_unexpected(problem), UNEXPECTED)
 
 
@@ -163,7 +164,7 @@ def _unexpected(problem: Exception) -> str:
 def _say_lines(text: str) -> None:
     from visualwords.apps.command_line.terminal import say
 
-    for line in text.splitlines():
+    for line in text.split("\n"):
         say(line)
 
 

@@ -20,6 +20,12 @@ seed = click.option(
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
+raw = click.option(
+    "--raw",
+    is_flag=True,
+    help="Write CSV text as it is; else a quote precedes what a spreadsheet takes for a formula, "
+    "and control characters are escaped.",
+)
 strict = click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
 report = click.option(
     "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write an HTML report."

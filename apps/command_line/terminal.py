@@ -92,7 +92,7 @@ class _Bars:
         self.bars = bars
 
     def start(self, stage: str, total: int) -> None:
-        self.task = self.bars.add_task(stage, total=total)
+        self.task = self.bars.add_task(printable(stage), total=total)
 
     def advance(self, steps: int = 1) -> None:
         self.bars.advance(self.task, steps)
@@ -127,7 +127,7 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
         return
     console = Console(file=sys.stderr)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),

@@ -52,7 +52,9 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; print the equivalent command if settings came from a file."""
         if ctx.default_map:
-            click.echo(f"equal command: {equal_command(ctx)}", err=True)
+            from visualwords.apps.command_line.terminal import say
+
+            say(f"equal command: {equal_command(ctx)}")
         return super().invoke(ctx)
 
 

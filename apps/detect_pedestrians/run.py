@@ -21,6 +21,7 @@ VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wm
     help="Folder for annotated pictures, or for a video a file ending in .mp4 or .avi.",
 )
 @shared.as_csv
+@shared.raw
 @shared.as_json
 @click.option(
     "--every",
@@ -47,6 +48,7 @@ def run(
     sources: tuple[str, ...],
     output: str | None,
     as_csv: bool,
+    raw: bool,
     as_json: bool,
     every: int,
     frames: int | None,
@@ -80,7 +82,7 @@ def run(
                 searching.folder(source)
             else:
                 searching.video(int(source) if kind == "camera" else source, every, frames)
-    searching.print_results("json" if as_json else "csv" if as_csv else "table")
+    searching.print_results("json" if as_json else "csv" if as_csv else "table", raw)
     return searching.end(strict)
 
 

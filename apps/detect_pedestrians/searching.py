@@ -9,6 +9,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.terminal import (
     note,
@@ -117,15 +118,16 @@ class Searching:
         if fault:
             self.skipped.append((name, fault))
 
-    def print_results(self, form: str) -> None:
-        """Print all detections as "json", "csv" or "table"."""
+    def print_results(self, form: str, raw: bool = False) -> None:
+        """Print all detections as "json", "csv" (with ``raw`` texts or safe ones) or "table"."""
         if form == "json":
             skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
             print_json({"detections": self.found, "skipped": skipped})
         elif form == "csv":
             writer = csv.writer(sys.stdout)
             writer.writerow(HEADER)
-            writer.writerows([_in_utf8(one[name]) for name in HEADER] for one in self.found)
+            rows = ([one[name] for name in HEADER] for one in self.found)
+            writer.writerows(csv_cells(row, is_raw(raw)) for row in rows)
         else:
             self._print_table()
 
@@ -179,9 +181,3 @@ class Searching:
     @staticmethod
     def _is_video(path: str) -> bool:
         return os.path.splitext(path)[1].lower() in CODECS
-
-
-def _in_utf8(value: Any) -> Any:
-    if isinstance(value, str):
-        return os.fsencode(value).decode("utf-8", "backslashreplace")
-    return "" if value is None else value

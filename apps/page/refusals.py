@@ -1,11 +1,14 @@
 """Error answers: a status and one sentence, always as JSON."""
 
 import logging
+import traceback
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from visualwords.apps.command_line.terminal import printable
 
 logger = logging.getLogger("visualwords.page")
 
@@ -56,8 +59,10 @@ class AnswerRefusals:
         except RefusedError as refused:
             await refused.response()(scope, receive, send)
         except Exception:
-            # the path is quoted, as clients may send anything
-            logger.exception("%s %r failed", scope["method"], scope["path"])
+            # Clients send the path, and parts of messages: nothing of it controls a terminal.
+            lines = traceback.format_exc().rstrip("\n").split("\n")
+            details = "\n".join(map(printable, lines))
+            logger.error("%r %r failed\n%s", scope["method"], scope["path"], details)
             if not started:
                 sentence = "the server failed on this request; its log has the details"
                 await RefusedError(500, sentence).response()(scope, receive, send)

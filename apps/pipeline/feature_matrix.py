@@ -4,12 +4,14 @@ import csv
 import io
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from visualwords.apps.command_line.csv_cells import csv_cells
 from visualwords.apps.pipeline.channel_encoder import Rows, names_of_columns, side_by_side
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
@@ -91,10 +93,15 @@ def check_format(path: "str | os.PathLike[str]") -> str:
     return ending
 
 
-def write_features(path: "str | os.PathLike[str]", matrix: FeatureMatrix) -> None:
-    """Write feature vectors as .npz, .csv or .parquet, by the file's name."""
+def write_features(
+    path: "str | os.PathLike[str]", matrix: FeatureMatrix, *, raw: bool = False
+) -> None:
+    """Write feature vectors as .npz, .csv or .parquet, by the file's name.
+
+    Texts of a CSV file are safe to open in a spreadsheet, unless they are ``raw``.
+    """
     ending = check_format(path)
-    make = {".npz": _as_npz, ".csv": _as_csv, ".parquet": _as_parquet}[ending]
+    make = {".npz": _as_npz, ".csv": partial(_as_csv, raw=raw), ".parquet": _as_parquet}[ending]
     write_atomically(path, make(matrix))
 
 
@@ -114,15 +121,17 @@ def _as_npz(matrix: FeatureMatrix) -> bytes:
     return buffer.getvalue()
 
 
-def _as_csv(matrix: FeatureMatrix) -> bytes:
+def _as_csv(matrix: FeatureMatrix, raw: bool) -> bytes:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     texts = _texts(matrix)
-    writer.writerow([*(name.removesuffix("s") for name in texts), *matrix.names])
+    header = [*(name.removesuffix("s") for name in texts), *matrix.names]
+    writer.writerow(csv_cells(header, raw))
     for i in range(matrix.rows.shape[0]):
         row = matrix.rows[[i]].toarray()[0] if sparse.issparse(matrix.rows) else matrix.rows[i]
-        writer.writerow([*(values[i] for values in texts.values()), *row.tolist()])
-    return buffer.getvalue().encode("utf-8", "surrogateescape")
+        described = csv_cells([values[i] for values in texts.values()], raw)
+        writer.writerow([*described, *row.tolist()])
+    return buffer.getvalue().encode()
 
 
 def _as_parquet(matrix: FeatureMatrix) -> bytes:

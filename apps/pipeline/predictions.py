@@ -94,12 +94,13 @@ def label_images(
     for row, i in enumerate(found.kept):
         best, label = order[row, :top], str(labels[row])
         sure, known = None, None
+        is_known = label != UNKNOWN or UNKNOWN in column
         if chances is not None:
             sure = float(chances[row, column.get(label, order[row, 0])])
             known = {names[c]: float(chances[row, c]) for c in best}
-            label = label if sure >= min_confidence else UNKNOWN
+            if sure < min_confidence:
+                label, is_known = UNKNOWN, False
         novelty = None if strange is None else float(strange[row])
         ranked = {names[c]: float(scores[row, c]) for c in best}
-        is_known = label != UNKNOWN or UNKNOWN in column
         answers.append(Answer(paths[i], label, ranked, known, is_known, sure, novelty))
     return answers, found.skipped

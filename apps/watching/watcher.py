@@ -7,12 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from io import FileIO, StringIO
 from typing import Any
 
-from visualwords.apps.classify_images.sort_into import Sorter
+from visualwords.apps.classify_images.sort_into import Sorter, folder_of_rejected
+from visualwords.apps.command_line.csv_cells import csv_cells
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.apps.watching.arrivals import Arrival, Arrivals, look_at
@@ -134,12 +134,16 @@ class Watcher:
         self.model, self.results, self.journal = model, results, journal
         self.sorter, self.min_confidence, self.say = sorter, min_confidence, say
         self.arrivals = Arrivals(folder, journal.is_done, **settings)
+        self.rejected = folder_of_rejected(model.current().classes_)
         self.n_done = self.n_skipped = 0
 
-    def run(self, *, once: bool = False) -> None:
-        """Predict until the process is stopped; with ``once``, until all files are done."""
-        with ExitStack() as stack:
-            arrivals = stack.enter_context(self.arrivals)
+    def run(self, *, once: bool = False, started: Callable[[], None] = lambda: None) -> None:
+        """Predict until the process is stopped; with ``once``, until all files are done.
+
+        ``started`` is called when no file can be missed any more.
+        """
+        with self.arrivals as arrivals:
+            started()
             while True:
                 found = arrivals.wait(PATIENCE)
                 if once and not found and arrivals.is_idle:
@@ -167,7 +171,7 @@ class Watcher:
             self.arrivals.postpone(now)  # its writer may not be done
             return
         if isinstance(found, Answer) and self.sorter is not None:
-            sorter, label = self.sorter, found.label
+            sorter, label = self.sorter, found.label if found.is_confident else self.rejected
             self._patiently(lambda: sorter.copy(arrival.path, label))
         elif isinstance(found, Skipped):
             self.say(str(found))
@@ -194,7 +198,7 @@ class Watcher:
 
 def _csv_line(cells: Sequence[Any]) -> str:
     text = StringIO(newline="")
-    csv.writer(text).writerow(cells)
+    csv.writer(text).writerow(csv_cells(cells))
     return text.getvalue()
 
 
