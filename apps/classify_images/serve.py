@@ -1,16 +1,19 @@
 """classify-images serve"""
 
 import os
+from urllib.parse import quote
 
 import click
 
 from visualwords.apps.command_line import options as shared
 
 MOST_REPORT = 1 << 28  # bytes
+KEY = "VISUALWORDS_API_KEY"  # environment variable
+SHORTEST_KEY = 16  # characters
 
 
 @click.command()
-@click.argument("model", type=click.Path())
+@click.argument("models", type=click.Path(), nargs=-1, required=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -39,53 +42,84 @@ MOST_REPORT = 1 << 28  # bytes
     show_default=True,
     help="Requests per second accepted from one address.",
 )
+@click.option(
+    "--api-key-file",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
+)
+@click.option("--reload", is_flag=True, help="Load a model again when its file is replaced.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @shared.quiet
 def serve(
-    model: str,
+    models: tuple[str, ...],
     host: str,
     port: int,
     report: str | None,
     names: tuple[str, ...],
     rate: float,
+    api_key_file: str | None,
+    reload: bool,
     open_browser: bool,
     quiet: bool,
 ) -> int:
-    """Serve a local web page that shows and explains the predictions of MODEL.
+    """Serve a local web page, and an API, with the predictions of MODELS.
 
-    MODEL is a model file, or "pedestrian" for the bundled detector. Images do not leave this
-    machine. Stop the server with Ctrl-C.
+    A model is a model file, or "pedestrian" for the bundled detector. The page shows the first
+    one; requests choose others by ?model=NAME, the file's name without .vw. Images do not leave
+    this machine. Stop the server with Ctrl-C.
     """
     from visualwords.apps.command_line.terminal import note, say
-    from visualwords.apps.page.answering import answers_of
+    from visualwords.apps.page.answering import served_models
     from visualwords.apps.page.limits import Limits
     from visualwords.apps.page.server import create_app
     from visualwords.apps.page.serving import address_of, is_loopback, listen, names_of
     from visualwords.apps.page.serving import serve as run_server
 
     limits = Limits(rate=rate, burst=int(2 * rate))
-    answers = answers_of(model, limits.max_pixels)
-    page = _read_report(report, model)
+    key = _read_key(api_key_file)
+    served = served_models(models, limits.max_pixels)
+    page = _read_report(report, models[0])
     with listen(host, port) as listener:
         address = address_of(listener)
-        if not is_loopback(listener):
+        if not is_loopback(listener) and key is None:
             say(
                 f"warning: {host} is reachable from other machines, and the page has no password; "
-                "stop the server unless you trust everyone on the network"
+                "give --api-key-file, or stop the server unless you trust everyone on the network"
             )
         app = create_app(
-            answers,
+            served,
             limits=limits,
             names=names_of(listener, host, names),
             any_address=not is_loopback(listener),
             report=page,
+            key=key,
+            reload=reload,
         )
+        address += "" if key is None else f"#key={quote(key)}"
         click.echo(address)
         note("Drop an image on the page; Ctrl-C stops the server.")
         if open_browser:
             click.launch(address)
         run_server(app, listener, limits)
     return 0
+
+
+def _read_key(path: str | None) -> str | None:
+    """Return the key that requests must know; None if there is none."""
+    from visualwords.errors import FolderError
+    from visualwords.files import read_settings
+
+    if path is None:
+        key = os.environ.get(KEY, "").strip()
+        return key or None
+    key = read_settings(path).decode("ascii", "replace").strip()
+    if len(key) < SHORTEST_KEY or not key.isascii() or not key.isprintable():
+        raise FolderError(
+            f"{path}: not a key; write {SHORTEST_KEY} or more letters and digits into it, such as "
+            "openssl rand -hex 16 gives"
+        )
+    return key
 
 
 def _read_report(report: str | None, model: str) -> bytes | None:

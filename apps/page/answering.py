@@ -1,12 +1,14 @@
 """From a model's name to the answers of the server."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import visualwords
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.detector_answers import DetectorAnswers
-from visualwords.apps.page.server import Answers
+from visualwords.apps.page.served_models import Answers, ServedModels
+from visualwords.errors import FolderError
 
 
 def answers_of(model: str | os.PathLike[str], max_pixels: int) -> Answers:
@@ -23,3 +25,17 @@ def answers_of(model: str | os.PathLike[str], max_pixels: int) -> Answers:
     if hasattr(loaded, "detect"):
         return DetectorAnswers(loaded, name, max_pixels)
     return ClassifierAnswers(loaded, name, max_pixels)
+
+
+def served_models(paths: Sequence[str], max_pixels: int) -> ServedModels:
+    """Load models that are called by their file names without the extension."""
+    names = [os.path.splitext(os.path.basename(path))[0] for path in paths]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FolderError(f"two models are called {twice}; rename one of the files")
+
+    def load(path: str) -> Answers:
+        return answers_of(path, max_pixels)
+
+    files = {name: path for name, path in zip(names, paths) if os.path.isfile(path)}
+    return ServedModels({name: load(path) for name, path in zip(names, paths)}, load, files)

@@ -4,6 +4,7 @@ import base64
 import math
 import re
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ import visualwords
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.explanation import Explanation
 from visualwords.apps.page.encoded_pictures import preview
+from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.pipeline.decision import UNKNOWN, Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images
+from visualwords.apps.pipeline.scoring import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 from visualwords.images import encode_image
@@ -69,7 +73,7 @@ class ClassifierAnswers:
             "explains": True,
         }
 
-    def predict(self, data: bytes, top: int, least: float | None = None) -> dict[str, Any]:
+    def predict(self, data: bytes, question: Question) -> dict[str, Any]:
         """Return the best classes of an image."""
         start = time.perf_counter()
         found = self.model.score_images([data])
@@ -82,11 +86,38 @@ class ClassifierAnswers:
         strange = self.model.novelty_of(found)
         return {
             "kind": "classifier",
-            "label": printable(str(self.model.labels_of(found)[0])),
+            "label": self._label(found, shares, question),
             "novelty": None if strange is None else round(float(strange[0]), 6),
-            "classes": _ranked(self.labels, both_classes(scores)[0], shares)[:top],
+            "classes": _ranked(self.labels, both_classes(scores)[0], shares)[: question.top],
             "seconds": round(time.perf_counter() - start, 4),
         }
+
+    def _label(self, found: Scores, shares: np.ndarray | None, question: Question) -> str:
+        """Return the label, by the rule of the model or by that of the request."""
+        model = self.model
+        thresholds = {self._class_of(name): share for name, share in question.thresholds}
+        asks = thresholds or question.unknown is not None or question.min_confidence
+        if not asks:
+            return printable(str(model.labels_of(found)[0]))
+        if shares is None or (question.unknown is not None and model.novelty_ is None):
+            raise RefusedError(
+                409, "the model has no probabilities, or can't tell unknown images; train it again"
+            )
+        asked = Decision.of(model.classes_, None, thresholds, question.unknown)
+        rule = replace(
+            model.decision_,
+            thresholds=asked.thresholds if thresholds else model.decision_.thresholds,
+            unknown=asked.unknown or model.decision_.unknown,
+        )
+        code = int(rule.codes(shares[None], model.novelty_of(found))[0])
+        if code < 0 or shares[code] < question.min_confidence:
+            return UNKNOWN
+        return self.labels[code]
+
+    def _class_of(self, label: str) -> str:
+        if label not in self.labels:
+            raise RefusedError(404, "the model has no such class; /api/model lists them")
+        return str(self.model.classes_[self.labels.index(label)])
 
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
         """Return the evidence for the best classes, or for one of them."""

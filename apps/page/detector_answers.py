@@ -9,6 +9,7 @@ import numpy as np
 import visualwords
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.page.encoded_pictures import preview
+from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.images import read_image, shrink
 
@@ -49,14 +50,14 @@ class DetectorAnswers:
             "explains": False,
         }
 
-    def predict(self, data: bytes, top: int, least: float | None = None) -> dict[str, Any]:
+    def predict(self, data: bytes, question: Question) -> dict[str, Any]:
         """Return the boxes of an image, best first."""
         start = time.perf_counter()
         image = read_image(data, "rgb", self.max_pixels)
         small = shrink(image, MAX_SIDE)
         model = self.model
-        if least is not None:  # of a copy: other threads use the model, too
-            model = copy.copy(model).set_params(threshold=least)
+        if question.least is not None:  # of a copy: other threads use the model, too
+            model = copy.copy(model).set_params(threshold=question.least)
         boxes, confidences = model.detect(small)
         zoom = image.shape[1] / small.shape[1]
         return {

@@ -1,5 +1,6 @@
 """Checks before every request (host, origin, rate), and the security headers of every answer."""
 
+import hmac
 import ipaddress
 import time
 from collections import OrderedDict
@@ -106,6 +107,35 @@ class CheckHost:
         except ValueError:  # an invalid port, an unclosed bracket
             return False
         return name in self.names or (self.any_address and _is_address(name))
+
+
+class CheckKey:
+    """Answers only requests that know a key, in ``Authorization: Bearer …`` or ``X-API-Key``.
+
+    Parameters
+    ----------
+    app : ASGI application
+    key : str
+    open_paths : what anyone may read: the page itself, which holds no data; ``/healthz`` is open
+    """
+
+    def __init__(self, app: ASGIApp, key: str, open_paths: frozenset[str]):
+        self.app = app
+        self.key = key.encode()
+        self.open_paths = open_paths | {"/healthz"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in self.open_paths:
+            headers = Headers(scope=scope)
+            given = headers.get("x-api-key") or headers.get("authorization", "")
+            # compare_digest takes the same time wherever the first difference is
+            if not hmac.compare_digest(given.removeprefix("Bearer ").encode(), self.key):
+                raise RefusedError(
+                    401,
+                    "this server needs a key; send it as Authorization: Bearer KEY",
+                    {"www-authenticate": "Bearer"},
+                )
+        await self.app(scope, receive, send)
 
 
 class LimitRate:

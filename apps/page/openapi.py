@@ -98,6 +98,42 @@ SCHEMAS: dict[str, Schema] = {
     ),
 }
 
+_PREDICTION_OF_BATCH = _object(
+    name=_described(_STRING, "of the file"),
+    error=_described(_STRING, "why it can't be used; then it has no prediction"),
+    **SCHEMAS["Prediction"]["properties"],
+)
+SCHEMAS["Batch"] = _object(predictions=_list(_PREDICTION_OF_BATCH))
+SCHEMAS["Health"] = _object(status={"enum": ["ok"]}, models=_list(_STRING))
+SCHEMAS["Models"] = _object(models=_described(_list(_STRING), "names, for ?model="))
+
+_MODEL = {
+    "name": "model",
+    "in": "query",
+    "description": "name of a model, if the server has several; the first one if not given",
+    "schema": _STRING,
+}
+_SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_DECISION = (
+    {
+        "name": "min_confidence",
+        "in": "query",
+        "description": "the label is unknown where its probability is lower (classifiers)",
+        "schema": _SHARE,
+    },
+    {
+        "name": "unknown",
+        "in": "query",
+        "description": "share of known images that may be unknown so that strange ones are",
+        "schema": _SHARE,
+    },
+    {
+        "name": "threshold",
+        "in": "query",
+        "description": "class:probability, from which the class is the label; may be repeated",
+        "schema": _list(_STRING),
+    },
+)
 _TOP = {
     "name": "top",
     "in": "query",
@@ -108,7 +144,7 @@ _LEAST = {
     "name": "least",
     "in": "query",
     "description": "lowest confidence of boxes (detectors); the model's own if not given",
-    "schema": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    "schema": _SHARE,
 }
 _LABEL = {
     "name": "label",
@@ -118,8 +154,11 @@ _LABEL = {
 }
 _REFUSALS = {
     "400": "not a usable request",
+    "401": "the key is missing or wrong",
     "403": "host or origin not allowed",
+    "404": "no such class or model",
     "408": "the image arrived too slowly",
+    "409": "the model can't decide in this way",
     "413": "the file is too large",
     "422": "not a usable image",
     "429": "too many requests from one address",
@@ -144,21 +183,31 @@ def describe_api(limits: Limits) -> dict[str, Any]:
                 limits,
                 _TOP,
                 _LEAST,
+                *_DECISION,
+                _MODEL,
+            ),
+            "/api/predict/batch": _post(
+                "Predict all files of a form",
+                _json("Batch"),
+                limits,
+                _TOP,
+                _LEAST,
+                *_DECISION,
+                _MODEL,
+                forms_only=True,
             ),
             "/api/explain": _post(
-                "Explain a prediction", _json("Explanation"), limits, _TOP, _LABEL
+                "Explain a prediction", _json("Explanation"), limits, _TOP, _LABEL, _MODEL
             ),
             "/api/preview": _post(
                 "The image as a small upright JPEG",
                 {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}},
                 limits,
             ),
-            "/api/model": {
-                "get": {
-                    "summary": "Description of the model",
-                    "responses": {"200": {"description": "done", "content": _json("Model")}},
-                }
-            },
+            "/api/model": _get("Description of a model", _json("Model"), _MODEL),
+            "/api/models": _get("Names of the models", _json("Models")),
+            "/healthz": _get("Whether the server answers", _json("Health")),
+            "/metrics": _get("Counts and times", {"text/plain": {"schema": _STRING}}),
         },
         "components": {"schemas": SCHEMAS},
     }
@@ -168,9 +217,20 @@ def _json(name: str) -> dict[str, Any]:
     return {"application/json": {"schema": _part(name)}}
 
 
+def _get(summary: str, content: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
+    done = {"200": {"description": "done", "content": content}}
+    return {"get": {"summary": summary, "parameters": list(parameters), "responses": done}}
+
+
 def _post(
-    summary: str, content: dict[str, Any], limits: Limits, *parameters: dict[str, Any]
+    summary: str,
+    content: dict[str, Any],
+    limits: Limits,
+    *parameters: dict[str, Any],
+    forms_only: bool = False,
 ) -> dict[str, Any]:
+    form: dict[str, Any] = {"multipart/form-data": {}}
+    raw: dict[str, Any] = {"image/*": {}, "application/octet-stream": {}}
     refusals = {
         status: {"description": text, "content": _json("Error")}
         for status, text in _REFUSALS.items()
@@ -182,8 +242,8 @@ def _post(
             "parameters": list(parameters),
             "requestBody": {
                 "required": True,
-                "description": f"the bytes of an image file, {most}",
-                "content": {"image/*": {}, "application/octet-stream": {}},
+                "description": f"the bytes of an image file, or a form; {most}",
+                "content": form if forms_only else raw | form,
             },
             "responses": {"200": {"description": "done", "content": content}, **refusals},
         }

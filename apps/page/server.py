@@ -1,10 +1,12 @@
 """The application: its addresses and their handlers."""
 
-import re
+import asyncio
+import signal
+import threading
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,11 +15,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.page.bodies import Bodies
-from visualwords.apps.page.guards import LOOPBACK_NAMES, CheckHost, LimitRate, SafeHeaders
+from visualwords.apps.page.guards import (
+    LOOPBACK_NAMES,
+    CheckHost,
+    CheckKey,
+    LimitRate,
+    SafeHeaders,
+)
 from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.metrics import CountAnswers, Metrics
 from visualwords.apps.page.openapi import describe_api
-from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, refuse_http
+from visualwords.apps.page.questions import Question
+from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, logger, refuse_http
+from visualwords.apps.page.served_models import Answers, ServedModels
+from visualwords.apps.page.uploads import images_of, one_image
 from visualwords.apps.page.worker_threads import Workers
 from visualwords.errors import ImageError
 
@@ -34,65 +47,68 @@ STATIC = {  # address → file and media type; nothing else is served
     "/script.js": ("script.js", "text/javascript"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
+RELOAD_SECONDS = 1.0  # between two looks at the model files
 REPORT_POLICY = (  # a report has its style and images inside, and no scripts
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
 
 
-class Answers(Protocol):
-    """Answers of a kind of model; called in worker threads."""
-
-    def about(self) -> dict[str, Any]:
-        """Return a description of the model."""
-
-    def predict(self, data: bytes, top: int, least: float | None) -> dict[str, Any]:
-        """Return the prediction for an image file."""
-
-    def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
-        """Return the explanation of a prediction."""
-
-    def preview(self, data: bytes) -> bytes:
-        """Return the image as a small JPEG."""
-
-
 def create_app(
-    answers: Answers,
+    models: ServedModels,
     *,
     limits: Limits | None = None,
     names: Iterable[str] = LOOPBACK_NAMES,
     any_address: bool = False,
     report: bytes | None = None,
+    key: str | None = None,
+    reload: bool = False,
 ) -> Starlette:
     """Make the server's ASGI application.
 
     Parameters
     ----------
-    answers : Answers
+    models : ServedModels
     limits : Limits, optional
     names, any_address : accepted host names (`guards.CheckHost`)
     report : bytes, optional
-        The HTML report of the model, offered at ``/report``.
+        The HTML report of the first model, offered at ``/report``.
+    key : str, optional
+        What requests must know (`guards.CheckKey`).
+    reload : bool
+        Load models again when their files are replaced.
     """
     limits = limits or Limits()
-    api = _Api(answers, limits, has_report=report is not None)
+    api = _Api(models, limits, has_report=report is not None, reload=reload)
     pages = {path: _constant(_static(name), kind) for path, (name, kind) in STATIC.items()}
     if report is not None:
         pages["/report"] = _constant(report, "text/html", REPORT_POLICY)
+    answered = {
+        "/openapi.json": api.document,
+        "/healthz": api.health,
+        "/metrics": api.numbers,
+        "/api/model": api.model,
+        "/api/models": api.list_models,
+    }
+    asked = {
+        "/api/predict": api.predict,
+        "/api/predict/batch": api.predict_batch,
+        "/api/explain": api.explain,
+        "/api/preview": api.preview,
+    }
+    api.metrics.paths = frozenset([*pages, *answered, *asked])
     return Starlette(
         routes=[
-            *(Route(path, page, methods=["GET"]) for path, page in pages.items()),
-            Route("/openapi.json", api.document, methods=["GET"]),
-            Route("/api/model", api.model, methods=["GET"]),
-            Route("/api/predict", api.predict, methods=["POST"]),
-            Route("/api/explain", api.explain, methods=["POST"]),
-            Route("/api/preview", api.preview, methods=["POST"]),
+            *(Route(path, page, methods=["GET"]) for path, page in {**pages, **answered}.items()),
+            *(Route(path, handler, methods=["POST"]) for path, handler in asked.items()),
         ],
         middleware=[
+            Middleware(CountAnswers, metrics=api.metrics),
             Middleware(SafeHeaders),
             Middleware(AnswerRefusals),
             Middleware(CheckHost, names=names, any_address=any_address),
             Middleware(LimitRate, rate=limits.rate, burst=limits.burst),
+            *([] if key is None else [Middleware(CheckKey, key=key, open_paths=frozenset(STATIC))]),
         ],
         exception_handlers={HTTPException: refuse_http},
         lifespan=api.lifespan,
@@ -102,62 +118,107 @@ def create_app(
 class _Api:
     """The handlers of the API."""
 
-    def __init__(self, answers: Answers, limits: Limits, has_report: bool):
-        self.answers = answers
+    def __init__(self, models: ServedModels, limits: Limits, has_report: bool, reload: bool):
+        self.models = models
         self.limits = limits
         self.has_report = has_report
         self.bodies = Bodies(limits)
+        self.reloads = reload
+        self.metrics = Metrics(
+            {
+                "visualwords_images_waiting": (
+                    "Images that are worked on or wait for a worker.",
+                    lambda: self.workers.n_inside,
+                ),
+                "visualwords_held_bytes": (
+                    "Bytes of image files in memory.",
+                    lambda: self.bodies.held,
+                ),
+            }
+        )
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         self.workers = Workers(self.limits)
+        watching = asyncio.create_task(self._watch_files()) if self.reloads else None
+        if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload_all)
         yield
+        if watching is not None:
+            watching.cancel()
         self.workers.close()
 
     async def document(self, request: Request) -> Response:
         return JSONResponse(describe_api(self.limits))
 
+    async def health(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok", "models": self.models.names})
+
+    async def numbers(self, request: Request) -> Response:
+        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
     async def model(self, request: Request) -> Response:
         limits = {"max_bytes": self.limits.max_bytes, "max_pixels": self.limits.max_pixels}
-        return JSONResponse(self.answers.about() | {"report": self.has_report, "limits": limits})
+        about = self._answers(request).about()
+        return JSONResponse(about | {"report": self.has_report, "limits": limits})
+
+    async def list_models(self, request: Request) -> Response:
+        return JSONResponse({"models": self.models.names})
 
     async def predict(self, request: Request) -> Response:
-        asked = _top(request), _least(request)
-        return JSONResponse(await self._work(request, self.answers.predict, *asked))
+        question, answers = Question.of(request.query_params), self._answers(request)
+        async with self.bodies.hold(request) as body:
+            image = one_image(request, body)
+            return JSONResponse(await self._work(request, answers.predict, image, question))
+
+    async def predict_batch(self, request: Request) -> Response:
+        question, answers = Question.of(request.query_params), self._answers(request)
+        found: list[dict[str, Any]] = []
+        async with self.bodies.hold(request) as body:
+            for name, image in images_of(request, body):
+                try:
+                    answer = await self._work(request, answers.predict, image, question)
+                except RefusedError as refused:
+                    if refused.status != 422:
+                        raise
+                    answer = {"error": str(refused)}  # the others are answered nevertheless
+                found.append({"name": printable(name), **answer})
+        return JSONResponse({"predictions": found})
 
     async def explain(self, request: Request) -> Response:
-        label = request.query_params.get("label")
-        return JSONResponse(await self._work(request, self.answers.explain, _top(request), label))
+        label, top = request.query_params.get("label"), Question.of(request.query_params).top
+        answers = self._answers(request)
+        async with self.bodies.hold(request) as body:
+            image = one_image(request, body)
+            return JSONResponse(await self._work(request, answers.explain, image, top, label))
 
     async def preview(self, request: Request) -> Response:
-        return Response(await self._work(request, self.answers.preview), media_type="image/jpeg")
+        answers = self._answers(request)
+        async with self.bodies.hold(request) as body:
+            image = one_image(request, body)
+            found = await self._work(request, answers.preview, image)
+        return Response(found, media_type="image/jpeg")
 
-    async def _work(self, request: Request, work: Any, *arguments: Any) -> Any:
-        async with self.bodies.hold(request) as data:
-            try:
-                return await self.workers.run(request, work, data, *arguments)
-            except ImageError as problem:
-                raise RefusedError(422, f"this image can't be used: {problem}") from None
+    def _answers(self, request: Request) -> Answers:
+        return self.models.find(request.query_params.get("model"))
 
+    async def _work(self, request: Request, work: Any, image: bytes, *arguments: Any) -> Any:
+        try:
+            return await self.workers.run(request, work, image, *arguments)
+        except ImageError as problem:
+            raise RefusedError(422, f"this image can't be used: {problem}") from None
 
-def _top(request: Request) -> int:
-    """Return the requested number of classes."""
-    top = request.query_params.get("top", "5")
-    if not (top.isascii() and top.isdecimal() and len(top) < 6 and int(top)):
-        raise RefusedError(
-            400, "top is the number of classes to return; give a number from 1 to 99999"
-        )
-    return int(top)
+    def _reload_all(self) -> None:
+        self._loading = asyncio.create_task(self._reload(all_files=True))
 
+    async def _watch_files(self) -> None:
+        while True:
+            await asyncio.sleep(RELOAD_SECONDS)
+            await self._reload()
 
-def _least(request: Request) -> float | None:
-    """Return the lowest confidence of boxes, if the request has one."""
-    least = request.query_params.get("least")
-    if least is None:
-        return None
-    if not re.fullmatch(r"0?\.\d{1,6}", least) or not float(least):
-        raise RefusedError(400, "least is the lowest confidence; give a number between 0 and 1")
-    return float(least)
+    async def _reload(self, all_files: bool = False) -> None:
+        for sentence in await asyncio.to_thread(self.models.reload, all_files=all_files):
+            logger.warning("%s", printable(sentence))
 
 
 def _static(name: str) -> bytes:

@@ -31,6 +31,11 @@ class Workers:
         self._common = _Lane(N_WORKERS, limits.max_waiting, "images")
         self._costly = _Lane(1, limits.max_costly, "large images")
 
+    @property
+    def n_inside(self) -> int:
+        """How many images are worked on or wait."""
+        return self._common.n_inside + self._costly.n_inside
+
     async def run(
         self, request: Request, work: Callable[..., Any], data: bytes, *arguments: Any
     ) -> Any:

@@ -1,6 +1,8 @@
 // Requests to the server. Every failure becomes an Error whose message is a sentence to show.
 
 const TRIES = 6;
+// The key of a server that has one is the part of the address that browsers do not send.
+const KEY = new URLSearchParams(location.hash.slice(1)).get("key");
 
 export async function model() {
   return (await checked(await reach("/api/model"))).json();
@@ -33,7 +35,8 @@ async function post(address, file, signal) {
 
 async function reach(address, options) {
   try {
-    return await fetch(address, options);
+    const headers = { ...options?.headers, ...(KEY && { Authorization: `Bearer ${KEY}` }) };
+    return await fetch(address, { ...options, headers });
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
     throw new Error("The server does not answer; check that it is still running.");

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.page.server import create_app
 from visualwords.apps.page.serving import listen, serve
 from visualwords.errors import DamagedImageError
@@ -24,7 +25,7 @@ class Echo:
     def about(self):
         return {"kind": "classifier", "name": "echo", "classes": [], "facts": []}
 
-    def predict(self, data, top, least):
+    def predict(self, data, question):
         if data == b"crash":
             raise ZeroDivisionError("a fault of ours")
         if data == b"damaged":
@@ -32,7 +33,7 @@ class Echo:
         self.n_begun += 1
         if data == b"wait":
             self.go_on.wait(20)
-        return {"length": len(data), "top": top}
+        return {"length": len(data), "top": question.top}
 
     def explain(self, data, top, label):
         return {"label": label}
@@ -63,9 +64,15 @@ def server():
     """Give ``start(report, **limits)`` → address of a running server of `Echo`."""
     stack = []
 
-    def start(report=None, answers=None, **changes):
+    def start(report=None, answers=None, models=None, key=None, **changes):
         limits = Limits(**changes)
-        context = running(create_app(answers or Echo(), limits=limits, report=report), limits)
+        app = create_app(
+            models or ServedModels({"echo": answers or Echo()}),
+            limits=limits,
+            report=report,
+            key=key,
+        )
+        context = running(app, limits)
         stack.append(context)
         return context.__enter__()
 

@@ -15,6 +15,7 @@ from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.classifier_answers import MAP_SIDE
 from visualwords.apps.page.detector_answers import MAX_SIDE, DetectorAnswers
 from visualwords.apps.page.openapi import SCHEMAS
+from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.errors import ImageError, ModelFileError
 from visualwords.images import encode_image, read_image
@@ -61,7 +62,7 @@ def matches(schema, value):
 
 
 def test_a_prediction_is_the_models_own(answers, model, image):
-    answer = answers.predict(image, 2)
+    answer = answers.predict(image, Question(top=2))
     library = ImageClassifier.explain(answers.model, image)
     assert matches(SCHEMAS["Prediction"], answer)
     assert answer["label"] == library.label == "wood"
@@ -121,7 +122,7 @@ def test_two_classes_have_two_scores(tmp_path, rng):
     images = [noisy(COLORS[name], rng) for name in ("sea", "sand") for _ in range(4)]
     path = tmp_path / "two.vw"
     ImageClassifier("color").fit(images, ["sea"] * 4 + ["sand"] * 4).save(path)
-    answer = answers_of(path, max_pixels=100_000).predict(encode_image(images[0]), 5)
+    answer = answers_of(path, max_pixels=100_000).predict(encode_image(images[0]), Question())
     assert [c["label"] for c in answer["classes"]] == ["sea", "sand"]
     assert sum(c["probability"] for c in answer["classes"]) == pytest.approx(1)
 
@@ -135,14 +136,17 @@ def test_classes_of_any_name_are_shown_as_the_terminal_shows_them(tmp_path, rng)
     shown = [c["label"] for c in odd.about()["classes"]]
     assert sorted(shown) == sorted(["two\\nlines", "caf\\udce9", "\\u202egnp.exe"])
     for image, label in zip(images[::2], ("two\\nlines", "caf\\udce9", "\\u202egnp.exe")):
-        assert odd.predict(encode_image(image), 1)["label"] == label
+        assert odd.predict(encode_image(image), Question(top=1))["label"] == label
         explained = odd.explain(encode_image(image), 1, label)
         assert explained["classes"][0]["label"] == label
         json.dumps(explained, ensure_ascii=False).encode()
 
 
 def test_what_is_no_usable_image_says_why(answers):
-    for ask in (lambda d: answers.predict(d, 1), lambda d: answers.explain(d, 1, None)):
+    for ask in (
+        lambda d: answers.predict(d, Question(top=1)),
+        lambda d: answers.explain(d, 1, None),
+    ):
         with pytest.raises(ImageError, match=r"^not an image"):
             ask(b"garbage")
         with pytest.raises(ImageError, match=r"^[^i].*400"):
@@ -184,12 +188,15 @@ class TwoPeople(BaseEstimator):
 def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
     detector = DetectorAnswers(TwoPeople(), "people", 10_000_000)
     assert matches(SCHEMAS["Model"], detector.about())
-    answer = detector.predict(encode_image(np.zeros((100, 2 * MAX_SIDE, 3), np.uint8)), 5)
+    answer = detector.predict(encode_image(np.zeros((100, 2 * MAX_SIDE, 3), np.uint8)), Question())
     assert matches(SCHEMAS["Prediction"], answer)
     assert answer["boxes"] == [{"box": [40.0, 10.0, 60.0, 70.0], "confidence": 0.9}]
     assert (answer["width"], answer["height"]) == (2 * MAX_SIDE, 100)
     small = encode_image(np.zeros((100, 100, 3), np.uint8))
-    assert [b["confidence"] for b in detector.predict(small, 5, 0.2)["boxes"]] == [0.9, 0.4]
+    assert [b["confidence"] for b in detector.predict(small, Question(least=0.2))["boxes"]] == [
+        0.9,
+        0.4,
+    ]
     assert detector.model.threshold == 0.5
     with pytest.raises(RefusedError, match="no evidence map"):
         detector.explain(b"", 1, None)
@@ -209,9 +216,9 @@ def test_a_trained_detector_gives_the_boxes_of_the_library(tmp_path):
     train_detector().save(path)
     figures = answers_of(path, max_pixels=1_000_000)
     image = scene(np.random.default_rng(3), [[40, 60, 64, 132], [150, 30, 187, 141]])
-    answer = figures.predict(encode_image(image), 5)
+    answer = figures.predict(encode_image(image), Question())
     boxes, confidences = figures.model.detect(image)
     assert len(boxes) >= 1
     np.testing.assert_allclose([b["box"] for b in answer["boxes"]], boxes, atol=0.051)
     np.testing.assert_allclose([b["confidence"] for b in answer["boxes"]], confidences, atol=1e-4)
-    assert len(figures.predict(encode_image(image), 5, 0.05)["boxes"]) >= len(boxes)
+    assert len(figures.predict(encode_image(image), Question(least=0.05))["boxes"]) >= len(boxes)

@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator
 from tests.apps.page.conftest import running
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import texture_tiles
-from visualwords.apps.page.answering import answers_of
+from visualwords.apps.page.answering import served_models
 from visualwords.apps.page.detector_answers import DetectorAnswers
 from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.page.server import create_app
 from visualwords.images import encode_image, read_image
 
@@ -55,7 +56,9 @@ def address(tiles, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "tiles.vw"
     ImageClassifier("words", n_words=40, thumbnails=True).fit(*tiles).save(path)
     limits = Limits(max_bytes=2_000_000, max_pixels=1_000_000)
-    app = create_app(answers_of(path, limits.max_pixels), limits=limits, report=b"the report")
+    app = create_app(
+        served_models([str(path)], limits.max_pixels), limits=limits, report=b"the report"
+    )
     with running(app, limits) as (host, port):
         yield f"http://{host}:{port}/"
 
@@ -397,7 +400,10 @@ WORDS = {"person": ["1 person", "2 people", "No people"], "mug": ["1 mug", "2 ×
 def test_boxes_of_a_detector_are_drawn_and_can_be_filtered(label, open_page, picture):
     limits = Limits()
     detector = TwoPeople(label=label)
-    app = create_app(DetectorAnswers(detector, "found", limits.max_pixels), limits=limits)
+    app = create_app(
+        ServedModels({"found": DetectorAnswers(detector, "found", limits.max_pixels)}),
+        limits=limits,
+    )
     with running(app, limits) as (host, port):
         page = open_page(f"http://{host}:{port}/")
         give(page, picture)
