@@ -13,6 +13,7 @@ from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.predictions import Answer
 
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     help="Write the results to FILE; .csv and .json name the format [default: print them].",
 )
 @options.deciding
+@shared.streams
 @shared.as_csv
 @shared.raw
 @options.reading
@@ -61,12 +63,17 @@ def predict(
     costs: tuple[tuple[tuple[str, str], float], ...],
     thresholds: tuple[tuple[str, float], ...],
     unknown: float | None,
+    stream: dict[str, Any],
+    allow_url: bool,
     as_csv: bool,
     raw: bool,
     as_json: bool,
     **reading: Any,
 ) -> int:
     """Predict the labels of IMAGES (files, folders of files, or - for paths on stdin) with MODEL.
+
+    A video, the number of a camera or an address (rtsp://…) is followed frame by frame, and a
+    line is printed for each; such sources and images are given in separate commands.
 
     Paths on stdin end with a newline, or with NUL, as find -print0 prints them.
 
@@ -88,6 +95,7 @@ def predict(
         as_json = as_json or (output.lower().endswith(".json") and not as_csv)
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
+    live = _streams_of(images, allow_url, output, sort_into)
     run = Run(as_json=as_json, **reading)
     classifier = run.prepare(load_image_classifier(model))
     decide_otherwise(classifier, model, costs, thresholds, unknown)
@@ -96,6 +104,9 @@ def predict(
             f"{model}: the model has no probabilities, because its training images were "
             "too few; omit --min-confidence or train on more images"
         )
+    if live:
+        form = "json" if as_json else "csv" if as_csv else "table"
+        return _follow(run, classifier, live, form, top, min_confidence, raw, stream)
     paths = _listed(run, images, sort_into)
     with run.progress() as progress:
         answers, skipped = label_images(classifier, paths, top, min_confidence, progress=progress)
@@ -114,6 +125,45 @@ def predict(
     if not answers:
         raise FolderError("none of the images could be read")
     return code
+
+
+def _streams_of(
+    sources: tuple[str, ...], allow_url: bool, output: str | None, sort_into: str | None
+) -> list[str]:
+    """Return the videos, cameras and addresses; none where all sources are images or folders."""
+    from visualwords.frames import kind_of_source
+
+    shared.check_addresses(sources, allow_url)
+    live = [name for name in sources if kind_of_source(name) not in ("image", "folder")]
+    if live and len(live) < len(sources):
+        raise click.UsageError(
+            f"{live[0]} has frames and others are images; give them in separate commands"
+        )
+    if live and (output is not None or sort_into is not None):
+        raise click.UsageError("frames are printed; omit -o and --sort-into")
+    return live
+
+
+def _follow(
+    run: "Run",
+    classifier: "ImageClassifier",
+    sources: list[str],
+    form: str,
+    top: int,
+    min_confidence: float,
+    raw: bool,
+    stream: dict[str, Any],
+) -> int:
+    """Predict frames as they come; return the exit code."""
+    from visualwords.apps.classify_images.streaming import FramePrinter
+
+    classifier.set_params(cache_dir=None)  # a frame is seen once
+    printer = FramePrinter(classifier, form, top, min_confidence, raw)
+    for source in sources:
+        fault = printer.follow(source, **stream)
+        run.skip([(source, fault)] if fault else [])
+    run.check_strict()
+    return run.exit_code()
 
 
 def _sort(run: "Run", answers: "list[Answer]", folder: str, classes: set[str]) -> None:

@@ -1,7 +1,7 @@
 """Options that the commands share."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -59,6 +59,80 @@ def _remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
     """Keep a flag where `visualwords.apps.command_line.terminal` finds it."""
     ctx.meta[f"visualwords.{option.name}"] = value
     return value
+
+
+def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of verbs that follow videos, cameras and addresses, as ``stream``."""
+
+    @click.option(
+        "--every",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+        help="Take every N-th frame of a video, camera or stream [default: 1].",
+    )
+    @click.option(
+        "--frames",
+        "most",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Stop a video, camera or stream after N frames.",
+    )
+    @click.option(
+        "--max-fps",
+        type=click.FloatRange(0, min_open=True),
+        metavar="N",
+        help="Take at most N frames a second, the newest each time; others are dropped.",
+    )
+    @click.option(
+        "--timeout",
+        type=click.FloatRange(0, 3600, min_open=True),
+        default=10.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Report a camera or stream as stalled after this long without a frame.",
+    )
+    @click.option(
+        "--reconnect",
+        "reconnects",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Open an address again, N times in a row at most, when it ends or stalls.",
+    )
+    @click.option(
+        "--allow-url",
+        is_flag=True,
+        help="Open addresses such as rtsp://camera/1; without it nothing reaches the network.",
+    )
+    @functools.wraps(verb)
+    def following(
+        *args: Any,
+        every: int,
+        most: int | None,
+        max_fps: float | None,
+        timeout: float,
+        reconnects: int,
+        allow_url: bool,
+        **kwargs: Any,
+    ) -> Any:
+        stream = {"every": every, "most": most, "max_fps": max_fps, "timeout": timeout}
+        stream |= {"reconnects": reconnects}
+        return verb(*args, stream=stream, allow_url=allow_url, **kwargs)
+
+    return following
+
+
+def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
+    """Refuse addresses unless the user has allowed them."""
+    from visualwords.frames import kind_of_source
+
+    for source in sources:
+        if kind_of_source(source) == "address" and not allow_url:
+            raise click.UsageError(
+                f"{source} is an address on the network; give --allow-url to open it"
+            )
 
 
 def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,11 +29,13 @@ class Found:
     confidences : (n,) float64
     picture : (h, w, 3) uint8 or None
         The image with the boxes drawn, if requested.
+    shape : (height, width) of the image
     """
 
     boxes: np.ndarray
     confidences: np.ndarray
     picture: np.ndarray | None
+    shape: tuple[int, ...]
 
 
 def search_files(
@@ -84,4 +86,4 @@ def search_image(detector: PedestrianDetector, image: np.ndarray, draw: bool) ->
     """Search an image and draw the detections."""
     boxes, confidences = detector.detect(image)
     picture = draw_detections(image, boxes, confidences) if draw else None
-    return Found(boxes, confidences, picture)
+    return Found(boxes, confidences, picture, image.shape[:2])

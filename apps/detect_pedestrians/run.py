@@ -1,14 +1,12 @@
 """detect-pedestrians run"""
 
-import os
 from itertools import groupby
+from typing import Any
 
 import click
 
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.detect_pedestrians import options
-
-VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
 
 
 @click.command()
@@ -23,19 +21,7 @@ VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wm
 @shared.as_csv
 @shared.raw
 @shared.as_json
-@click.option(
-    "--every",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Search every N-th frame of a video [default: 1].",
-)
-@click.option(
-    "--frames",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Stop a video or camera after N frames.",
-)
+@shared.streams
 @options.min_height
 @options.threshold
 @options.classifier
@@ -50,8 +36,8 @@ def run(
     as_csv: bool,
     raw: bool,
     as_json: bool,
-    every: int,
-    frames: int | None,
+    stream: dict[str, Any],
+    allow_url: bool,
     min_height: float | None,
     threshold: float | None,
     classifier: str,
@@ -60,20 +46,35 @@ def run(
     jobs: int | None,
     quiet: bool,
 ) -> int:
-    """Detect pedestrians in SOURCE: images, folders of images, a video, or a camera's number.
+    """Detect pedestrians in SOURCE: images, folders, a video, a camera's number or an address.
+
+    The results of videos, cameras and addresses are printed frame by frame, as they come: with
+    --json one object a line, with --csv one row a box.
 
     Boxes are x0, y0, x1, y1 in pixels. The confidence is the estimated probability that a box is
     right, in photographs with one pedestrian on average.
     """
     from visualwords.apps.detect_pedestrians.searching import Searching
+    from visualwords.frames import kind_of_source
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
     detector = options.load_detector(
         model, min_height=min_height, threshold=threshold, classifier=classifier
     )
-    searching = Searching(detector, output, n_jobs=shared.n_threads(jobs), quiet=quiet)
-    for kind, group in groupby(sources, _kind):
+    shared.check_addresses(sources, allow_url)
+    form = "json" if as_json else "csv" if as_csv else "table"
+    kinds = {kind_of_source(source) for source in sources}
+    searching = Searching(
+        detector,
+        output,
+        form,
+        as_they_come=not kinds <= {"image", "folder"},
+        raw=raw,
+        n_jobs=shared.n_threads(jobs),
+        quiet=quiet,
+    )
+    for kind, group in groupby(sources, kind_of_source):
         if kind == "image":
             searching.images(list(group))
             continue
@@ -81,14 +82,6 @@ def run(
             if kind == "folder":
                 searching.folder(source)
             else:
-                searching.video(int(source) if kind == "camera" else source, every, frames)
-    searching.print_results("json" if as_json else "csv" if as_csv else "table", raw)
+                searching.video(source, **stream)
+    searching.print_results()
     return searching.end(strict)
-
-
-def _kind(source: str) -> str:
-    if os.path.isdir(source):
-        return "folder"
-    if source.isdecimal() and not os.path.exists(source):
-        return "camera"
-    return "video" if source.lower().endswith(VIDEOS) else "image"

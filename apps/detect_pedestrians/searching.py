@@ -1,6 +1,7 @@
 """One run over images, videos and cameras: detect, draw, print."""
 
 import csv
+import json
 import os
 import sys
 from typing import Any
@@ -21,11 +22,12 @@ from visualwords.apps.command_line.terminal import (
     stdout,
 )
 from visualwords.apps.detect_pedestrians.one_image import Found, search_files, search_image
-from visualwords.apps.detect_pedestrians.videos import CODECS, Frames, VideoFile
+from visualwords.apps.detect_pedestrians.videos import CODECS, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.errors import FolderError, Skipped
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
+from visualwords.frames import frames_of, kind_of_source
 from visualwords.images import encode_image
 from visualwords.workers import workers_share_memory
 
@@ -42,6 +44,11 @@ class Searching:
     detector : PedestrianDetector
     output : str or None
         Folder for annotated pictures, or name of a video.
+    form : "json", "csv" or "table"
+    as_they_come : bool
+        Print every image or frame when it was searched, not all of them at the end.
+    raw : bool
+        Leave texts of CSV as they are.
     n_jobs : int or None
         Images that are searched at the same time.
     quiet : bool
@@ -52,17 +59,24 @@ class Searching:
         self,
         detector: PedestrianDetector,
         output: str | None,
+        form: str,
         *,
+        as_they_come: bool = False,
+        raw: bool = False,
         n_jobs: int | None = None,
         quiet: bool,
     ):
         self.detector = detector
         self.output = output
+        self.form = form
+        self.as_they_come = as_they_come and form != "table"
+        self.raw = raw
         self.n_jobs = n_jobs
         self.quiet = quiet
         self.found: list[dict[str, Any]] = []
         self.skipped: list[Skipped | tuple[str, str]] = []
         self.n_searched = 0
+        self.has_header = False
         self.written: set[str] = set()
         if output is not None and not self._is_video(output):
             os.makedirs(output, exist_ok=True)
@@ -91,21 +105,24 @@ class Searching:
                     self._write(answer.picture, os.path.splitext(os.path.basename(path))[0])
                 progress.advance()
 
-    def video(self, source: str | int, every: int, most: int | None) -> None:
-        """Search the frames of a video or camera, on this machine, until it ends or Ctrl-C."""
+    def video(self, source: str, **stream: Any) -> None:
+        """Search frames on this machine until the source ends or Ctrl-C.
+
+        ``stream`` are the parameters of `visualwords.frames.frames_of`.
+        """
         if not workers_share_memory():
             say(f"{source}: frames are searched on this machine; a cluster searches image files")
-        frames = Frames(source, every, most)
-        name = f"camera {source}" if isinstance(source, int) else source
+        frames, every = frames_of(source, **stream), stream["every"]
+        name = f"camera {source}" if kind_of_source(source) == "camera" else source
         video = None
         if self.output is not None and self._is_video(self.output):
             video = VideoFile(self.output, frames.rate / every)
         try:
             with progress_bars(self.quiet) as progress:
                 progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
-                for number, frame in frames:
+                for number, frame, seconds in frames:
                     found = search_image(self.detector, frame, self.output is not None)
-                    self._note(found, name, number)
+                    self._note(found, name, number, seconds)
                     if video is not None and found.picture is not None:
                         video.add(found.picture)
                     else:
@@ -118,16 +135,15 @@ class Searching:
         if fault:
             self.skipped.append((name, fault))
 
-    def print_results(self, form: str, raw: bool = False) -> None:
-        """Print all detections as "json", "csv" (with ``raw`` texts or safe ones) or "table"."""
-        if form == "json":
+    def print_results(self) -> None:
+        """Print all detections, unless they were printed as they came."""
+        if self.as_they_come:
+            return
+        if self.form == "json":
             skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
             print_json({"detections": self.found, "skipped": skipped})
-        elif form == "csv":
-            writer = csv.writer(sys.stdout)
-            writer.writerow(HEADER)
-            rows = ([one[name] for name in HEADER] for one in self.found)
-            writer.writerows(csv_cells(row, is_raw(raw)) for row in rows)
+        elif self.form == "csv":
+            self._print_rows(self.found)
         else:
             self._print_table()
 
@@ -140,15 +156,35 @@ class Searching:
             raise FolderError("files had to be skipped, which --strict forbids")
         return SKIPPED if self.skipped else DONE
 
-    def _note(self, found: Found, source: str, frame: int | None) -> None:
-        """Add the detections of an image or frame to the results."""
+    def _note(
+        self, found: Found, source: str, frame: int | None, seconds: float | None = None
+    ) -> None:
+        """Add the detections of an image or frame to the results, or print them."""
         self.n_searched += 1
         boxes, confidences = found.boxes.round(1).tolist(), found.confidences.round(4).tolist()
-        for box, confidence in zip(boxes, confidences):
-            corners = dict(zip(HEADER[2:6], box))
-            self.found.append(
-                {"source": source, "frame": frame, **corners, "confidence": confidence}
-            )
+        listed = [
+            {**dict(zip(HEADER[2:6], box)), "confidence": confidence}
+            for box, confidence in zip(boxes, confidences)
+        ]
+        named = [{"source": source, "frame": frame, **one} for one in listed]
+        if not self.as_they_come:
+            self.found += named
+        elif self.form == "csv":
+            self._print_rows(named)
+        else:
+            height, width = found.shape
+            one = {"source": source, "frame": frame, "time": seconds, "width": width}
+            one |= {"height": height, "label": self.detector.label, "boxes": listed}
+            print(json.dumps(one), flush=True)
+
+    def _print_rows(self, found: list[dict[str, Any]]) -> None:
+        writer = csv.writer(sys.stdout)
+        if not self.has_header:
+            writer.writerow(HEADER)
+            self.has_header = True
+        rows = ([one[name] for name in HEADER] for one in found)
+        writer.writerows(csv_cells(row, is_raw(self.raw)) for row in rows)
+        sys.stdout.flush()
 
     def _write(self, picture: np.ndarray | None, stem: str) -> None:
         """Write an annotated picture under a name that is unique in this run."""

@@ -47,6 +47,7 @@ from visualwords.threads import with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
+    from visualwords.apps.pipeline.predictions import Answer
     from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
 
 __all__ = ["ImageClassifier"]
@@ -281,6 +282,32 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         The label is the most probable class, unless costs, thresholds or ``unknown`` say else.
         """
         return self.labels_of(self._scores(X))
+
+    def predict_one(self, image: Any) -> "Answer":
+        """Predict one image (path, bytes of a file, or array), as a camera's loop needs it.
+
+        Nothing is kept from one call to the next, and no thread is started.
+
+        Returns
+        -------
+        Answer
+            With ``label``, ``probability``, ``novelty``, and ``scores`` and ``probabilities`` of
+            all classes, most probable first.
+
+        Examples
+        --------
+        >>> from visualwords.apps.classify_images.demo_images import texture_tiles
+        >>> tiles, labels = texture_tiles("train")
+        >>> model = ImageClassifier(recipe="texture").fit(tiles, labels)
+        >>> model.predict_one(tiles[0]).label == labels[0]
+        True
+        """
+        from visualwords.apps.pipeline.predictions import label_images
+
+        check_is_fitted(self)
+        answers, skipped = label_images(self, [one_image(image)], len(self.classes_))
+        _raise_first(skipped)
+        return answers[0]
 
     def novelty(self, X: Any) -> np.ndarray:
         """Return how unlike the training images images are, (n,) from 0 to 1: higher is stranger.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps.pipeline.dataset import Source
 from visualwords.apps.pipeline.decision import UNKNOWN
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.classifiers.one_vs_rest import both_classes
@@ -22,6 +23,7 @@ class Answer:
     Attributes
     ----------
     path : str
+        Empty where the image was not a file.
     label : str
         The most probable class, unless costs or thresholds say else; "unknown" where the image is
         unlike the training images, or the label not probable enough.
@@ -58,7 +60,7 @@ class Answer:
 
 def label_images(
     model: ImageClassifier,
-    paths: Sequence[str],
+    paths: Sequence[Source],
     top: int = 1,
     min_confidence: float = 0.0,
     *,
@@ -69,7 +71,7 @@ def label_images(
     Parameters
     ----------
     model : ImageClassifier
-    paths : sequence of str
+    paths : sequence of paths, files as bytes, or arrays
     top : int
         How many classes an answer has.
     min_confidence : float
@@ -102,5 +104,6 @@ def label_images(
                 label, is_known = UNKNOWN, False
         novelty = None if strange is None else float(strange[row])
         ranked = {names[c]: float(scores[row, c]) for c in best}
-        answers.append(Answer(paths[i], label, ranked, known, is_known, sure, novelty))
+        source = paths[i] if isinstance(paths[i], str) else ""
+        answers.append(Answer(source, label, ranked, known, is_known, sure, novelty))
     return answers, found.skipped

@@ -1,6 +1,7 @@
 """Finding similar training images by short signatures of their rows."""
 
 from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class Signer:
         largest = np.abs(directions).argmax(axis=0)  # made positive: signs are reproducible
         directions *= np.where(directions[largest, np.arange(n_components)] < 0, -1, 1)
         self.directions_ = directions.T.astype(np.float16)
+        self.__dict__.pop("_matrix", None)
         return self
 
     def sign(self, sketch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,10 +95,16 @@ class Signer:
     def set_state(self, state: dict[str, np.ndarray]) -> "Signer":
         """Become the signer whose `get_state` this is."""
         self.mean_, self.directions_ = state["mean"], state["directions"]
+        self.__dict__.pop("_matrix", None)
         return self
 
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        """The directions in a type to compute with; made once, it would take most of the time."""
+        return self.directions_.T.astype(np.float32)
+
     def _project(self, sketch: np.ndarray) -> np.ndarray:
-        return (sketch - self.mean_) @ self.directions_.T.astype(np.float32)
+        return (sketch - self.mean_) @ self._matrix
 
 
 def sketch_rows(rows: Any) -> np.ndarray:
@@ -106,7 +114,7 @@ def sketch_rows(rows: Any) -> np.ndarray:
     decide.
     """
     n, d = rows.shape
-    signs = np.random.default_rng(SEED).integers(0, 2, d, dtype=np.int8) * np.int8(2) - np.int8(1)
+    signs = _signs(d)
     values = rows.data if sparse.issparse(rows) else rows
     is_count = values.min(initial=0) >= 0
     sketch = np.zeros((n, BUCKETS), np.float32)
@@ -117,6 +125,12 @@ def sketch_rows(rows: Any) -> np.ndarray:
         padded[:d] *= signs
         sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
     return sketch
+
+
+@lru_cache(maxsize=8)
+def _signs(d: int) -> np.ndarray:
+    """Return a fixed random sign, +1 or −1, for each of d columns."""
+    return np.random.default_rng(SEED).integers(0, 2, d, dtype=np.int8) * np.int8(2) - np.int8(1)
 
 
 class Gallery:

@@ -95,9 +95,10 @@ def test_a_video_becomes_an_annotated_video(model, tmp_path, capsys):
     out = tmp_path / "found.avi"
     command = ["run", str(tmp_path / "walk.avi"), "-o", str(out), "--every", "2", "--json"]
     assert main([*command, "--model", model]) == 0
-    found = json.loads(capsys.readouterr().out)["detections"]
-    assert found
-    assert {one["frame"] for one in found} <= {0, 2, 4}
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["frame"], one["time"]) for one in found] == [(0, 0.0), (2, 0.2), (4, 0.4)]
+    assert {(one["width"], one["height"]) for one in found} == {(260, 200)}
+    assert any(one["boxes"] for one in found)
     capture = cv2.VideoCapture(str(out))
     assert int(capture.get(cv2.CAP_PROP_FRAME_COUNT)) == 3
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
