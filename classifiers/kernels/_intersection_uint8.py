@@ -97,12 +97,19 @@ def gram_rows(x, y, first, last, symmetric, small, out):
 
 @njit()
 def gram_rows_plain(x, y, first, last, out):
-    """out[i, j] += sum_k min(x[i, k], y[j, k]) for i in first … last - 1; any processor."""
+    """out[i, j] += sum_k min(x[i, k], y[j, k]) for i in first … last - 1; any processor.
+
+    256 bytes add up to 16 bits: NEON takes 6 instructions for 16 of them, with 64 bits 26.
+    """
     for i in range(first, last):
         for j in range(out.shape[1]):
-            total = np.int64(0)
-            for k in range(x.shape[1]):
-                total += min(x[i, k], y[j, k])
+            total = np.uint32(0)
+            for start in range(0, x.shape[1], 256):
+                a, b = x[i, start : start + 256], y[j, start : start + 256]
+                part = np.uint16(0)
+                for k in range(min(a.size, 256)):
+                    part = np.uint16(part + min(a[k], b[k]))
+                total = np.uint32(total + part)
             out[i, j] += total
 
 
