@@ -163,7 +163,12 @@ def check_runs(path: str, size: int | None, layout: str | None) -> None:
     settings = json.dumps({"size": size, "layout": layout, "memory": MEMORY})
     try:
         done = subprocess.run(
-            [*command, settings], capture_output=True, text=True, timeout=SECONDS, check=False
+            [*command, settings],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",  # a library may print in a code page
+            timeout=SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise NetworkError(f"{path}: needs more than {SECONDS} s for one image") from None

@@ -47,8 +47,12 @@ class Running:
         self.process.join(PATIENCE)
         if self.process.exitcode is None:
             self.process.kill()
-            raise TimeoutError(f"still running after {PATIENCE} s: {self.log.read_text()}")
-        return Done(self.process.exitcode, self.log.read_text() if self.log.exists() else "")
+            raise TimeoutError(
+                f"still running after {PATIENCE} s: {self.log.read_text(encoding='utf-8')}"
+            )
+        return Done(
+            self.process.exitcode, self.log.read_text(encoding="utf-8") if self.log.exists() else ""
+        )
 
     def kill(self) -> Done:
         self.process.kill()

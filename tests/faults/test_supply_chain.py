@@ -20,8 +20,8 @@ IMPORTED_AS = {
 }
 # llvmlite has no wheels for Intel Macs since 0.46, and building it needs a matching LLVM.
 INTEL_MACS = "numba<0.63; sys_platform == 'darwin' and platform_machine == 'x86_64'"
-COMES_WITH = {"llvmlite": "numba"}  # a part of it in all but name
-project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+COMES_WITH = {"llvmlite": "numba", "h11": "uvicorn"}  # parts of them in all but name
+project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def name_of(requirement):
@@ -36,7 +36,7 @@ def third_party_imports():
     """Yield the file, the package imported, and whether that happens when the file is imported."""
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            tree = ast.parse(path.read_text())
+            tree = ast.parse(path.read_text(encoding="utf-8"))
             at_once = {id(node) for node in tree.body}
             for node in ast.walk(tree):
                 if isinstance(node, ast.Import):
@@ -121,5 +121,7 @@ def test_each_project_is_pinned_once_to_the_highest_of_its_lowest_versions():
 def test_the_package_runs_no_code_that_comes_as_text(word):
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
-            code = path.read_text().replace("ast.literal_eval(", "")  # which runs nothing
+            code = path.read_text(encoding="utf-8").replace(
+                "ast.literal_eval(", ""
+            )  # which runs nothing
             assert word not in code, f"{path} has {word}"

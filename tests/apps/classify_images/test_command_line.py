@@ -61,7 +61,7 @@ def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_
     assert summary["test"]["mean_per_class_accuracy"] == 1.0
     assert summary["skipped"] == []
     assert target.exists()
-    assert report.read_text().startswith("<!doctype html>")
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
@@ -151,7 +151,7 @@ def test_train_by_folds_tests_every_image_and_learns_from_all(photos, tmp_path):
     assert json.loads(done.stdout)["test"]["images"] == 24
     assert b"24 images of 3 classes" in done.stderr
     assert b"training set too" not in done.stderr
-    assert "--folds 4" in (tmp_path / "r.html").read_text()
+    assert "--folds 4" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path, rng):

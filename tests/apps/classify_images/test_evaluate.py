@@ -61,7 +61,7 @@ def test_operating_points_are_printed_and_in_the_report(models, tmp_path, capsys
     monkeypatch.setattr(operating_points, "FALSE_ALARMS", 0.1)
     assert main(["evaluate", first, folder, "--no-cache", "--report", str(page)]) == 0
     assert "to keep false alarms of sea below 10 %, use --threshold sea=" in capsys.readouterr().out
-    assert "ROC curve of sea" in page.read_text()
+    assert "ROC curve of sea" in page.read_text(encoding="utf-8")
 
 
 def test_a_table_with_groups_gets_the_interval_of_groups(models, photos, capsys):

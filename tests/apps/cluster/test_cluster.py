@@ -246,11 +246,11 @@ def test_workers_open_a_file_once_a_stage(client, images, tmp_path, recipe, cach
     with on_cluster(client):
         model.fit(str(images))
         # Fingerprints where there is a cache, a sample where words are learned, and the encoding.
-        assert set(Counter(log.read_text().split()).values()) == {times}
+        assert set(Counter(log.read_text(encoding="utf-8").split()).values()) == {times}
         log.write_text("")
         if cached:
             model.fit(str(images))
-            assert set(Counter(log.read_text().split()).values()) == {1}
+            assert set(Counter(log.read_text(encoding="utf-8").split()).values()) == {1}
 
 
 def test_rows_come_along_where_the_cache_is_not_shared(

@@ -161,7 +161,7 @@ def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     figures = json.loads(capsys.readouterr().out)
     assert figures["objects"] == 2
     assert figures["average_precision"] == 1.0
-    assert "average precision" in report.read_text()
+    assert "average precision" in report.read_text(encoding="utf-8")
     assert cv2.imdecode(np.fromfile(curves, np.uint8), cv2.IMREAD_COLOR).shape[1] > 500
 
 

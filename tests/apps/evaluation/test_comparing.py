@@ -120,8 +120,8 @@ def test_the_command_prints_table_json_csv_and_markdown(few, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert len(found["recipes"]) == 4
     assert {len(row["trials"]) for row in found["recipes"]} == {2}
-    assert "words=8" in plot.read_text()
-    assert "n_words = 8" in report.read_text().replace("&quot;", '"')
+    assert "words=8" in plot.read_text(encoding="utf-8")
+    assert "n_words = 8" in report.read_text(encoding="utf-8").replace("&quot;", '"')
     assert main([*flags, "--csv"]) == 0
     assert len(capsys.readouterr().out.strip().splitlines()) == 5
     assert main([*flags, "--markdown"]) == 0

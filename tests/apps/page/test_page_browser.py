@@ -359,7 +359,7 @@ def test_results_are_saved_as_a_table_that_runs_nothing(open_page, address, pict
     page.wait_for_function("() => document.querySelector('#progress').innerText == '2 images'")
     with page.expect_download() as download:
         page.click("#save")
-    rows = list(csv.reader(download.value.path().read_text().splitlines()))
+    rows = list(csv.reader(download.value.path().read_text(encoding="utf-8").splitlines()))
     assert rows[0] == ["image", "answer", "probability", "score"]
     assert rows[1][0] == "'=1+1.png"
     assert rows[1][1] in ("brick", "grass")

@@ -67,7 +67,7 @@ def page(tmp_path, rng, model):
         tmp_path / "r.html", model, trial, title=HOSTILE, command=f"train {HOSTILE}",
         seconds={"reading images": 2.0, HOSTILE: 1.0},
     )  # fmt: skip
-    return (tmp_path / "r.html").read_text()
+    return (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_names_are_escaped(page):
@@ -103,7 +103,7 @@ def test_a_trial_by_folds_says_so(tmp_path, rng, model):
     paths = [str(write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng))) for i in range(6)]
     trial = replace(made_up_trial(paths, model.classes_.tolist(), rng, wrong=1.0), n_folds=3)
     write_report(tmp_path / "r.html", model, trial)
-    text = (tmp_path / "r.html").read_text()
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "3-fold cross-validation" in text
     assert "explain the final model" in text
 
@@ -116,7 +116,7 @@ def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
     trial = run_trial(model, ImageFolder(tmp_path / "p"))
     assert trial.probabilities is None
     write_report(tmp_path / "r.html", model, trial)
-    text = (tmp_path / "r.html").read_text()
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "no probabilities" in text
     assert "<p class=lead>None.</p>" in text
 
@@ -128,7 +128,7 @@ def test_ten_thousand_images_of_a_hundred_classes_fit(tmp_path, rng):
     files = [str(write_png(tmp_path / f"{i}.png", image)) for i, image in enumerate(images)]
     paths = [files[i % 100] for i in range(10_000)]
     write_report(tmp_path / "r.html", model, made_up_trial(paths, classes, rng))
-    text = (tmp_path / "r.html").read_text()
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
     tags = Tags(text)
     assert tags.tags.count("img") <= MOST
     assert len(text) < 1.4 * MOST_BYTES + 4_000_000

@@ -42,7 +42,7 @@ def test_a_quick_run_writes_a_table_and_a_picture(name, tmp_path, capsys):
     assert main(["run", name, "--quick", "--data", "nowhere", "-o", str(tmp_path), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert all(np.isfinite(row["ours"]) and row["paper"] is None for row in printed["rows"])
-    text = (tmp_path / f"{name}.md").read_text()
+    text = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
     assert text.count("\n| ") > len(printed["rows"])
     assert "quick run on small generated data" in text
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -80,8 +80,8 @@ def test_without_matplotlib_the_table_is_written_and_the_figure_explained(
     assert "pip install matplotlib" in capsys.readouterr().err
     (page,) = tmp_path.iterdir()
     assert page.name == "pmk-fig3.md"
-    assert "![" not in page.read_text()
-    assert "pip install matplotlib" in page.read_text()
+    assert "![" not in page.read_text(encoding="utf-8")
+    assert "pip install matplotlib" in page.read_text(encoding="utf-8")
 
 
 def test_the_page_has_paper_ours_and_difference():

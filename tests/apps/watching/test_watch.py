@@ -39,7 +39,7 @@ def inbox(tmp_path, rng):
 
 
 def lines_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def wait_until(condition, seconds=60.0):
@@ -71,7 +71,7 @@ def test_a_second_run_adds_only_what_is_new_or_changed(model, inbox, tmp_path, r
     write_png(inbox / "new.png", noisy(COLORS["sea"], rng))
     shutil.copy(inbox / "wood.png", inbox / "sea.png")
     assert main(command) == 0
-    rows = list(csv.DictReader(out.read_text().splitlines()))
+    rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
     assert [(os.path.basename(row["path"]), row["label"]) for row in rows] == [
         ("sand.png", "sand"),
         ("sea.png", "sea"),
@@ -138,7 +138,7 @@ def test_killed_thrice_in_bursts_every_image_has_one_line(model, tmp_path, rng):
             for i in range(size):
                 (inbox / f"{burst}-{i}.png").write_bytes(picture)
             some = f"{burst}-{rng.integers(size)}.png"
-            wait_until(lambda name=some: out.exists() and name in out.read_text())
+            wait_until(lambda name=some: out.exists() and name in out.read_text(encoding="utf-8"))
         finally:
             watch.send_signal(signal.SIGKILL)
             watch.wait()
@@ -168,7 +168,7 @@ def test_a_replaced_model_is_loaded_and_a_broken_one_is_not(model, tmp_path, rng
             name = f"{sentence}.png"
             time.sleep(1.2)  # the file is looked at once a second
             write_png(inbox / name, noisy(COLORS["wood"], rng))
-            wait_until(lambda n=name: out.exists() and n in out.read_text())
+            wait_until(lambda n=name: out.exists() and n in out.read_text(encoding="utf-8"))
             while sentence not in (line := watch.stderr.readline()):
                 assert line, f"no line says {sentence}"
     finally:
