@@ -65,7 +65,7 @@ def number_angles(dx, dy, cosines, sines, bins):
     """
     zero = np.float32(0)
     for x in range(dx.size):
-        lower = dy[x] < zero or (dy[x] == zero and dx[x] < zero)
+        lower = (dy[x] < zero) | ((dy[x] == zero) & (dx[x] < zero))  # no branches: vectors
         sign = np.float32(-1) if lower else np.float32(1)
         dx[x] *= sign
         dy[x] *= sign
@@ -73,7 +73,7 @@ def number_angles(dx, dy, cosines, sines, bins):
     for k in range(1, cosines.size):
         c, s = cosines[k], sines[k]
         for x in range(dx.size):
-            bins[x] += np.uint8(1) if c * dy[x] >= s * dx[x] else np.uint8(0)
+            bins[x] = np.uint8(bins[x] + np.uint8(c * dy[x] >= s * dx[x]))
 
 
 @njit()
