@@ -1,106 +1,61 @@
-"""The guides: their Python runs, their commands parse, and what they point to exists.
+"""The guides: their Python and commands run, and what they point to exists.
 
-A Python block that can't run here has a comment above it in the page: ``<!-- not run: why -->``.
+A block that can't run here has a comment above it in the page: ``<!-- not run: why -->``. Commands
+that are not run are listed with reasons in `tests.documents`. ``python -m tests.walk_documents``
+runs those that are only slow, as a newcomer would, in a new environment.
 """
 
+import glob
 import re
 import shlex
 from pathlib import Path
 
 import click
-import cv2
-import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from tests.documents import (
+    BLOCK,
+    NOT_RUN,
+    PAGES,
+    SLOW,
+    blocks,
+    code_of,
+    command_lines,
+    comparable,
+    ids,
+    inline_code,
+    steps,
+    write_user_folder,
+)
 from visualwords.apps.classify_images import main as classify_images
-from visualwords.apps.classify_images.demo_images import texture_tiles
 from visualwords.apps.detect_pedestrians import main as detect_pedestrians
-from visualwords.apps.detection.demo_picture import demo_picture
 from visualwords.apps.reproduce_papers import main as reproduce_papers
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 PROGRAMS = {
-    "classify-images": classify_images.command,
-    "detect-pedestrians": detect_pedestrians.command,
-    "reproduce-papers": reproduce_papers.command,
+    "classify-images": classify_images,
+    "detect-pedestrians": detect_pedestrians,
+    "reproduce-papers": reproduce_papers,
 }
-BLOCK = re.compile(
-    r"(?:<!-- not run: (?P<why>.+?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.S | re.M
-)
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 ROOMS = "vision|features|codebook|classifiers|apps|tests|benchmarks|docs|\\.ci"
 PLACE = re.compile(rf"^({ROOMS})/[\w./-]*$")
 PLACEHOLDER = re.compile(r"[A-Z]{4,}|…")  # NAME in a path
 
 
-def blocks(page, kind):
-    """Yield the text of every block of a kind, and why it is not run."""
-    for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
-        if found["kind"] == kind:
-            yield found["text"], found["why"]
-
-
-def code_of(page):
-    """Return the Python blocks of a page, one after the other, at their own line numbers."""
-    text = page.read_text(encoding="utf-8")
-    lines = [""] * text.count("\n")
-    for found in BLOCK.finditer(text):
-        if found["kind"] == "python" and not found["why"]:
-            first = text.count("\n", 0, found.start("text"))
-            lines[first : first + found["text"].count("\n")] = found["text"].splitlines()
-    return "\n".join(lines)
-
-
-def inline_code(page):
-    """Return what stands between backticks outside of blocks."""
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    return [" ".join(one.split()) for one in re.findall(r"`([^`]+)`", text)]
-
-
-def command_lines(page):
-    """Yield the words of every command of a page, and whether it is whole: one of a bash block."""
-    for text, _ in blocks(page, "bash"):
-        for line in text.replace("\\\n", " ").splitlines():
-            yield from (
-                (words, True) for part in re.split(r"&&|\|", line) if (words := _words(part))
-            )
-    yield from ((words, False) for one in inline_code(page) if (words := _words(one)))
-
-
-def _words(line):
-    try:
-        words = shlex.split(line, comments=True)
-    except ValueError:  # code of another kind, with a single quotation mark
-        return []
-    while words and re.fullmatch(r"\w+=.*", words[0]):  # a variable of the environment
-        words.pop(0)
-    return words
-
-
-def ids(page):
-    return str(page.relative_to(ROOT))
+@pytest.fixture(scope="module")
+def made_folder(tmp_path_factory):
+    """Give a folder that has the images that the guides speak of."""
+    folder = tmp_path_factory.mktemp("user")
+    write_user_folder(folder)
+    return folder
 
 
 @pytest.fixture
-def user_folder(tmp_path, monkeypatch):
-    """Work in a folder that has the images that the guides speak of."""
-
-    def write(name, image):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(cv2.imencode(path.suffix, image[..., ::-1])[1].tobytes())
-
-    tiles, labels = texture_tiles("train")
-    names = {"brick": "cat", "grass": "dog", "moon": "fox"}
-    for label, name in names.items():
-        own = [tile for tile, found in zip(tiles, labels) if found == label]
-        for number, tile in enumerate(own[:6]):
-            write(f"photos/{name}/{number}.jpg", np.atleast_3d(tile).repeat(3, 2)[..., :3])
-    for name in ("new/1.jpg", "new/2.jpg", "photo.jpg"):
-        write(name, np.atleast_3d(tiles[0]).repeat(3, 2)[..., :3])
-    write("street.jpg", demo_picture())
-    monkeypatch.chdir(tmp_path)
+def user_folder(made_folder, monkeypatch):
+    """Work in that folder; nothing is cached elsewhere."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made_folder / "cache"))
+    monkeypatch.chdir(made_folder)
 
 
 WITH_CODE = [page for page in PAGES if code_of(page).strip()]
@@ -112,12 +67,32 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, user_folder):
     exec(code, {"__name__": "__main__"})
 
 
+WITH_COMMANDS = [page for page in PAGES if any(not s.is_in(NOT_RUN | SLOW) for s in steps(page))]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=ids)
+def test_the_commands_of_a_page_run_and_print_what_it_shows(page, user_folder, capsys):
+    for step in steps(page):
+        if step.is_in(NOT_RUN | SLOW):
+            continue
+        program, *words = shlex.split(step.command)
+        assert program in PROGRAMS, f"{step.command}: add it to NOT_RUN or SLOW, with the reason"
+        words = [name for word in words for name in sorted(glob.glob(word)) or [word]]
+        is_auto = words[0] == "train" and not {"--recipe", "--feature"} & set(words)
+        code = PROGRAMS[program].main([*words, *(["--budget", "0"] if is_auto else [])])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        if step.output and not is_auto:
+            said = comparable(printed.err + printed.out)
+            assert [line for line in comparable(step.output) if line not in said] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_verbs_and_flags_of_the_commands_exist(page):
     for (program, *words), is_whole in command_lines(page):
         name = Path(program).name
         if name in PROGRAMS and words and "…" not in words:
-            check_command(PROGRAMS[name], name, words, is_whole)
+            check_command(PROGRAMS[name].command, name, words, is_whole)
 
 
 def check_command(command, name, words, is_whole):
@@ -181,4 +156,5 @@ def test_paths_of_the_repository_exist(page):
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_a_block_that_is_not_run_says_why(page):
     text = page.read_text(encoding="utf-8")
-    assert text.count("not run:") == sum(bool(why) for _, why in blocks(page, "python"))
+    said = [why for kind in ("python", "bash") for _, why in blocks(page, kind) if why]
+    assert text.count("<!-- not run:") == len(said)

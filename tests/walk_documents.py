@@ -1,0 +1,157 @@
+"""Walk the README and all guides as a newcomer: a new environment, every command, every block.
+
+    python -m tests.walk_documents                     all pages
+    python -m tests.walk_documents README.md docs/page.md
+
+Copies the committed files, runs the README's first command in the copy, and then, in a folder with
+images, the commands and the Python of every page, one after the other. Outputs are compared with
+those that a page shows, numbers and widths of tables aside. Commands in `tests.documents.NOT_RUN`
+are listed with the reason. Ends with 1 if anything failed.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.documents import (
+    NOT_RUN,
+    PAGES,
+    Step,
+    code_of,
+    comparable,
+    ids,
+    steps,
+    write_user_folder,
+)
+
+FIRST = re.compile(r"<!-- demo -->\n```bash\n(.+?)\n```\n", re.S)
+EXTRAS = "distributed,onnx,parquet,plots"  # of the guides after the README
+MINUTES = 20  # at most, for one command
+
+
+class Walk:
+    """Runs commands of pages in a folder, with an environment first on the path."""
+
+    def __init__(self, folder: Path, commands: Path):
+        self.folder, self.failures = folder, 0
+        path = f"{commands}{os.pathsep}{os.environ['PATH']}"
+        cache = str(folder / "cache")
+        self.environment = os.environ | {"PATH": path, "XDG_CACHE_HOME": cache, "NO_COLOR": "1"}
+        self.server: subprocess.Popen | None = None
+
+    def run(self, command: str | list[str], folder: Path | None = None) -> str:
+        """Run a command and return what it printed; count and show a failure."""
+        start = time.perf_counter()
+        done = subprocess.run(
+            ["bash", "-c", command] if isinstance(command, str) else command,
+            cwd=folder or self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60 * MINUTES,
+        )
+        self.report(done.returncode == 0, str(command), time.perf_counter() - start)
+        if done.returncode:
+            print(done.stdout + done.stderr)
+        return done.stderr + done.stdout
+
+    def report(self, is_good: bool, what: str, seconds: float = 0.0) -> None:
+        self.failures += not is_good
+        print(f"{'ok  ' if is_good else 'FAIL'} {seconds:6.1f} s  {what[:150]}", flush=True)
+
+    def step(self, step: Step) -> None:
+        """Run one command of a page, and compare its output."""
+        reason = next((why for what, why in NOT_RUN.items() if re.search(what, step.command)), None)
+        if reason:
+            print(f"--           {step.command[:90]}: {reason}", flush=True)
+        elif " serve " in step.command:
+            self.serve(step.command)
+        else:
+            said = comparable(self.run(step.command))
+            missing = [line for line in comparable(step.output or "") if line not in said]
+            if missing:
+                self.report(False, f"the page shows other lines: {missing}")
+
+    def serve(self, command: str, folder: Path | None = None) -> None:
+        """Start a server and wait for its address; it ends with the page, or before the next."""
+        self.stop_server()
+        self.server = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=folder or self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.server.stdout is not None
+        address = self.server.stdout.readline()
+        self.report(address.startswith("http://127.0.0.1:"), f"{command}: {address.strip()}")
+
+    def stop_server(self) -> None:
+        if self.server is not None:
+            self.server.send_signal(signal.SIGINT)
+            self.server.communicate(timeout=20)
+            self.server = None
+
+    def page(self, page: Path) -> None:
+        """Run the commands of a page, then its Python."""
+        print(f"\n{ids(page)}", flush=True)
+        for step in steps(page):
+            self.step(step)
+        self.stop_server()
+        code = code_of(page)
+        if code.strip():
+            script = self.folder / "page.py"
+            script.write_text(code, encoding="utf-8")
+            self.run(["python", "-W", "error::UserWarning", str(script)])
+
+
+def walk(pages: list[Path], place: Path) -> int:
+    """Walk the pages in a new folder; return how many steps failed."""
+    copy, user = place / "visualwords", place / "user"
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True)
+    (place / "files.tar").write_bytes(archive.stdout)
+    with tarfile.open(place / "files.tar") as files:
+        files.extractall(copy, filter="data")
+    user.mkdir()
+    write_user_folder(user)
+    walk = Walk(user, copy / ".venv" / "bin")
+    readme = (copy / "README.md").read_text(encoding="utf-8")
+    first = FIRST.search(readme)
+    assert first is not None
+    printed = walk.run(first[1], copy)
+    for line in re.findall(r"^(?:Predict|See why): +(.+)$", printed, re.M):  # as the demo says
+        if " serve " in line:
+            walk.serve(line, copy)
+        else:
+            walk.run(line, copy)
+    walk.stop_server()
+    walk.run(f"pip install -q -e '{copy}[{EXTRAS}]'")
+    walk.run("classify-images train photos -o photos.vw --recipe color")
+    for page in pages:
+        walk.page(page)
+    return walk.failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pages", nargs="*", help="default: all")
+    options = parser.parse_args()
+    pages = [ROOT / name for name in options.pages] or PAGES
+    with tempfile.TemporaryDirectory() as place:
+        failures = walk(pages, Path(place))
+    print(f"\n{failures} failed" if failures else "\nall pages passed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
