@@ -126,19 +126,20 @@ def feature_table(text: str) -> dict[str, Any]:
     --------
     >>> feature_table("DenseSIFT(step=4, bin_size=[4, 8])")
     {'extractor': 'DenseSIFT', 'params': {'step': 4, 'bin_size': [4, 8]}}
+    >>> feature_table("onnx:net.onnx(mean=0.5)")
+    {'extractor': 'ONNXFeatures', 'params': {'path': 'net.onnx', 'mean': 0.5}}
     """
     name, _, rest = text.strip().partition("(")
-    if name.startswith("onnx:") and not rest:
-        return spelled_out({"extractor": name})
-    check_extractor(name.strip())
+    channel = spelled_out({"extractor": name.strip()})  # of a network, its file is a parameter
+    check_extractor(channel["extractor"])
     if not rest:
-        return {"extractor": name.strip()}
+        return channel
     wrong = RecipeError(
         f"feature {text!r} is not understood; write it as {name.strip()}(name=value, …), texts in "
         "quotes"
     )
     try:
-        call = ast.parse(text.strip(), mode="eval").body
+        call = ast.parse(f"{channel['extractor']}({rest}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise wrong
         values = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
@@ -147,7 +148,7 @@ def feature_table(text: str) -> dict[str, Any]:
     if None in values:
         raise wrong
     params = {str(key): _without_none(value) for key, value in values.items()}
-    return {"extractor": name.strip(), "params": params}
+    return channel | {"params": channel.get("params", {}) | params}
 
 
 def setting(text: str) -> tuple[str, Any]:
