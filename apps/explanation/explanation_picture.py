@@ -83,7 +83,7 @@ def _caption(explanation: Explanation, label: str) -> list[str]:
     room = PANEL - length_of(probability)
     return [
         f"{shortened(printable(label), room)}{probability}",
-        f"score {score:+.3f} = {offset:+.3f} offset {score - offset:+.3f} evidence",
+        f"{score:+.3f} = {offset:+.3f} offset {score - offset:+.3f} evidence",
     ]
 
 
