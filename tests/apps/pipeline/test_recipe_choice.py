@@ -1,5 +1,8 @@
 """What "auto" plans to try, and that the plan depends on the images alone."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -123,3 +126,22 @@ def test_the_command_says_what_a_deadline_cut_off(photos, tmp_path, capsys):
     assert "--deadline" not in repeated
     assert main([*repeated[1:], "-q"]) == 0
     assert load(tmp_path / "m.vw").tried_.keys() == {"color"}
+
+
+def test_equal_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    busy: list[subprocess.Popen] = []
+    models = []
+    try:
+        for number in range(3):
+            path = tmp_path / f"{number}.vw"
+            words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "0.05s"]
+            assert main(words) == 0
+            models.append(path.read_bytes())
+            busy.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert len(load(path).tried_) > 1
+    assert models[0] == models[1] == models[2]
