@@ -15,6 +15,7 @@ from visualwords.workers import map_on_workers
 
 BALANCE = 0.5  # of classes of n images each counts nᴮ⁻¹: halfway between images and classes
 SHRINKAGE = 1.0  # of β, in images
+LEAST_GAIN = 0.01  # by offsets, in the mean of accuracy and mean accuracy per class
 
 
 def held_out_scores(
@@ -212,11 +213,14 @@ class SoftmaxCalibration:
         codes : (n,) int
             Index of every sample's class; every class occurs.
         weight : (n_classes,), optional
-            What a sample of each class counts; the default is `default_weights`.
+            What a sample of each class counts; the default is `default_weights`, and then offsets
+            are dropped that gain less than `LEAST_GAIN` on these samples: they would cost
+            accuracy elsewhere.
         """
         scores = both_classes(scores)
         n, n_classes = scores.shape
         counts = np.bincount(codes, minlength=n_classes)
+        is_default = weight is None
         weight = default_weights(counts) if weight is None else np.asarray(weight, np.float64)
         sample_weight = weight[codes] * (n / weight[codes].sum())
         rarity = -np.log(np.maximum(counts, 1) / n)
@@ -235,8 +239,18 @@ class SoftmaxCalibration:
             gradient = [slope * (excess * unit).sum(), (excess @ rarity).sum() + SHRINKAGE * beta]
             return value + SHRINKAGE * beta**2 / 2, np.array(gradient)
 
-        found = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=[(-10, 10), (-5, 5)])
-        return cls(float(np.exp(found.x[0])) / spread, found.x[1] * rarity)
+        def minimum(most: float) -> "SoftmaxCalibration":
+            """Return the best calibration with β between ±most."""
+            bounds = [(-10, 10), (-most, most)]
+            found = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
+            return cls(float(np.exp(found.x[0])) / spread, found.x[1] * rarity)
+
+        fitted = minimum(5)
+        if is_default and fitted.offsets.any():
+            gain = _figure(fitted.probabilities(scores), codes) - _figure(scores, codes)
+            if gain < LEAST_GAIN:
+                return minimum(0)
+        return fitted
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
@@ -270,6 +284,14 @@ class SigmoidCalibration:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
         return probabilities(scores, self.sigmoids)
+
+
+def _figure(merit: np.ndarray, codes: np.ndarray) -> float:
+    """Return the mean of the accuracy and the mean accuracy per class of the highest columns."""
+    right = merit.argmax(axis=1) == codes
+    counts = np.bincount(codes)
+    shares = np.bincount(codes, right)[counts > 0] / counts[counts > 0]
+    return float(right.mean() + shares.mean()) / 2
 
 
 def default_weights(counts: np.ndarray) -> np.ndarray:

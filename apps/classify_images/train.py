@@ -192,9 +192,15 @@ def _learn(
 
 
 def _warn_of_few(model: "ImageClassifier") -> None:
-    """Warn of classes whose probabilities rest on few images."""
+    """Warn of classes whose probabilities rest on few images, and of one called "unknown"."""
     from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.pipeline.decision import UNKNOWN
 
+    if UNKNOWN in model.classes_:
+        say(
+            f"warning: a class is called {UNKNOWN!r}; images that are none of the classes are "
+            f"labelled {model.decision_.rejected!r} instead"
+        )
     for name, count in zip(model.classes_, model.class_counts_):
         if count < FEW_IMAGES:
             images = "1 image" if count == 1 else f"{count} images"

@@ -22,6 +22,7 @@ __all__ = ["Finding", "check_folder", "suspicious_labels"]
 FEW_IMAGES = 10  # of a class
 LARGEST_RATIO = 20  # between the sizes of two classes
 TINY = 48  # pixels of the longer side
+SURE = 0.8  # probability of another class from which a label is suspicious
 
 # What is found, in the order of its harm; True where it is a problem rather than a note.
 KINDS = {
@@ -111,11 +112,11 @@ def check_folder(
 
 
 def suspicious_labels(trial: Trial) -> list[Finding]:
-    """Return the images whose label the model contradicts although it is sure.
+    """Return the images whose label the model contradicts and is sure of it.
 
     Confident learning [Northcutt21]: a class is confident from the mean probability that it gets
-    on images labelled with it. An image is suspicious if another class is the most probable and
-    confident there, while its own is not; the greatest contradiction comes first.
+    on images labelled with it. An image is suspicious if another class is confident there, with
+    a probability of at least `SURE`, while its own is not; the greatest contradiction comes first.
 
     References
     ----------
@@ -131,7 +132,8 @@ def suspicious_labels(trial: Trial) -> list[Finding]:
     confident = np.bincount(codes, own, len(trial.classes)) / np.maximum(counts, 1)
     guesses = trial.probabilities.argmax(axis=1)
     sure = trial.probabilities[rows, guesses]
-    wrong = (guesses != codes) & (sure >= confident[guesses]) & (own < confident[codes])
+    is_sure = sure >= np.maximum(confident[guesses], SURE)
+    wrong = (guesses != codes) & is_sure & (own < confident[codes])
     order = np.flatnonzero(wrong)[np.argsort((own - sure)[wrong], kind="stable")]
     return [
         Finding(

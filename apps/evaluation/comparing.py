@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.evaluation.trial import Trial, run_trial
+from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
 from visualwords.apps.pipeline.encoding import encode_each
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -133,9 +134,9 @@ def compare(
     recipes : sequence of names or Recipe
         Names must differ.
     folds : int or None
-        Test every image on a model of the other folds; groups stay together. Of a folder with
-        given splits, its training part is divided. None: train on the training part and test on
-        the test part.
+        Test every image on a model of the other folds; groups and near copies stay together. Of a
+        folder with given splits, its training part is divided. None: train on the training part
+        and test on the test part.
     seeds : int
         Repeat with so many seeds, of the folds and of everything random.
     random_state : int
@@ -160,7 +161,7 @@ def compare(
     progress = progress or Silent()
     with _some_cache(cache_dir) as place:
         env = Environment(open_cache(place), n_jobs, progress, max_pixels)
-        divisions = _divisions(folder, folds, seeds, random_state)
+        divisions = _divisions(folder, folds, seeds, random_state, env)
         _encode_all(found, divisions, env)
         trials: list[list[_Result]] = [[] for _ in found]
         total = len(found) * len(divisions)
@@ -226,7 +227,9 @@ def _some_cache(cache_dir: "str | os.PathLike[str] | None") -> Iterator[str]:
         yield place
 
 
-def _divisions(folder: Any, folds: int | None, seeds: int, first: int) -> list[_Division]:
+def _divisions(
+    folder: Any, folds: int | None, seeds: int, first: int, env: Environment
+) -> list[_Division]:
     numbers = range(first, first + seeds)
     if folds is None:
         images = as_folder(folder)
@@ -242,6 +245,7 @@ def _divisions(folder: Any, folds: int | None, seeds: int, first: int) -> list[_
         raise FolderError(
             f"{data.origin}: class {smallest!r} has only 1 image; folds need 2 of each class"
         )
+    data = data.grouped(keep_together(data, find_copies(data, env)))
     divisions = []
     for seed in numbers:
         member = data.folds(folds, seed)

@@ -9,6 +9,7 @@ import numpy as np
 __all__ = ["UNKNOWN", "Decision", "class_weights"]
 
 UNKNOWN = "unknown"  # the label of an image that is none of the classes
+OTHER_NAMES = ("rejected", "none of the classes")  # where a class has that name
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,12 @@ class Decision:
     def labels(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
         """Return the labels of images, (n,) array of str."""
         codes = self.codes(probabilities, novelty)
-        return np.append(self.classes, UNKNOWN)[codes]
+        return np.append(self.classes, self.rejected)[codes]
+
+    @property
+    def rejected(self) -> str:
+        """The label of an image that is none of the classes: "unknown" unless that is a class."""
+        return next(name for name in (UNKNOWN, *OTHER_NAMES) if name not in self.classes)
 
     def codes(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
         """Return the columns of the labels; −1 is unknown.

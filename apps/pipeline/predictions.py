@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.pipeline.dataset import Source
-from visualwords.apps.pipeline.decision import UNKNOWN
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import Skipped
@@ -91,19 +90,17 @@ def label_images(
     chances = None if model.calibration_ is None else model.probabilities(found.values)
     order = np.argsort(-(scores if chances is None else chances), axis=1, kind="stable")
     names = [str(name) for name in model.classes_]
-    column = {name: i for i, name in enumerate(names)}
+    column, rejected = {name: i for i, name in enumerate(names)}, model.decision_.rejected
     answers = []
     for row, i in enumerate(found.kept):
         best, label = order[row, :top], str(labels[row])
         sure, known = None, None
-        is_known = label != UNKNOWN or UNKNOWN in column
         if chances is not None:
             sure = float(chances[row, column.get(label, order[row, 0])])
             known = {names[c]: float(chances[row, c]) for c in best}
-            if sure < min_confidence:
-                label, is_known = UNKNOWN, False
+            label = label if sure >= min_confidence else rejected
         novelty = None if strange is None else float(strange[row])
         ranked = {names[c]: float(scores[row, c]) for c in best}
         source = paths[i] if isinstance(paths[i], str) else ""
-        answers.append(Answer(source, label, ranked, known, is_known, sure, novelty))
+        answers.append(Answer(source, label, ranked, known, label != rejected, sure, novelty))
     return answers, found.skipped

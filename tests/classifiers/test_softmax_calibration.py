@@ -93,3 +93,20 @@ def test_the_state_gives_the_same_probabilities(scores):
 def test_sigmoids_of_older_files_still_give_probabilities():
     old = SigmoidCalibration(np.array([[1.0, 0.0]]))
     np.testing.assert_allclose(old.probabilities(np.array([0.0])), [[0.5, 0.5]])
+
+
+def test_offsets_that_gain_nothing_are_dropped():
+    """Weak scores of many classes: offsets would move labels, and not to the right ones."""
+    rng = np.random.default_rng(0)
+    counts = np.tile([12, 8], 10)
+    codes = np.repeat(np.arange(20), counts)
+    scores = rng.normal(size=(200, 20))
+    scores[np.arange(200), codes] += 0.6
+    found = SoftmaxCalibration.fit(scores, codes)
+    assert not found.offsets.any()
+    moved = SoftmaxCalibration.fit(scores, codes, default_weights(counts))
+    assert moved.offsets.any()
+    right, less = (
+        (one.probabilities(scores).argmax(axis=1) == codes).mean() for one in (found, moved)
+    )
+    assert right > less
