@@ -243,10 +243,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             metric = self._metric(learned_from, decision)
         self._keep(trained, learned_from)
         self.cross_validated_ = metric.mean_per_class(trained)
-        self.calibration_: SoftmaxCalibration | SigmoidCalibration | None = calibrate(
-            trained, metric.weights
-        )
-        self.novelty_ = self._novelty(trained, learned_from, training.env)
+        calibration = calibrate(trained, metric.weights)
+        self.calibration_: SoftmaxCalibration | SigmoidCalibration | None = calibration
+        self.novelty_ = self._novelty(trained, calibration, learned_from, training.env)
         self.decision_ = decision
         self.gallery_ = self._gallery(trained, learned_from, training.env)
         return self
@@ -328,7 +327,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.novelty_ is None:
             return None
-        return self.novelty_.of(scores.values, scores.distances, scores.looks)
+        doubts = None
+        if self.calibration_ is not None:
+            doubts = 1 - self.probabilities(scores.values).max(axis=1)
+        return self.novelty_.of(scores.values, scores.distances, scores.looks, doubts)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of right labels; of a folder with splits, on its test part."""
@@ -515,12 +517,19 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self.about_["trained on"] = folder.encode("utf-8", "backslashreplace").decode()
         self.training_digests_ = np.frombuffer(b"".join(trained.digests), np.uint64)
 
-    def _novelty(self, trained: Trained, data: Dataset, env: Environment) -> Novelty | None:
+    def _novelty(
+        self,
+        trained: Trained,
+        calibration: "SoftmaxCalibration | None",
+        data: Dataset,
+        env: Environment,
+    ) -> Novelty | None:
         """Return what knows strange images."""
         if trained.held_out is None or trained.signed is None:  # rows on disk have no folds
-            return learn_novelty(trained, self.keep_training)
+            return learn_novelty(trained, self.keep_training, calibration)
         folds = data.folds_of_all_classes(FOLDS, self.random_state)
-        return learn_novelty(trained, self.keep_training, measure_all(data, env), folds)
+        looks = measure_all(data, env)
+        return learn_novelty(trained, self.keep_training, calibration, looks, folds)
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:
         """Return what is kept of the training images."""

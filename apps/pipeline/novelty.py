@@ -1,4 +1,4 @@
-"""How unlike its training images an image is: its scores, its nearest neighbour, its appearance."""
+"""How unlike its training images an image is: by scores, nearest neighbour and appearance."""
 
 from dataclasses import dataclass, field
 
@@ -10,8 +10,9 @@ from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
 
 # Chosen by leaving classes out of training images of corel1000, scene15 and others.
-WEIGHTS = np.array([2.0, 1.0, 4.0])  # of the highest score, the distance and the appearance
-USUAL = np.array([-np.inf, -np.inf, 2.0])  # up to here a sign counts nothing
+WEIGHTS = np.array([1.0, 1.0, 6.0, 1.0])  # of score, distance, appearance and doubt
+OLDER_WEIGHTS = np.array([2.0, 1.0, 0.0, 0.0])  # of files that do not have them
+USUAL = np.array([-np.inf, -np.inf, 2.0, -np.inf])  # up to here a sign counts nothing
 N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
 
 
@@ -19,19 +20,22 @@ N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
 class Novelty:
     """The share of known images that are less strange than an image.
 
-    Strangeness is −2·(highest score) + (distance to the nearest training image)
-    + 4·max(0, appearance − 2), each less its median and divided by its spread on training images
-    that were held out. Scores are those of one machine for each class, which all can say no;
-    probabilities, which add up to one, can't. The appearance counts only where it is unusual: it
-    knows noise, blank images, pages of text and photographs of another kind, not classes.
+    Strangeness is −(highest score) + (distance to the nearest training image)
+    + 6·max(0, appearance − 2) + (1 − highest probability), each less its median and divided by
+    its spread on training images that were held out. Scores are those of one machine for each
+    class, which all can say no; probabilities, which add up to one, can't. The appearance counts
+    only where it is unusual: it knows noise, blank images, pages of text and photographs of another
+    kind, not classes.
 
     Attributes
     ----------
-    medians, spreads : (3,) float64
-        Of scores, distances and appearances; NaN for what the model does not know.
+    medians, spreads : (4,) float64
+        Of scores, distances, appearances and doubts; NaN for what the model does not know.
     known : (n,) float64
         Strangeness of held-out training images, sorted.
     appearance : Appearance or None
+    weights : (4,) float64
+        Of the signs in the strangeness.
 
     Examples
     --------
@@ -45,6 +49,7 @@ class Novelty:
     spreads: np.ndarray
     known: np.ndarray = field(repr=False)
     appearance: Appearance | None = None
+    weights: np.ndarray = field(default_factory=lambda: WEIGHTS)
 
     @classmethod
     def fit(
@@ -52,6 +57,7 @@ class Novelty:
         scores: np.ndarray,
         distances: np.ndarray | None = None,
         looks: np.ndarray | None = None,
+        doubts: np.ndarray | None = None,
         appearance: Appearance | None = None,
     ) -> "Novelty":
         """Learn from held-out training images what is usual.
@@ -64,14 +70,16 @@ class Novelty:
             To training images without those of the image's fold.
         looks : (n,) or None
             Distances to an appearance that was learned without the image's fold.
+        doubts : (n,) or None
+            1 − the highest probability.
         appearance : Appearance or None
             That of all training images.
         """
-        signs = _signs(scores, distances, looks)
+        signs = _signs(scores, distances, looks, doubts)
         medians = np.median(signs, axis=0)
         low, high = np.percentile(signs, [25, 75], axis=0)
         spreads = np.maximum((high - low) / 1.349, 1e-9)  # the normal distribution's
-        strange = np.sort(_strangeness(signs, medians, spreads))
+        strange = np.sort(_strangeness(signs, medians, spreads, WEIGHTS))
         if len(strange) > N_KNOWN:
             strange = strange[np.linspace(0, len(strange) - 1, N_KNOWN).round().astype(int)]
         return cls(medians, spreads, strange, appearance)
@@ -81,13 +89,15 @@ class Novelty:
         scores: np.ndarray,
         distances: np.ndarray | None = None,
         looks: np.ndarray | None = None,
+        doubts: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the novelty of images, (n,), 0 to 1: higher is stranger.
 
         Beyond the strangest known image it approaches 1 like exp(−strangeness), so that strange
         images keep their order.
         """
-        strange = _strangeness(_signs(scores, distances, looks), self.medians, self.spreads)
+        signs = _signs(scores, distances, looks, doubts)
+        strange = _strangeness(signs, self.medians, self.spreads, self.weights)
         n = len(self.known)
         below = (np.arange(n) + 1) / (n + 1)
         inside = np.interp(strange, self.known, below, left=below[0] / 2)
@@ -102,7 +112,8 @@ class Novelty:
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
-        state = {"medians": self.medians, "spreads": self.spreads, "known": self.known}
+        names = ("medians", "spreads", "known", "weights")
+        state = {name: getattr(self, name) for name in names}
         if self.appearance is not None:
             state |= {"means": self.appearance.means, "root": self.appearance.root}
         return state
@@ -111,14 +122,18 @@ class Novelty:
     def from_state(cls, state: dict[str, np.ndarray]) -> "Novelty":
         """Restore what `get_state` returned; older files lack the appearance."""
         medians, spreads, known = (state[name] for name in ("medians", "spreads", "known"))
-        if medians.shape != spreads.shape or medians.size not in (1, 2, 3) or not known.size:
+        if medians.shape != spreads.shape or not 1 <= medians.size <= 4 or not known.size:
             raise ValueError("what was learned of strange images does not fit together")
-        missing = (0, 3 - medians.size)
+        weights = state.get("weights", OLDER_WEIGHTS)
+        if weights.shape != WEIGHTS.shape:
+            raise ValueError("the weights of what is strange do not fit")
+        missing = (0, 4 - medians.size)
         return cls(
             np.pad(medians, missing, constant_values=np.nan),
             np.pad(spreads, missing, constant_values=np.nan),
             known,
             Appearance.of_arrays(state["means"], state["root"]) if "root" in state else None,
+            weights,
         )
 
 
@@ -135,18 +150,17 @@ def held_out_distances(sketch: np.ndarray, folds: np.ndarray) -> np.ndarray:
     return distances
 
 
-def _signs(
-    scores: np.ndarray, distances: np.ndarray | None, looks: np.ndarray | None
-) -> np.ndarray:
-    """Return what speaks for a strange image, (n, 3); NaN for what is not known."""
+def _signs(scores: np.ndarray, *others: np.ndarray | None) -> np.ndarray:
+    """Return what speaks for a strange image, (n, 4); NaN for what is not known."""
     top = both_classes(scores).max(axis=1)
     unknown = np.full(len(top), np.nan)
-    columns = [-top, *(unknown if one is None else one for one in (distances, looks))]
-    return np.stack(columns, axis=1)
+    return np.stack([-top, *(unknown if one is None else one for one in others)], axis=1)
 
 
-def _strangeness(signs: np.ndarray, medians: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+def _strangeness(
+    signs: np.ndarray, medians: np.ndarray, spreads: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
     """Return the weighted sum of the signs that the model knows."""
     usual = (signs - medians) / spreads
     beyond = np.where(np.isinf(USUAL), usual, np.maximum(usual - USUAL, 0))
-    return np.where(np.isnan(beyond), 0.0, beyond) @ WEIGHTS
+    return np.where(np.isnan(beyond), 0.0, beyond) @ weights

@@ -79,6 +79,7 @@ def calibrate(trained: Trained, weights: np.ndarray | None = None) -> SoftmaxCal
 def learn_novelty(
     trained: Trained,
     with_distances: bool,
+    calibration: SoftmaxCalibration | None = None,
     statistics: np.ndarray | None = None,
     folds: np.ndarray | None = None,
 ) -> Novelty | None:
@@ -89,6 +90,7 @@ def learn_novelty(
     trained : Trained
     with_distances : bool
         Whether the model keeps the signatures of its training images.
+    calibration : SoftmaxCalibration or None
     statistics : (n, n_statistics) or None
         How the images look (`visualwords.apps.pipeline.appearance`), in the order of their
         held-out scores.
@@ -98,11 +100,17 @@ def learn_novelty(
     if trained.held_out is None:
         return None
     distances = trained.held_out_distances if with_distances else None
+    doubts = None
+    if calibration is not None:
+        doubts = 1 - calibration.probabilities(trained.held_out).max(axis=1)
     if statistics is None or folds is None:
-        return Novelty.fit(trained.held_out, distances)
+        return Novelty.fit(trained.held_out, distances, doubts=doubts)
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
-    looks = held_out_appearance(statistics, codes, folds)
-    return Novelty.fit(trained.held_out, distances, looks, Appearance.fit(statistics, codes))
+    looks, all_looks = (
+        held_out_appearance(statistics, codes, folds),
+        Appearance.fit(statistics, codes),
+    )
+    return Novelty.fit(trained.held_out, distances, looks, doubts, all_looks)
 
 
 def state_of(trained: Trained) -> State:

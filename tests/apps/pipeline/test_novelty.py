@@ -78,9 +78,20 @@ def test_an_unusual_appearance_is_strange_and_a_usual_one_counts_nothing(known, 
     assert values[3] > 0.99
 
 
-def test_older_files_know_no_appearance(known):
-    novelty = Novelty.fit(*known)
-    state = {**novelty.get_state(), "medians": novelty.medians[:2], "spreads": novelty.spreads[:2]}
-    older = Novelty.from_state(state)
-    np.testing.assert_array_equal(older.of(*known), novelty.of(*known))
+def test_doubt_is_strange(known, rng):
+    novelty = Novelty.fit(*known, doubts=rng.beta(1, 9, 300))
+    usual = np.array([[1.0, -1, -1]] * 2), np.ones(2)
+    sure, unsure = novelty.of(*usual, doubts=np.array([0.05, 0.7]))
+    assert sure < 0.8 < 0.95 < unsure
+
+
+def test_older_files_know_no_appearance_and_have_other_weights(known):
+    state = Novelty.fit(*known).get_state()
+    older = Novelty.from_state(
+        {"medians": state["medians"][:2], "spreads": state["spreads"][:2], "known": state["known"]}
+    )
     assert older.appearance is None
+    doubled = Novelty.from_state({**state, "weights": np.array([2.0, 1.0, 0, 0])})
+    np.testing.assert_array_equal(older.of(*known), doubled.of(*known))
+    with pytest.raises(ValueError, match="do not fit"):
+        Novelty.from_state({**state, "weights": np.ones(2)})
