@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ["SOURCE_DATE_EPOCH"] = "1600000000"  # model files of two runs bear the same day
+
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 DATA = Path(os.environ.get("VISUALWORDS_DATA", ROOT.parent / "shared" / "data"))

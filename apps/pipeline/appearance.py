@@ -10,13 +10,11 @@ import cv2
 import numpy as np
 
 from visualwords.apps.pipeline.contents import OpenedImage
-from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.stage import Environment, Stage, each_image
+from visualwords.apps.pipeline.stage import Stage
 from visualwords.classifiers.calibration import divide
-from visualwords.errors import Skipped
 from visualwords.images import shrink
 
-__all__ = ["Appearance", "appearance_stage", "held_out_appearance", "measure", "measure_all"]
+__all__ = ["Appearance", "appearance_stage", "held_out_appearance", "measure", "measure_image"]
 
 SIDE = 128  # pixels of the longer side; portraits for near copies are drawn from the same
 SCALES = 3  # each half as large as the one before
@@ -88,13 +86,6 @@ def _are_statistics(array: np.ndarray) -> bool:
     if array.shape != (N_STATISTICS,) or array.dtype != np.float32:
         return False
     return bool(np.abs(array).max() <= 1000)
-
-
-def measure_all(data: Dataset, env: Environment) -> np.ndarray | None:
-    """Return the statistics of all images, (n, N_STATISTICS); None if one can't be read."""
-    made = list(each_image([appearance_stage()], data, env, "measuring images"))
-    rows = [one[0] for one in made if not isinstance(one, Skipped)]
-    return np.stack(rows) if len(rows) == len(made) else None
 
 
 @dataclass(frozen=True)

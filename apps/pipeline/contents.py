@@ -5,7 +5,8 @@ file once a run. A file is opened again, once for each stage that needs its byte
 
 - the bytes of all files together are more than `MOST_BYTES`, and those of this file were not kept;
 - the stage runs on workers of other processes (a cluster), which do not share this memory:
-  fingerprints (where there is a cache), the sample of patches and the encoding are three stages.
+  looking at images (near copies, appearance), the sample of patches and the encoding are three
+  stages.
 
 It is then compared with its first fingerprint: a file that changed meanwhile is left out.
 """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visualwords.apps.pipeline.appearance import N_STATISTICS, appearance_stage
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
@@ -24,10 +25,14 @@ class Copies:
     ----------
     sets : positions of the images of each set of copies
     skipped : the images that could not be read
+    statistics : (n, n_statistics) float32 or None
+        How each image looks (`visualwords.apps.pipeline.appearance`), if that was measured too;
+        NaN for one that could not be read.
     """
 
     sets: list[list[int]]
     skipped: list[Skipped]
+    statistics: np.ndarray | None = None
 
 
 def describe_copies(sets: Sequence[Sequence[str]]) -> str:
@@ -41,11 +46,12 @@ def describe_copies(sets: Sequence[Sequence[str]]) -> str:
 
 def portraits(data: Dataset, env: Environment) -> list[Portrait | Skipped]:
     """Return the portrait of each image, or why it has none."""
-    stage = Stage("portrait", {"side": SIDE}, draw_portrait)
-    return [
-        made if isinstance(made, Skipped) else Portrait.from_array(made[0])
-        for made in each_image([stage], data, env, "looking at images")
-    ]
+    made = each_image([_portrait_stage()], data, env, "looking at images")
+    return [one if isinstance(one, Skipped) else Portrait.from_array(one[0]) for one in made]
+
+
+def _portrait_stage() -> Stage:
+    return Stage("portrait", {"side": SIDE}, draw_portrait)
 
 
 def draw_portrait(image: OpenedImage) -> np.ndarray:
@@ -53,18 +59,35 @@ def draw_portrait(image: OpenedImage) -> np.ndarray:
     return portrait(image.pixels("rgb", 8 * SIDE)).to_array()
 
 
-def find_copies(data: Dataset, env: Environment) -> Copies:
+def find_copies(data: Dataset, env: Environment, *, measured: bool = False) -> Copies:
     """Look at all images; return which look the same, and which can't be read.
 
     Of more than `MOST_COMPARED` images none are compared.
+
+    Parameters
+    ----------
+    data : Dataset
+    env : Environment
+    measured : bool
+        Whether to measure how images look in the same pass.
     """
-    if len(data) > MOST_COMPARED:
-        return Copies([], [])
-    looks = portraits(data, env)
-    readable = [i for i, look in enumerate(looks) if isinstance(look, Portrait)]
-    found = find_near_duplicates([look for look in looks if isinstance(look, Portrait)])
-    skipped = [look for look in looks if isinstance(look, Skipped)]
-    return Copies([[readable[i] for i in one] for one in found], skipped)
+    compared = len(data) <= MOST_COMPARED
+    stages = [_portrait_stage()] * compared + [appearance_stage()] * measured
+    skipped: list[Skipped] = []
+    readable: list[int] = []
+    looks: list[Portrait] = []
+    statistics = np.full((len(data), N_STATISTICS), np.nan, np.float32) if measured else None
+    for i, made in enumerate(each_image(stages, data, env, "looking at images")):
+        if isinstance(made, Skipped):
+            skipped.append(made)
+            continue
+        readable.append(i)
+        if compared:
+            looks.append(Portrait.from_array(made[0]))
+        if statistics is not None:
+            statistics[i] = made[-1]
+    found = [[readable[i] for i in one] for one in find_near_duplicates(looks)]
+    return Copies(found, skipped, statistics)
 
 
 def keep_together(data: Dataset, copies: Copies) -> list[str | None]:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.pipeline import disk_training
-from visualwords.apps.pipeline.appearance import Appearance, appearance_stage, measure_all
+from visualwords.apps.pipeline.appearance import Appearance, appearance_stage
 from visualwords.apps.pipeline.channel_encoder import names_of_columns, rows_of, side_by_side
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import (
@@ -226,7 +226,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
         data = Dataset.of(X, y, groups)  # every file is opened once
-        data = self._with_copies_together(data, self.environment(progress))
+        data, looks = self._looked_at(data, self.environment(progress))
         decision = self._decision(data)
         metric = self._metric(data, decision)
         training = Training(data, self.random_state, self.environment(progress), self.class_weight)
@@ -245,7 +245,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.cross_validated_ = metric.mean_per_class(trained)
         calibration = calibrate(trained, metric.weights)
         self.calibration_: SoftmaxCalibration | SigmoidCalibration | None = calibration
-        self.novelty_ = self._novelty(trained, calibration, learned_from, training.env)
+        self.novelty_ = self._novelty(trained, calibration, learned_from, looks[trained.kept])
         self.decision_ = decision
         self.gallery_ = self._gallery(trained, learned_from, training.env)
         return self
@@ -465,11 +465,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             looks = self._appearance.distances(np.stack([arrays[n] for arrays in images]))
         return self.classifier_.decision_function(rows), distances, looks
 
-    def _with_copies_together(self, data: Dataset, env: Environment) -> Dataset:
-        """Return the images with near copies in one group, so that no fold divides them."""
-        copies = find_copies(data, env)
+    def _looked_at(self, data: Dataset, env: Environment) -> tuple[Dataset, Any]:
+        """Return the images, near copies in one group that no fold divides, and their looks."""
+        copies = find_copies(data, env, measured=True)
         self.copies_ = [[data.names[i] for i in one] for one in copies.sets]
-        return data.grouped(keep_together(data, copies)) if copies.sets else data
+        if copies.sets:
+            data = data.grouped(keep_together(data, copies))
+        return data, copies.statistics
 
     def _decision(self, data: Dataset) -> Decision:
         return Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
@@ -522,13 +524,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         trained: Trained,
         calibration: "SoftmaxCalibration | None",
         data: Dataset,
-        env: Environment,
+        looks: np.ndarray,
     ) -> Novelty | None:
         """Return what knows strange images."""
-        if trained.held_out is None or trained.signed is None:  # rows on disk have no folds
+        # Rows on disk have no folds, and a file that became readable meanwhile no looks.
+        if trained.held_out is None or trained.signed is None or np.isnan(looks).any():
             return learn_novelty(trained, self.keep_training, calibration)
         folds = data.folds_of_all_classes(FOLDS, self.random_state)
-        looks = measure_all(data, env)
         return learn_novelty(trained, self.keep_training, calibration, looks, folds)
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:

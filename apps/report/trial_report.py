@@ -8,9 +8,9 @@ from visualwords.apps.report.accuracy import classes, headline
 from visualwords.apps.report.confusion import confusion
 from visualwords.apps.report.markup import document, percent, text
 from visualwords.apps.report.mistakes import mistakes
-from visualwords.apps.report.operating_points import operating_points
 from visualwords.apps.report.reliability import calibration
 from visualwords.apps.report.repeating import repeating, timing
+from visualwords.apps.report.thresholds import operating_points
 from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.apps.report.words import words
 from visualwords.files import write_atomically
