@@ -15,7 +15,7 @@ from visualwords.apps.explanation.explanation import Explanation
 from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
-from visualwords.apps.pipeline.decision import UNKNOWN, Decision
+from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images
 from visualwords.apps.pipeline.scoring import Scores
@@ -111,7 +111,7 @@ class ClassifierAnswers:
         )
         code = int(rule.codes(shares[None], model.novelty_of(found))[0])
         if code < 0 or shares[code] < question.min_confidence:
-            return UNKNOWN
+            return rule.rejected
         return self.labels[code]
 
     def _class_of(self, label: str) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 __all__ = ["UNKNOWN", "Decision", "class_weights"]
 
 UNKNOWN = "unknown"  # the label of an image that is none of the classes
-OTHER_NAMES = ("rejected", "none of the classes")  # where a class has that name
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,12 @@ class Decision:
 
     @property
     def rejected(self) -> str:
-        """The label of an image that is none of the classes: "unknown" unless that is a class."""
-        return next(name for name in (UNKNOWN, *OTHER_NAMES) if name not in self.classes)
+        """The label of an image that is none of the classes: "unknown", or a name that is free."""
+        number, label = 1, UNKNOWN
+        while label in self.classes:
+            number += 1
+            label = f"{UNKNOWN}-{number}"
+        return label
 
     def codes(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
         """Return the columns of the labels; −1 is unknown.

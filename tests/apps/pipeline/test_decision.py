@@ -77,5 +77,5 @@ def test_wrong_input_gets_one_sentence(wrong, sentence):
 def test_a_class_called_unknown_is_not_confused_with_rejected_images():
     rule = Decision.of(["cat", "unknown"], unknown=0.05)
     chances, novelty = np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([0.5, 0.99])
-    assert rule.labels(chances, novelty).tolist() == ["unknown", "rejected"]
+    assert rule.labels(chances, novelty).tolist() == ["unknown", "unknown-2"]
     assert Decision.of(["cat", "dog"]).rejected == "unknown"
