@@ -30,6 +30,8 @@ class Extractor(TransformerMixin, BaseEstimator):
     is_normalized : bool
         Whether ``describe`` gives numbers that compare between images as they are; False for
         counts, which recipes divide by their sum.
+    is_signed : bool
+        Whether numbers may be negative, which square roots of descriptors do not take.
     color_mode : "rgb" or "grey"
         The ``mode`` of :func:`visualwords.images.read_image` that suits this extractor. The other
         kind of array is accepted too, and converted by :func:`as_rgb` or :func:`as_grey`.
@@ -50,6 +52,7 @@ class Extractor(TransformerMixin, BaseEstimator):
 
     version: ClassVar[int] = 1
     is_normalized: ClassVar[bool] = False
+    is_signed: ClassVar[bool] = False
 
     @property
     def color_mode(self) -> str:

@@ -57,6 +57,7 @@ class ONNXFeatures(Extractor):
 
     version = 1
     is_normalized = True
+    is_signed = True
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ MOST_SHOWN = 15  # findings of a kind
 )
 @options.label_from
 @click.option("--no-labels", is_flag=True, help="Do not check the labels: much faster.")
+@options.network
 @shared.seed
 @options.reading
 def check(
@@ -45,6 +46,7 @@ def check(
     folds: int,
     label_from: str | None,
     no_labels: bool,
+    network: str | None,
     seed: int,
     as_json: bool,
     **reading: Any,
@@ -63,16 +65,16 @@ def check(
     from visualwords.folders import TABLES, ImageFolder
 
     if os.path.isfile(target) and not target.lower().endswith(TABLES):
-        return _check_model(target, as_json)
+        return _check_model(target, network, as_json)
     folder = ImageFolder(target, label_from=label_from)
     return _check_folder(folder, recipe, folds, no_labels, seed, as_json, reading)
 
 
-def _check_model(path: str, as_json: bool) -> int:
+def _check_model(path: str, network: str | None, as_json: bool) -> int:
     from visualwords.apps.command_line.terminal import printable
     from visualwords.apps.pipeline.saving import replay_golden
 
-    replay = replay_golden(path)
+    replay = replay_golden(path, network)
     if as_json:
         summary = {
             "model": path,

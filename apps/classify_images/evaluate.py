@@ -21,6 +21,7 @@ MOST_CHANGES = 20  # images that are listed
 @click.argument("models", type=click.Path(), nargs=-1, required=True, metavar="MODEL [OTHER]")
 @click.argument("folder", type=click.Path())
 @options.label_from
+@options.network
 @options.deciding
 @shared.report
 @options.reading
@@ -28,6 +29,7 @@ def evaluate(
     models: tuple[str, ...],
     folder: str,
     label_from: str | None,
+    network: str | None,
     costs: tuple[tuple[tuple[str, str], float], ...],
     thresholds: tuple[tuple[str, float], ...],
     unknown: float | None,
@@ -56,25 +58,29 @@ def evaluate(
     rule = (costs, thresholds, unknown)
     testing = test_part(images)
     if len(models) == 2:
-        return _compare(run, models, testing, rule)
-    classifier = _loaded(run, models[0], rule)
+        return _compare(run, models, testing, rule, network)
+    classifier = _loaded(run, models[0], rule, network)
     trial = run.test(classifier, testing)
     run.tell(classifier, trial, folder, report, {"model": models[0]})
     return run.exit_code()
 
 
-def _loaded(run: "Run", path: str, rule: tuple[Any, Any, float | None]) -> Any:
+def _loaded(run: "Run", path: str, rule: tuple[Any, Any, float | None], network: str | None) -> Any:
     """Return a model of a file, with the decision that the flags ask for."""
     from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.pipeline.saving import load_image_classifier
 
-    classifier = run.prepare(load_image_classifier(path))
+    classifier = run.prepare(load_image_classifier(path, network))
     decide_otherwise(classifier, path, *rule)
     return classifier
 
 
 def _compare(
-    run: "Run", paths: tuple[str, ...], images: "ImageFolder", rule: tuple[Any, Any, float | None]
+    run: "Run",
+    paths: tuple[str, ...],
+    images: "ImageFolder",
+    rule: tuple[Any, Any, float | None],
+    network: str | None,
 ) -> int:
     """Show the trials of two models beside each other."""
     from visualwords.apps.classify_images.running import say_warnings
@@ -82,7 +88,7 @@ def _compare(
 
     trials: list[Trial] = []
     for path in paths:
-        trials.append(run.test(_loaded(run, path, rule), images))
+        trials.append(run.test(_loaded(run, path, rule, network), images))
         say_warnings(trials[-1], path)
     run.skipped = list(dict.fromkeys(run.skipped))
     pair = pair_trials(*trials)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import completion
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
@@ -34,9 +35,15 @@ KINDS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}  # of pictures that can
     shell_complete=completion.classes,
     help="Class to explain; may be repeated [default: the three best].",
 )
+@options.network
 @shared.as_json
 def explain(
-    model: str, image: str, output: str | None, labels: tuple[str, ...], as_json: bool
+    model: str,
+    image: str,
+    output: str | None,
+    labels: tuple[str, ...],
+    network: str | None,
+    as_json: bool,
 ) -> int:
     """Show which parts of IMAGE raise or lower the score of a class of MODEL.
 
@@ -49,7 +56,7 @@ def explain(
         check_output(output)
         if not output.lower().endswith(tuple(KINDS)):
             raise click.BadParameter(f"{output}: name a file ending in {', '.join(KINDS)}")
-    classifier = load_image_classifier(model)
+    classifier = load_image_classifier(model, network)
     wanted = list(labels)
     for label in wanted:
         if label not in classifier.classes_:

@@ -117,6 +117,12 @@ label_from = click.option(
     help="Take labels from file names: the first group of this regular expression, such as "
     "'(.+)_[0-9]+' for cat_17.jpg.",
 )
+network = click.option(
+    "--network",
+    type=click.Path(),
+    metavar="PATH",
+    help="The ONNX file that the model needs, or its folder [default: beside the model].",
+)
 cache = click.option(
     "--cache",
     "cache_dir",

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the results to FILE; .csv and .json name the format [default: print them].",
 )
+@options.network
 @options.deciding
 @shared.streams
 @shared.as_csv
@@ -60,6 +61,7 @@ def predict(
     min_confidence: float,
     sort_into: str | None,
     output: str | None,
+    network: str | None,
     costs: tuple[tuple[tuple[str, str], float], ...],
     thresholds: tuple[tuple[str, float], ...],
     unknown: float | None,
@@ -97,7 +99,7 @@ def predict(
         raise click.UsageError("--csv and --json exclude each other")
     live = _streams_of(images, allow_url, output, sort_into)
     run = Run(as_json=as_json, **reading)
-    classifier = run.prepare(load_image_classifier(model))
+    classifier = run.prepare(load_image_classifier(model, network))
     decide_otherwise(classifier, model, costs, thresholds, unknown)
     if min_confidence and classifier.calibration_ is None:
         raise FolderError(

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ class Cost(click.ParamType):
         return number
 
 
+NETWORK_COST = 30.0  # milliseconds by which auto plans: of a small network
 OF_ALL = ("C", "max_side")  # which "auto" changes in all that it tries
 
 OPTIONS = (
@@ -48,7 +50,8 @@ OPTIONS = (
         multiple=True,
         metavar="'NAME(key=value, …)'",
         help="Use an extractor in place of a recipe's; several are combined. "
-        "Example: 'DenseSIFT(step=4, bin_size=[4, 8])'.",
+        "Example: 'DenseSIFT(step=4, bin_size=[4, 8])' or onnx:net.onnx. With --recipe auto, try "
+        "recipes with it and without it.",
     ),
     click.option("--codebook", metavar="NAME", help="Learn words by kmeans, kmeans-root or hik."),
     click.option(
@@ -103,14 +106,46 @@ def composing(verb: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         given = {name: others.pop(name) for name in CHANGES}
+        more: tuple[Any, ...] = ()
+        if features and recipe == "auto" and _was_given("recipe"):
+            more, features = channels_of(features), ()
         found = chosen_recipe(recipe, features, settings, **given)
         overrides = {n: given[n] for n in OF_ALL if given[n] is not None and found == "auto"}
+        if more and found != "auto":
+            raise click.UsageError("--recipe auto with --feature takes no other settings")
+        if more:
+            overrides["channels"] = more
         return verb(*args, recipe=found, overrides=overrides, **others)
 
     made: Callable[..., Any] = with_recipe
     for option in reversed(OPTIONS):
         made = option(made)
     return made
+
+
+def _was_given(name: str) -> bool:
+    """Return whether a flag is on the command line, or in a file of flags, not at its default."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
+def channels_of(features: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return channels of extractors, each checked, that "auto" is to try too."""
+    from visualwords.apps.pipeline import composing
+    from visualwords.apps.pipeline.recipe_checks import check_recipe
+    from visualwords.errors import RecipeError
+
+    try:
+        made = composing.compose(features=features)
+        check_recipe(made)
+        if any(channel.learns for channel in made.channels):
+            raise RecipeError(
+                "--recipe auto adds extractors of one vector an image; for words of patches omit "
+                "--recipe auto"
+            )
+    except RecipeError as problem:
+        raise click.UsageError(str(problem)) from None
+    return tuple(replace(channel, cost=NETWORK_COST) for channel in made.channels)
 
 
 def several(verb: Callable[..., Any]) -> Callable[..., Any]:

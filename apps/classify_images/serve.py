@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import click
 
+from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
 
 MOST_REPORT = 1 << 28  # bytes
@@ -50,6 +51,7 @@ SHORTEST_KEY = 16  # characters
 )
 @click.option("--reload", is_flag=True, help="Load a model again when its file is replaced.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
+@options.network
 @shared.quiet
 def serve(
     models: tuple[str, ...],
@@ -61,6 +63,7 @@ def serve(
     api_key_file: str | None,
     reload: bool,
     open_browser: bool,
+    network: str | None,
     quiet: bool,
 ) -> int:
     """Serve a local web page, and an API, with the predictions of MODELS.
@@ -78,7 +81,7 @@ def serve(
 
     limits = Limits(rate=rate, burst=int(2 * rate))
     key = _read_key(api_key_file)
-    served = served_models(models, limits.max_pixels)
+    served = served_models(models, limits.max_pixels, network)
     page = _read_report(report, models[0])
     with listen(host, port) as listener:
         address = address_of(listener)

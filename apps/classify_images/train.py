@@ -66,6 +66,11 @@ FEW_IMAGES = 10  # of a class
     "page can show similar images [default: yes].",
 )
 @click.option(
+    "--embed-network",
+    is_flag=True,
+    help="Store the ONNX files of the recipe in the model [default: names and SHA-256 only].",
+)
+@click.option(
     "--memory",
     type=options.Bytes(),
     metavar="SIZE",
@@ -103,6 +108,7 @@ def train(
     test_size: float | None,
     folds: int | None,
     thumbnails: bool,
+    embed_network: bool,
     memory: int | None,
     class_weight: str | None,
     costs: tuple[tuple[tuple[str, str], float], ...],
@@ -125,9 +131,13 @@ def train(
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.networks import is_network
     from visualwords.duplicates import describe_duplicates
     from visualwords.folders import ImageFolder
 
+    channels = overrides.get("channels", ()) if isinstance(recipe, str) else recipe.channels
+    if embed_network and not any(map(is_network, channels)):
+        raise click.UsageError("--embed-network: no channel of the recipe is a network")
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
     if metric == "cost" and not costs:
@@ -158,7 +168,9 @@ def train(
     other = None if test is None else ImageFolder(test, label_from=label_from)
     training, testing = _divide(run, images, other, test_size, seed)
     trial = run.cross_validate(model, training, folds) if folds else None
-    _learn(run, model, training, images.skipped, output, {"name": name, "note": note})
+    _learn(
+        run, model, training, images.skipped, output, {"name": name, "note": note}, embed_network
+    )
     if testing is not None and trial is None:
         trial = run.test(model, testing)
     _tell(run, model, trial, testing.path if testing else folder, report, output)
@@ -172,16 +184,22 @@ def _learn(
     skipped: list[tuple[str, str]],
     output: str,
     about: dict[str, str | None],
+    embed_network: bool,
 ) -> None:
     from visualwords.apps.command_line.terminal import note
+    from visualwords.apps.pipeline.networks import is_network, read_networks
     from visualwords.apps.pipeline.saving import today
 
     run.train(model, images)
     _warn_of_few(model)
     run.skip(skipped)
     run.check_strict()
-    model.save(output, **about, date=today())
+    found = any(map(is_network, model.recipe_.channels))  # auto may have left it out
+    model.save(output, **about, date=today(), embed_network=embed_network and found)
     size = os.path.getsize(output)
+    if embed_network and found:
+        for sha256, content in read_networks(model.recipe_).items():
+            note(f"network {sha256[:12]}… is in the model: {content.nbytes / 1e6:.1f} MB")
     note(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
         f"recipe {model.recipe_.name}, {size / 1000:,.0f} kB"

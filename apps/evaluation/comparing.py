@@ -52,7 +52,7 @@ class ComparedRecipe:
     seconds : float
         CPU seconds of a trial, without what recipes share.
     model_bytes : int
-        Size of the model file.
+        Size of the model file; 0 if it can't be saved.
     skipped : list of Skipped
         Images that were left out.
 
@@ -292,11 +292,19 @@ def _tried(model: ImageClassifier, division: _Division, progress: Progress) -> _
     model.fit(division.training, progress=progress, warn=False)
     trial = run_trial(model, division.testing, progress=progress)
     seconds = time.process_time() - begun
+    size = _size_of(model)
+    return _Result(trial, seconds, size, [*model.skipped_, *trial.skipped])
+
+
+def _size_of(model: ImageClassifier) -> int:
+    """Return the bytes of the model file; 0 for a model that can't be saved."""
     with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
         path = Path(folder) / "model.vw"
-        model.save(path)
-        size = path.stat().st_size
-    return _Result(trial, seconds, size, [*model.skipped_, *trial.skipped])
+        try:
+            model.save(path)
+        except RecipeError:  # a transformer of the user's own
+            return 0
+        return path.stat().st_size
 
 
 def _ranked(

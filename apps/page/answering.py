@@ -11,7 +11,11 @@ from visualwords.apps.page.served_models import Answers, ServedModels
 from visualwords.errors import FolderError
 
 
-def answers_of(model: str | os.PathLike[str], max_pixels: int) -> Answers:
+def answers_of(
+    model: str | os.PathLike[str],
+    max_pixels: int,
+    network: str | os.PathLike[str] | None = None,
+) -> Answers:
     """Load a model and warm it up, so that the first image takes no longer than the next.
 
     Parameters
@@ -19,15 +23,19 @@ def answers_of(model: str | os.PathLike[str], max_pixels: int) -> Answers:
     model : path of a model file, or "pedestrian"
     max_pixels : int
         Larger images are refused.
+    network : path-like, optional
+        The ONNX file that the model needs, or its folder.
     """
-    loaded: Any = visualwords.load(model)
+    loaded: Any = visualwords.load(model, network=network)
     name = os.path.splitext(os.path.basename(model))[0]
     if hasattr(loaded, "detect"):
         return DetectorAnswers(loaded, name, max_pixels)
     return ClassifierAnswers(loaded, name, max_pixels)
 
 
-def served_models(paths: Sequence[str], max_pixels: int) -> ServedModels:
+def served_models(
+    paths: Sequence[str], max_pixels: int, network: str | None = None
+) -> ServedModels:
     """Load models that are called by their file names without the extension."""
     names = [os.path.splitext(os.path.basename(path))[0] for path in paths]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -35,7 +43,7 @@ def served_models(paths: Sequence[str], max_pixels: int) -> ServedModels:
         raise FolderError(f"two models are called {twice}; rename one of the files")
 
     def load(path: str) -> Answers:
-        return answers_of(path, max_pixels)
+        return answers_of(path, max_pixels, network)
 
     files = {name: path for name, path in zip(names, paths) if os.path.isfile(path)}
     return ServedModels({name: load(path) for name, path in zip(names, paths)}, load, files)

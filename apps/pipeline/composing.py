@@ -23,6 +23,7 @@ from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.registry import find_extractor
 
+NETWORK = "onnx:"
 BASE = "words"  # what flags change if no recipe is named
 COSTS = {"kernel": 10.0, "pmsvm": 1.0}  # C of a classifier that a flag chose
 PARTS = {"words": Words, "fisher": Fisher, "sets": MatchedSets, "hashes": Hashes}
@@ -129,17 +130,16 @@ def feature_table(text: str) -> dict[str, Any]:
     >>> feature_table("onnx:net.onnx(mean=0.5)")
     {'extractor': 'ONNXFeatures', 'params': {'path': 'net.onnx', 'mean': 0.5}}
     """
-    name, _, rest = text.strip().partition("(")
-    channel = spelled_out({"extractor": name.strip()})  # of a network, its file is a parameter
-    check_extractor(channel["extractor"])
+    name, rest = _named(text.strip())
+    if not name.startswith(NETWORK):
+        check_extractor(name)
     if not rest:
-        return channel
+        return spelled_out({"extractor": name})
     wrong = RecipeError(
-        f"feature {text!r} is not understood; write it as {name.strip()}(name=value, …), texts in "
-        "quotes"
+        f"feature {text!r} is not understood; write it as {name}(name=value, …), texts in quotes"
     )
     try:
-        call = ast.parse(f"{channel['extractor']}({rest}", mode="eval").body
+        call = ast.parse(f"extractor{rest}", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise wrong
         values = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
@@ -148,7 +148,16 @@ def feature_table(text: str) -> dict[str, Any]:
     if None in values:
         raise wrong
     params = {str(key): _without_none(value) for key, value in values.items()}
-    return channel | {"params": channel.get("params", {}) | params}
+    return spelled_out({"extractor": name, "params": params})
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Return an extractor's name, and its parameters in brackets; networks are named by files."""
+    if text.startswith(NETWORK):
+        path, end, rest = text.partition(".onnx(")
+        return (f"{path}.onnx", f"({rest}") if end else (text, "")
+    name, bracket, rest = text.partition("(")
+    return name.strip(), bracket + rest
 
 
 def setting(text: str) -> tuple[str, Any]:

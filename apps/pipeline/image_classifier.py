@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe_choice import choose_recipe
 from visualwords.apps.pipeline.recipes import (
     RECIPES,
+    Channel,
     Recipe,
     change_recipe,
     find_recipe,
@@ -76,6 +78,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     deadline : float, optional
         Seconds of the clock that "auto" may take; ``cut_off_`` lists the recipes that it had no
         time for.
+    channels : sequence of Channel
+        More channels, such as networks, which "auto" tries alone and added to every recipe.
     representation : {None, "histogram", "words", "fisher", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match, whose models are large.
@@ -161,6 +165,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         *,
         budget: float = 60.0,
         deadline: float | None = None,
+        channels: Sequence[Channel] = (),
         representation: str | None = None,
         n_words: int | None = None,
         n_gaussians: int | None = None,
@@ -178,6 +183,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         metric: str = "mean-per-class",
     ):
         self.recipe = recipe
+        self.channels = channels
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
@@ -433,6 +439,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         name: str | None = None,
         note: str | None = None,
         date: str | None = None,
+        embed_network: bool = False,
     ) -> None:
         """Write the model file (``.vw``); read it with `visualwords.load`.
 
@@ -442,13 +449,16 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         name, note, date : str, optional
             What people want to know of the model later; ``about_`` has them, and the file keeps
             them. What is not given stays as it is.
+        embed_network : bool
+            Whether the networks of the recipe become part of the file; otherwise it keeps their
+            names and SHA-256, and loading needs them beside it.
         """
         from visualwords.apps.pipeline.saving import save_image_classifier
 
         check_is_fitted(self)
         given = {"name": name, "note": note, "date": date}
         self.about_ |= {key: value for key, value in given.items() if value is not None}
-        save_image_classifier(self, path)
+        save_image_classifier(self, path, embed_network)
 
     @property
     def _appearance(self) -> Appearance | None:
@@ -548,13 +558,14 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         changes: dict[str, Any] = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
             return pin_networks(change_recipe(find_recipe(self.recipe), **changes)), []
-        candidates = recipes_to_try(self.representation)
+        candidates = recipes_to_try(self.representation, self.channels)
         if not candidates:
             known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))
             raise ValueError(
                 f"there is no representation {self.representation!r}; choose from {known}"
             )
-        return None, [change_recipe(recipe, **changes, strict=False) for recipe in candidates]
+        changed = [change_recipe(recipe, **changes, strict=False) for recipe in candidates]
+        return None, [pin_networks(recipe) for recipe in changed]
 
     def _warn_of_skipped(self, n_images: int) -> None:
         warnings.warn(

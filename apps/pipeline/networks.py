@@ -1,16 +1,26 @@
 """Networks of recipes: pinned by their content when a model learns, found again when it is loaded.
 
-A model file keeps a network's name, SHA-256 and settings, not the network. While a recipe is in
-use its channels have the whole path; files and cache keys have only the name and the SHA-256, so
-that the same network gives the same model wherever it lies.
+A model file keeps a network's name, SHA-256 and settings, and the network itself only if asked.
+While a recipe is in use its channels have the whole path; files and cache keys have only the name
+and the SHA-256, so that the same network gives the same model wherever it lies.
 """
 
+import hashlib
 import os
+import re
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from visualwords.apps.pipeline.recipe import Channel, Recipe
-from visualwords.errors import ModelFileError
+from visualwords.cache import default_folder
+from visualwords.errors import ModelFileError, RecipeError
+from visualwords.features.registry import find_extractor
+from visualwords.features.transformers import is_transformer
+from visualwords.files import write_atomically
 
 EXTRACTOR = "ONNXFeatures"
 FOLDERS = "VISUALWORDS_NETWORKS"  # environment variable: folders to look for networks in
@@ -31,7 +41,47 @@ def with_names_only(recipe: Recipe) -> Recipe:
     return _changed(recipe, lambda c: {**c.params, "path": os.path.basename(c.params["path"])})
 
 
-def find_networks(recipe: Recipe, model: str, network: str | None = None) -> Recipe:
+def read_networks(recipe: Recipe) -> dict[str, np.ndarray]:
+    """Return the networks of a recipe as bytes, by their SHA-256.
+
+    Raises
+    ------
+    RecipeError
+        If there is none, or one has its weights in files of their own.
+    """
+    found = {}
+    for channel in filter(is_network, recipe.channels):
+        from visualwords.features.onnx_file import read_network
+
+        content, data_files, sha256 = read_network(channel.params["path"])
+        if data_files:
+            raise RecipeError(
+                f"{channel.params['path']}: its weights are in files of their own and can't be "
+                "embedded; save it as one file, or keep it beside the model"
+            )
+        found[sha256] = np.frombuffer(content, np.uint8)
+    if not found:
+        raise RecipeError(f"recipe {recipe.name!r} has no network to embed")
+    return found
+
+
+def check_can_be_saved(recipe: Recipe) -> None:
+    """Raise `RecipeError` for a recipe that a model file can't keep."""
+    for number, channel in enumerate(recipe.channels):
+        if is_transformer(channel.extractor):
+            raise RecipeError(
+                f"channel {number + 1} is {find_extractor(channel.extractor).describes()}, which a "
+                "model file can't keep: files hold arrays and run no code. Use the model in this "
+                "program, or write an extractor (docs/features.md)"
+            )
+
+
+def find_networks(
+    recipe: Recipe,
+    model: str,
+    network: str | None = None,
+    embedded: dict[str, np.ndarray] | None = None,
+) -> Recipe:
     """Return a recipe of a model file with the paths of its networks.
 
     Parameters
@@ -42,29 +92,40 @@ def find_networks(recipe: Recipe, model: str, network: str | None = None) -> Rec
         The model file; networks may lie beside it.
     network : str, optional
         A network file, or a folder of some.
+    embedded : dict of SHA-256 → bytes, optional
+        Networks that are part of the model file.
 
     Raises
     ------
     ModelFileError
         If a network is not found, or another file has its name.
     """
-    return _changed(recipe, lambda channel: _found(channel, model, network))
+    return _changed(recipe, lambda channel: _found(channel, model, network, embedded or {}))
 
 
 def _pinned(channel: Channel) -> dict[str, Any]:
     from visualwords.features.onnx_file import read_network
 
     path = os.path.abspath(channel.params["path"])
-    return {**channel.params, "path": path, "sha256": read_network(path)[2]}
+    params = {**channel.params, "path": path, "sha256": read_network(path)[2]}
+    told = find_extractor(EXTRACTOR)(**params).network().metadata
+    for name in ("mean", "std", "size", "layout"):  # a file beside the network may say them
+        if params.get(name) is None and name in told:
+            params[name] = told[name]
+    return params
 
 
-def _found(channel: Channel, model: str, network: str | None) -> dict[str, Any]:
+def _found(
+    channel: Channel, model: str, network: str | None, embedded: dict[str, np.ndarray]
+) -> dict[str, Any]:
     from visualwords.features.onnx_file import NetworkError, read_network
 
     name, sha256 = channel.params.get("path"), channel.params.get("sha256")
     if not isinstance(name, str) or name != os.path.basename(name) or not isinstance(sha256, str):
         raise ModelFileError("a network of the recipe has no name and SHA-256")
     others = []
+    if network is None and sha256 in embedded:
+        return {**channel.params, "path": _unpacked(embedded[sha256], sha256, name)}
     for path in _places(name, model, network):
         if os.path.isfile(path):
             try:
@@ -78,6 +139,23 @@ def _found(channel: Channel, model: str, network: str | None) -> dict[str, Any]:
         f"needs the network {name} (SHA-256 {sha256[:12]}…), but {found}; put it beside the model, "
         f"or give --network PATH"
     )
+
+
+def _unpacked(content: np.ndarray, sha256: str, name: str) -> str:
+    """Return a file with an embedded network, which the runtime's process of limits needs."""
+    if hashlib.sha256(content.tobytes()).hexdigest() != sha256 or not _is_file_name(name):
+        raise ModelFileError("the embedded network is not the one that the recipe names")
+    folder = default_folder()
+    place = Path(tempfile.mkdtemp(prefix="visualwords-")) if folder is None else folder / "networks"
+    path = place / sha256 / name
+    if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.tobytes())
+    return str(path)
+
+
+def _is_file_name(name: str) -> bool:
+    return name not in ("", ".", "..") and not re.search(r"[/\\:\0]", name)
 
 
 def _places(name: str, model: str, network: str | None) -> list[str]:

@@ -13,6 +13,7 @@ from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
 from visualwords.features.registry import find_extractor
+from visualwords.features.transformers import register_transformer
 
 CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
     "ICDClassifier": "visualwords.classifiers.icd",
@@ -120,6 +121,9 @@ class Channel:
     divided by the training images' 97.5th percentile (natural numbers stay with
     ``rescale=False``) and multiplied by ``weight``. With ``hashes`` the row is then hashed.
 
+    ``extractor`` is a name, or a fitted scikit-learn transformer that takes a list of RGB images
+    and gives rows; such a recipe works in the program that made it, and can't be saved.
+
     ``cost`` is an estimate by which "auto" plans: milliseconds of one core for an image of 300×250
     pixels. It changes nothing else.
     """
@@ -137,6 +141,8 @@ class Channel:
     rescale: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.extractor, str):
+            object.__setattr__(self, "extractor", register_transformer(self.extractor))
         if self.power is not None and not self.power > 0:
             raise ValueError(f"power={self.power!r} must be positive, or None")
 

@@ -126,10 +126,10 @@ def codebook_name(words: Words) -> str:
     return "kmeans-root" if words.codebook_params.get("root") else "kmeans"
 
 
-def words_of(values: dict[str, Any]) -> Words:
-    """Return the words that a table describes."""
+def words_of(values: dict[str, Any], usual: str = "kmeans-root") -> Words:
+    """Return the words that a table describes; ``usual`` is the codebook where none is named."""
     own = [f.name for f in fields(Words) if f.name not in ("codebook", "codebook_params")]
-    name = check_name("codebook", values.get("codebook", "kmeans-root"), CODEBOOKS)
+    name = check_name("codebook", values.get("codebook", usual), CODEBOOKS)
     codebook, params = CODEBOOKS[name]
     known = _codebook_parameters(codebook)
     others = {key: v for key, v in values.items() if key not in own and key != "codebook"}
@@ -181,6 +181,11 @@ def _fit(what: str, name: str, value: Any, kind: Any) -> Any:
     return None if value == NONE else value
 
 
+def usual_codebook(extractor: str) -> str:
+    """Return the codebook of patches where none is given: signed numbers have no square roots."""
+    return "kmeans" if find_extractor(extractor).is_signed else "kmeans-root"
+
+
 def usual_power(extractor: str) -> float | None:
     """Return the power of a channel where none is given: none of normalised numbers."""
     return None if find_extractor(extractor).is_normalized else Channel.power
@@ -199,7 +204,11 @@ def _channel(table: dict[str, Any], where: str) -> Channel:
     for name, kind in PARTS.items():
         if name in table:
             part = _table(name, table[name])
-            values[name] = words_of(part) if kind is Words else part_of_table(kind, name, part)
+            values[name] = (
+                words_of(part, usual_codebook(extractor))
+                if kind is Words
+                else part_of_table(kind, name, part)
+            )
     for name in ("weight", "cost"):
         if name in table:
             values[name] = _number(name, table[name])

@@ -14,7 +14,12 @@ import visualwords
 from visualwords.apps.pipeline.channel_encoder import make_encoders
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.networks import find_networks, with_names_only
+from visualwords.apps.pipeline.networks import (
+    check_can_be_saved,
+    find_networks,
+    read_networks,
+    with_names_only,
+)
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
@@ -38,6 +43,7 @@ NOVELTY = "novelty/"
 DECISION = "decision/"
 ENCODER = "channel"
 DEFAULT_METRIC = "mean-per-class"  # older files have no other
+NETWORKS = "networks/"
 
 
 def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -105,8 +111,11 @@ def load_image_classifier(
     return model
 
 
-def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) -> None:
+def save_image_classifier(
+    model: ImageClassifier, path: str | os.PathLike[str], embed_network: bool = False
+) -> None:
     """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
+    check_can_be_saved(model.recipe_)
     golden = golden_images()
     arrays = prefixed(STATE, packed_state(model.classifier_))
     for number, encoder in enumerate(model.encoders_):
@@ -127,6 +136,8 @@ def save_image_classifier(model: ImageClassifier, path: str | os.PathLike[str]) 
     if model.gallery_ is not None:
         arrays |= prefixed(GALLERY, model.gallery_.get_state())
         arrays["training/codes"] = np.searchsorted(model.classes_, model.gallery_.labels)
+    if embed_network:
+        arrays |= prefixed(NETWORKS, read_networks(model.recipe_))
     write_model(path, _manifest(model), arrays)
 
 
@@ -155,16 +166,20 @@ class GoldenReplay:
         return bool(np.allclose(self.kept, self.now, rtol=0, atol=GOLDEN_TOLERANCE))
 
 
-def replay_golden(path: str | os.PathLike[str]) -> GoldenReplay:
+def replay_golden(
+    path: str | os.PathLike[str], network: str | os.PathLike[str] | None = None
+) -> GoldenReplay:
     """Compute the scores of a model file's golden images again.
 
     Parameters
     ----------
     path : path-like
         A model file.
+    network : path-like, optional
+        The ONNX file that the model needs, or its folder.
     """
     _, arrays = read_model(path)
-    model = load_image_classifier(path)
+    model = load_image_classifier(path, network)
     try:
         images, kept = list(arrays["golden/images"]), arrays["golden/decisions"]
     except KeyError as problem:
@@ -227,7 +242,9 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
 def _restore(
     manifest: dict[str, Any], arrays: dict[str, np.ndarray], path: str, network: str | None
 ) -> ImageClassifier:
-    recipe = find_networks(Recipe.from_json(manifest["recipe"]), path, network)
+    recipe = find_networks(
+        Recipe.from_json(manifest["recipe"]), path, network, part_of(NETWORKS, arrays)
+    )
     for channel in recipe.channels:
         channel.build()  # an extractor of a package that is not installed here is missed now
     training = manifest["training"]

@@ -1,4 +1,4 @@
-"""Kernels of colour histograms by `classify-images compare`, on the halves of docs/results/gcs-table2.
+"""Kernels of colour histograms by `classify-images compare`, on the halves of gcs-table2.
 
 Five recipes (`recipes/*.toml`) with the widths and costs that gcs-table2 chose most often in
 folds of the training halves; costs there are of Gram matrices with a diagonal of one, those here

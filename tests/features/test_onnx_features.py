@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save
 
 from visualwords.features import ONNXFeatures
+from visualwords.features import onnx_features as extractor_module
 from visualwords.features import onnx_network as network_module
 from visualwords.features.onnx_file import NetworkError, read_network
 
@@ -41,6 +42,18 @@ def means(**options):
     return model_of(nodes, {"embedding": ("n", 3), "maps": ("n", 3, SIZE, SIZE)}, **options)
 
 
+@pytest.fixture(autouse=True)
+def no_trial(request, monkeypatch):
+    """Leave out the first run in another process, which takes a second, where it is not tested."""
+    if "with_trial" not in request.fixturenames:
+        monkeypatch.setattr(extractor_module, "check_runs", lambda *settings: None)
+
+
+@pytest.fixture
+def with_trial():
+    """Run networks in another process first."""
+
+
 @pytest.fixture
 def network(tmp_path):
     """Give ``network(model)`` → the path of its file."""
@@ -58,6 +71,7 @@ def image(rng):
     return rng.integers(0, 256, (SIZE, SIZE, 3), dtype=np.uint8)
 
 
+@pytest.mark.usefixtures("with_trial")
 def test_a_vector_is_the_output_for_the_scaled_pixels(network, image):
     mean, std = [0.5, 0.4, 0.3], [0.2, 0.3, 0.4]
     extractor = ONNXFeatures(network(means()), mean=mean, std=std)
@@ -239,6 +253,7 @@ def test_loops_are_refused_also_inside_other_graphs(network):
             read_network(network(model))
 
 
+@pytest.mark.usefixtures("with_trial")
 def test_a_network_that_takes_too_much_is_refused_before_it_runs_here(network, monkeypatch):
     nodes = [
         helper.make_node("ConstantOfShape", ["shape"], ["huge"]),
@@ -252,6 +267,7 @@ def test_a_network_that_takes_too_much_is_refused_before_it_runs_here(network, m
         ONNXFeatures(path, mean=0, std=1).check_parameters()
 
 
+@pytest.mark.usefixtures("with_trial")
 def test_a_slow_network_is_refused(network, monkeypatch):
     monkeypatch.setattr(network_module, "SECONDS", 0.01)
     with pytest.raises(NetworkError, match="needs more than"):

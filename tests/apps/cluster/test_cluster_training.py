@@ -1,5 +1,6 @@
 """Classifiers trained by the workers of a Dask cluster, and what may go wrong there."""
 
+import json
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from PIL import Image
 
 from tests.apps.cluster.dask_workers import QUIET, a_killed_worker, local_workers
 from visualwords import ImageClassifier
+from visualwords.apps.classify_images.main import main
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.classifiers import ICDClassifier, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
@@ -104,6 +106,16 @@ def test_models_of_all_kinds_have_the_same_bytes(name, client, images, tmp_path)
         model = ImageClassifier(**RECIPES[name]).fit(str(images))
     model.save(tmp_path / "there.vw")
     assert (tmp_path / "there.vw").read_bytes() == (tmp_path / "here.vw").read_bytes()
+
+
+def test_a_comparison_on_a_cluster_has_the_same_figures(client, images, tmp_path, capsys):
+    command = ["compare", str(images), "--recipe", "color", "--recipe", "texture", "--folds", "2"]
+    found = []
+    for place in ([], ["--scheduler", client.scheduler.address]):
+        assert main([*command, "--json", "--quiet", "--no-cache", *place]) == 0
+        rows = json.loads(capsys.readouterr().out)["recipes"]
+        found.append([(row["name"], row["trials"]) for row in rows])
+    assert found[0] == found[1]
 
 
 def test_files_that_workers_cannot_read_are_skipped_with_the_reason(client, images, tmp_path):

@@ -5,13 +5,26 @@ import shutil
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, save
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from tests.apps.conftest import write_png
 from visualwords import ImageClassifier, load
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline.composing import compose
 from visualwords.apps.pipeline.recipe import Channel, Recipe, Words
-from visualwords.errors import ModelFileError
+from visualwords.errors import ModelFileError, RecipeError
+from visualwords.features import onnx_features
 from visualwords.features.onnx_file import read_network
+from visualwords.model_file import read_model, write_model
 
 SIZE = 16
+
+
+@pytest.fixture(autouse=True)
+def no_trial(monkeypatch):
+    """Leave out the first run in another process; tests/features tries it."""
+    monkeypatch.setattr(onnx_features, "check_runs", lambda *settings: None)
 
 
 @pytest.fixture
@@ -101,3 +114,124 @@ def test_the_recipe_keeps_the_sha256(network, images):
     recipe = Recipe(recipe.name, recipe.summary, recipe.channels, classifier=classifier)
     model = ImageClassifier(recipe).fit(*images)
     assert model.recipe_.channels[0].params["sha256"] == read_network(str(network))[2]
+
+
+def test_the_heat_map_of_words_of_patches_sums_to_the_score(network, images):
+    options, classifier, output = KINDS["words of patches"]
+    recipe = recipe_of(network, output, **options)
+    model = ImageClassifier(Recipe("net", "", recipe.channels, classifier=classifier)).fit(*images)
+    found = model.explain(images[0][0])
+    assert found.exact
+    for label, score, offset in zip(found.classes, found.scores, found.offsets):
+        assert abs(found.heat_map(label).sum(dtype=float) + offset - score) < 1e-5
+
+
+def test_words_of_signed_patches_are_learned_by_plain_kmeans(network):
+    feature = f"onnx:{network}(output='maps', mean=0.5, std=0.5)"
+    made = compose(features=[feature], changes=[("words", 8)])
+    assert made.channels[0].words == Words(codebook_params={}, n_words=8)
+    assert compose(features=["DenseSIFT"]).channels[0].words == Words()
+
+
+def test_scaling_from_the_file_beside_the_network_is_kept_in_the_recipe(network, images):
+    network.with_suffix(".toml").write_text("mean = 0.5\nstd = [0.5, 0.5, 0.5]\n")
+    channel = Channel("ONNXFeatures", {"path": str(network)}, power=None, linear=True)
+    recipe = Recipe("net", "", (channel,), classifier="ByteLinearClassifier")
+    params = ImageClassifier(recipe).fit(*images).recipe_.channels[0].params
+    assert (params["mean"], params["std"]) == (0.5, [0.5, 0.5, 0.5])
+
+
+@pytest.fixture
+def folder(images, tmp_path):
+    for number, (pixels, label) in enumerate(zip(*images)):
+        write_png(tmp_path / "photos" / label / f"{number}.png", pixels)
+    return tmp_path / "photos"
+
+
+def test_the_command_finds_a_network_by_its_flag_or_in_the_model(
+    network, folder, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    image, feature = str(folder / "red" / "0.png"), f"onnx:{network}(mean=0.5, std=0.5)"
+    for name, more in (("apart.vw", []), ("whole.vw", ["--embed-network"])):
+        model = str(tmp_path / name)
+        assert main(["train", str(folder), "-o", model, "--feature", feature, *more]) == 0
+        assert ("is in the model: 0.0 MB" in capsys.readouterr().err) == bool(more)
+    assert main(["predict", str(tmp_path / "apart.vw"), image]) == 4
+    assert "--network PATH" in capsys.readouterr().err
+    commands = (
+        ["predict", "M", image, "--no-cache"],
+        ["explain", "M", image],
+        ["evaluate", "M", str(folder), "--no-cache"],
+        ["check", "M"],
+    )
+    for verb, _, *others in commands:
+        given = [verb, str(tmp_path / "apart.vw"), *others, "--network", str(network)]
+        assert main(given) == 0
+    network.unlink()
+    for verb, _, *others in commands:
+        assert main([verb, str(tmp_path / "whole.vw"), *others]) == 0
+
+
+def test_an_embedded_network_that_was_exchanged_is_refused(network, images, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    options, classifier, _ = KINDS["linear"]
+    recipe = recipe_of(network, **options)
+    model = ImageClassifier(Recipe("net", "", recipe.channels, classifier=classifier)).fit(*images)
+    model.save(tmp_path / "m.vw", embed_network=True)
+    network.unlink()
+    scores = load(tmp_path / "m.vw").decision_function(images[0][:3])
+    (kept,) = (tmp_path / "user").rglob("colours.onnx")
+    kept.write_bytes(b"another")  # in the user's cache folder: it is written again
+    np.testing.assert_array_equal(load(tmp_path / "m.vw").decision_function(images[0][:3]), scores)
+    manifest, arrays = read_model(tmp_path / "m.vw")
+    (name,) = (name for name in arrays if name.startswith("networks/"))
+    write_model(tmp_path / "evil.vw", manifest, arrays | {name: arrays[name][::-1].copy()})
+    with pytest.raises(ModelFileError, match="not the one that the recipe names"):
+        load(tmp_path / "evil.vw")
+
+
+def test_only_a_recipe_with_a_network_can_embed_one(folder, tmp_path, capsys):
+    command = ["train", str(folder), "-o", str(tmp_path / "m.vw"), "--recipe", "color"]
+    assert main([*command, "--embed-network"]) == 2
+    assert "no channel of the recipe is a network" in capsys.readouterr().err
+
+
+def test_auto_searches_with_the_network_and_without_it(network, images):
+    (channel,) = recipe_of(network, power=None).channels
+    model = ImageClassifier("auto", channels=[channel], representation="histogram").fit(*images)
+    assert {"color", "colours", "color+colours", "tiny+colours"} <= set(model.tried_)
+
+
+def test_the_command_lets_auto_search_with_a_network(network, folder, tmp_path, capsys):
+    feature = f"onnx:{network}(mean=0.5, std=0.5)"
+    command = ["train", str(folder), "-o", str(tmp_path / "m.vw"), "--recipe", "auto"]
+    assert main([*command, "--feature", feature, "--budget", "0.001s", "--no-cache"]) == 0
+    assert "color+colours" in capsys.readouterr().err  # too long for this budget
+    feature = f"onnx:{network}(output='maps', mean=0.5, std=0.5)"
+    assert main([*command, "--feature", feature]) == 2
+    assert "one vector an image" in capsys.readouterr().err
+
+
+class Brightness:
+    """A transformer of images, as scikit-learn knows them."""
+
+    def transform(self, images):
+        return np.array([image.mean(axis=(0, 1)) for image in images])
+
+
+def test_a_fitted_transformer_is_a_channel_that_can_not_be_saved(images, tmp_path):
+    transformer = make_pipeline(FunctionTransformer(Brightness().transform), StandardScaler())
+    transformer.fit(images[0])
+    channel = Channel(extractor=transformer, power=None)
+    recipe = Recipe("mine", "", (channel, Channel("ColorHistogram", {"bins": 2})))
+    model = ImageClassifier(recipe).fit(*images)
+    assert model.score(*images) > 0.9
+    assert model.transform(images[0][:2]).shape == (2, 3 + 8)
+    with pytest.raises(RecipeError, match="channel 1 is a fitted Pipeline, which a model file"):
+        model.save(tmp_path / "m.vw")
+    assert Channel(extractor=transformer, power=None) == channel
+    with pytest.raises(TypeError, match="needs transform"):
+        Channel(extractor=7)
+    with pytest.raises(ValueError, match="of another program"):
+        Channel("transformer:Pipeline-0").build()

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.composing import compose, feature_table, read_recipe, variations
 from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, Recipe, Words
 from visualwords.apps.pipeline.recipe_checks import check_recipe
@@ -31,6 +32,15 @@ def test_every_recipe_survives_toml_to_the_byte(name):
     restored = Recipe.from_toml(RECIPES[name].to_toml())
     assert restored == RECIPES[name]
     assert json.dumps(restored.to_json()) == json.dumps(RECIPES[name].to_json())
+
+
+def test_a_built_in_recipe_and_its_text_give_the_same_model_bytes(photos, tmp_path, capsys):
+    assert main(["recipes", "--show", "words"]) == 0
+    (tmp_path / "w.toml").write_text(capsys.readouterr().out)
+    for recipe, model in (("words", "built-in.vw"), (str(tmp_path / "w.toml"), "text.vw")):
+        command = ["train", str(photos), "-o", str(tmp_path / model), "--recipe", recipe, "--quiet"]
+        assert main([*command, "--cache", str(tmp_path / "cache"), "--jobs", "1"]) == 0
+    assert (tmp_path / "text.vw").read_bytes() == (tmp_path / "built-in.vw").read_bytes()
 
 
 COUNTS = Words(norm=None, scope="image", pyramid=["1x1", "3x1"])
