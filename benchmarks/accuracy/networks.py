@@ -92,9 +92,7 @@ def main(names: list[str]) -> None:
         train, test = parts(name)
         logistic, theirs = peer(train, test)
         icd, spent, _ = ours(train, test, recipe=vector)
-        ngmm, _, _ = ours(
-            train, test, recipe=compose(features=[FEATURE], changes=[("kernel", "ngmm")])
-        )
+        ngmm, _, _ = ours(train, test, recipe=min_max)
         built, _, first = ours(train, test, recipe="auto", budget=BUDGET)
         both, _, second = ours(
             train, test, recipe="auto", budget=2 * BUDGET, channels=vector.channels
