@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     metavar="P",
     help='Label "unknown" where the probability is below P [default: 0].',
 )
+@options.network
 @options.deciding
 @shared.as_json
 @shared.as_csv
@@ -108,6 +109,7 @@ def _watcher(
     poll: bool,
     settle: float,
     min_confidence: float,
+    network: str | None,
     costs: tuple[tuple[tuple[str, str], float], ...],
     thresholds: tuple[tuple[str, float], ...],
     unknown: float | None,
@@ -125,7 +127,7 @@ def _watcher(
     from visualwords.errors import FolderError
 
     def load() -> ImageClassifier:
-        classifier = load_image_classifier(model)
+        classifier = load_image_classifier(model, network)
         decide_otherwise(classifier, model, costs, thresholds, unknown)
         classifier.set_params(n_jobs=shared.n_threads(jobs), max_pixels=max_pixels)
         classifier.score_images(golden_images())  # loads what the first image would wait for
