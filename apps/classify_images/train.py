@@ -131,13 +131,16 @@ def train(
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-    from visualwords.apps.pipeline.networks import is_network
+    from visualwords.apps.pipeline.networks import read_networks
     from visualwords.duplicates import describe_duplicates
     from visualwords.folders import ImageFolder
 
     channels = overrides.get("channels", ()) if isinstance(recipe, str) else recipe.channels
-    if embed_network and not any(map(is_network, channels)):
-        raise click.UsageError("--embed-network: no channel of the recipe is a network")
+    if embed_network:
+        try:
+            read_networks(channels)
+        except ValueError as problem:
+            raise click.UsageError(f"--embed-network: {problem}") from None
     if sum(value is not None for value in (test, test_size, folds)) > 1:
         raise click.UsageError("--test, --test-size and --folds exclude each other")
     if metric == "cost" and not costs:
@@ -198,7 +201,7 @@ def _learn(
     model.save(output, **about, date=today(), embed_network=embed_network and found)
     size = os.path.getsize(output)
     if embed_network and found:
-        for sha256, content in read_networks(model.recipe_).items():
+        for sha256, content in read_networks(model.recipe_.channels).items():
             note(f"network {sha256[:12]}… is in the model: {content.nbytes / 1e6:.1f} MB")
     note(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "

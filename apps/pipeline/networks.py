@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,18 +42,18 @@ def with_names_only(recipe: Recipe) -> Recipe:
     return _changed(recipe, lambda c: {**c.params, "path": os.path.basename(c.params["path"])})
 
 
-def read_networks(recipe: Recipe) -> dict[str, np.ndarray]:
-    """Return the networks of a recipe as bytes, by their SHA-256.
+def read_networks(channels: Iterable[Channel]) -> dict[str, np.ndarray]:
+    """Return the networks of channels as bytes, by their SHA-256.
 
     Raises
     ------
     RecipeError
         If there is none, or one has its weights in files of their own.
     """
-    found = {}
-    for channel in filter(is_network, recipe.channels):
-        from visualwords.features.onnx_file import read_network
+    from visualwords.features.onnx_file import read_network
 
+    found = {}
+    for channel in filter(is_network, channels):
         content, data_files, sha256 = read_network(channel.params["path"])
         if data_files:
             raise RecipeError(
@@ -61,7 +62,7 @@ def read_networks(recipe: Recipe) -> dict[str, np.ndarray]:
             )
         found[sha256] = np.frombuffer(content, np.uint8)
     if not found:
-        raise RecipeError(f"recipe {recipe.name!r} has no network to embed")
+        raise RecipeError("no channel of the recipe is a network that could be embedded")
     return found
 
 

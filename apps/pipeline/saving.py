@@ -137,7 +137,7 @@ def save_image_classifier(
         arrays |= prefixed(GALLERY, model.gallery_.get_state())
         arrays["training/codes"] = np.searchsorted(model.classes_, model.gallery_.labels)
     if embed_network:
-        arrays |= prefixed(NETWORKS, read_networks(model.recipe_))
+        arrays |= prefixed(NETWORKS, read_networks(model.recipe_.channels))
     write_model(path, _manifest(model), arrays)
 
 

@@ -12,9 +12,10 @@ from tests.apps.conftest import write_png
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.composing import compose
+from visualwords.apps.pipeline.networks import read_networks
 from visualwords.apps.pipeline.recipe import Channel, Recipe, Words
 from visualwords.errors import ModelFileError, RecipeError
-from visualwords.features import onnx_features
+from visualwords.features import onnx_features, onnx_file
 from visualwords.features.onnx_file import read_network
 from visualwords.model_file import read_model, write_model
 
@@ -195,6 +196,12 @@ def test_only_a_recipe_with_a_network_can_embed_one(folder, tmp_path, capsys):
     command = ["train", str(folder), "-o", str(tmp_path / "m.vw"), "--recipe", "color"]
     assert main([*command, "--embed-network"]) == 2
     assert "no channel of the recipe is a network" in capsys.readouterr().err
+
+
+def test_a_network_with_weights_in_other_files_is_not_embedded(network, monkeypatch):
+    monkeypatch.setattr(onnx_file, "read_network", lambda path: (b"", ["weights"], "0" * 64))
+    with pytest.raises(RecipeError, match="in files of their own and can't be embedded"):
+        read_networks(recipe_of(network).channels)
 
 
 def test_auto_searches_with_the_network_and_without_it(network, images):
