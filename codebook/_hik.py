@@ -13,41 +13,45 @@ def sum_tables(levels, start, tables, sums):
     """sums[p, k] += sum_j tables[j, levels[start + p, j], k], modulo 2^16.
 
     levels : (n, d) uint8      tables : (d, n_levels, k) uint16      sums : (m, k) uint16
+
+    Rows are found by offsets into flat arrays: views of eight rows would cost as much as adding.
     """
-    n, d, k = sums.shape[0], levels.shape[1], sums.shape[1]
-    for j in range(0, d - d % 8, 8):  # the tables of 8 dimensions stay in the cache
-        for p in range(n):
-            x = levels[start + p]
-            a, b = tables[j, x[j]], tables[j + 1, x[j + 1]]
-            c, e = tables[j + 2, x[j + 2]], tables[j + 3, x[j + 3]]
-            f, g = tables[j + 4, x[j + 4]], tables[j + 5, x[j + 5]]
-            h, i = tables[j + 6, x[j + 6]], tables[j + 7, x[j + 7]]
-            total = sums[p]
+    one, d, k = np.uint64(1), np.uint64(levels.shape[1]), np.uint64(sums.shape[1])
+    flat, total, size = tables.reshape(-1), sums.reshape(-1), np.uint64(tables.shape[1]) * k
+    for j in range(np.uint64(0), d - d % np.uint64(8), np.uint64(8)):  # 8 tables stay in the cache
+        for p in range(np.uint64(sums.shape[0])):
+            x, table, row = levels[start + p], j * size, p * k
+            a = table + np.uint64(x[j]) * k
+            b = table + size + np.uint64(x[j + one]) * k
+            c = table + np.uint64(2) * size + np.uint64(x[j + np.uint64(2)]) * k
+            e = table + np.uint64(3) * size + np.uint64(x[j + np.uint64(3)]) * k
+            f = table + np.uint64(4) * size + np.uint64(x[j + np.uint64(4)]) * k
+            g = table + np.uint64(5) * size + np.uint64(x[j + np.uint64(5)]) * k
+            h = table + np.uint64(6) * size + np.uint64(x[j + np.uint64(6)]) * k
+            i = table + np.uint64(7) * size + np.uint64(x[j + np.uint64(7)]) * k
             for w in range(k):
-                both = (a[w] + b[w]) + (c[w] + e[w])
-                total[w] += both + ((f[w] + g[w]) + (h[w] + i[w]))
-    for j in range(d - d % 8, d):
-        for p in range(n):
-            row, total = tables[j, levels[start + p, j]], sums[p]
+                both = (flat[a + w] + flat[b + w]) + (flat[c + w] + flat[e + w])
+                other = (flat[f + w] + flat[g + w]) + (flat[h + w] + flat[i + w])
+                total[row + w] += both + other
+    for j in range(d - d % np.uint64(8), d):
+        for p in range(np.uint64(sums.shape[0])):
+            a, row = j * size + np.uint64(levels[start + p, j]) * k, p * k
             for w in range(k):
-                total[w] += row[w]
+                total[row + w] += flat[a + w]
 
 
 @njit()
-def best_columns(sums, numbers, label):
+def best_columns(sums, label):
     """label[p] = argmax_k sums[p, k], the first of equals.
 
-    sums : (m, k) uint16      numbers : 0, 1, … k - 1 as uint16, which keeps vectors narrow
+    sums : (m, k) uint16, k <= 2^16; the largest of numbers that end with the place is found once
     """
     for p in range(sums.shape[0]):
         row = sums[p]
-        top, last = row[0], np.uint16(row.size - 1)
-        for k in range(row.size):
-            top = max(top, row[k])
-        first = last
-        for k in range(row.size):
-            first = min(first, numbers[k] if row[k] == top else last)
-        label[p] = first
+        top, last, half = np.uint32(0), np.uint32(row.size - 1), np.uint32(16)
+        for k in range(np.uint32(row.size)):
+            top = max(top, np.uint32((np.uint32(row[k]) << half) | (last - np.uint32(k))))
+        label[p] = np.int32(last - (top & np.uint32(65535)))
 
 
 @njit()
@@ -63,24 +67,34 @@ def count_levels(levels, label, counts):
 
 
 @njit()
+def move_counts(levels, rows, before, after, counts):
+    """Count some descriptors for the word ``after[row]`` instead of ``before[row]``."""
+    for i in rows:
+        old, new = np.uint32(before[i]), np.uint32(after[i])
+        for j in range(levels.shape[1]):
+            counts[j, levels[i, j], old] -= np.int32(1)
+            counts[j, levels[i, j], new] += np.int32(1)
+
+
+@njit()
 def mean_tables(counts, sizes, tables):
     """tables[j, v, k] = mean over the members h of word k of min(h_j, v); returns ||m_k||^2.
 
     With s(v) = share of members with h_j >= v, the table is sum_{u <= v} s(u), and
     ||m_k||^2 = sum_j sum_v s(v)^2.
 
-    counts : (d, n_levels, k) int32, changed      sizes : (k,) float64      tables : float32
+    counts : (d, n_levels, k) int32      sizes : (k,) float64      tables : float32
     """
     d, n_levels, n_words = counts.shape
-    squares = np.zeros(n_words, np.float64)
+    squares, above = np.zeros(n_words, np.float64), np.empty(n_words, np.float64)
     share = 1 / np.maximum(sizes, 1)
     for j in range(d):
-        for v in range(n_levels - 2, 0, -1):
-            counts[j, v] += counts[j, v + 1]
+        above[:] = sizes
         tables[j, 0] = 0
         for v in range(1, n_levels):
             for k in range(n_words):
-                s = counts[j, v, k] * share[k]
+                above[k] -= counts[j, v - 1, k]
+                s = above[k] * share[k]
                 squares[k] += s * s
                 tables[j, v, k] = tables[j, v - 1, k] + s
     return squares

@@ -1,13 +1,18 @@
 """Words by k-means in the feature space of the histogram intersection kernel."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from visualwords.codebook._hik import city_block_distances, count_levels, mean_tables, medians
+from visualwords.codebook._hik import (
+    city_block_distances,
+    count_levels,
+    mean_tables,
+    medians,
+    move_counts,
+)
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.look_up import WordTables
 from visualwords.progress import Progress, Silent
@@ -144,7 +149,8 @@ class HIKCodebook(Codebook):
             How many descriptors of each word have each level in each dimension.
         """
         check_is_fitted(self)
-        return _find_and_count(self._words, self._levels(self._check(X)))[1]
+        levels = self._levels(self._check(X))
+        return _count(levels, self._words.find(levels), self._words.tables.shape)
 
     def improve(self, parts: Iterable[np.ndarray]) -> "HIKCodebook":
         """Make one exact iteration from the parts of all data.
@@ -217,30 +223,32 @@ class HIKCodebook(Codebook):
 
     def _iterate(self, levels: np.ndarray, parts: Sequence[Any], progress: Progress) -> np.ndarray:
         """Find members and learn words in turn; return the word of each descriptor."""
-        labels, counts = self._find_and_count(parts)
+        labels = self._find(parts)
+        counts = _count(levels, labels, self._words.tables.shape)
         while self.n_iter_ < self.max_iter:
             self._learn_words(levels, labels, counts)
-            before = labels
-            labels, counts = self._find_and_count(parts)
+            before, labels = labels, self._find(parts)
             self.n_iter_ += 1
             progress.advance()
-            if np.count_nonzero(labels != before) <= self.tol * len(labels):
+            changed = np.flatnonzero(labels != before)
+            if changed.size <= self.tol * len(labels):
                 break
+            move_counts(levels, changed, before, labels, counts)
         return labels
 
-    def _find_and_count(self, parts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Word of each descriptor, and the levels of the descriptors of each word."""
-        found = map_parts(partial(_find_and_count, self._words), parts, self.n_jobs)
-        return np.concatenate([part[0] for part in found]), sum(part[1] for part in found)
+    def _find(self, parts: Sequence[Any]) -> np.ndarray:
+        """Word of each descriptor."""
+        return np.concatenate(map_parts(self._words.find, parts, self.n_jobs))
 
     def _learn_words(self, levels: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> None:
         """Tables of the means or medians of the members."""
         empty = np.flatnonzero(counts[0].sum(axis=0) == 0)
         if empty.size:
-            labels = labels.copy()
             far = np.argsort(-self._distances(levels, labels), kind="stable")[: empty.size]
-            labels[far] = empty
-            counts = _count(levels, labels, counts.shape)
+            given = labels.copy()
+            given[far] = empty
+            counts = counts.copy()
+            move_counts(levels, far, labels, given, counts)
         self._set_counts(counts)
 
     def _set_counts(self, counts: np.ndarray) -> None:
@@ -295,12 +303,6 @@ class HIKCodebook(Codebook):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
-
-
-def _find_and_count(words: WordTables, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the word of each descriptor, and the levels of the descriptors of each word."""
-    labels = words.find(levels)
-    return labels, _count(levels, labels, words.tables.shape)
 
 
 def _count(levels: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -3,10 +3,12 @@
 import numpy as np
 
 from visualwords.codebook._hik import best_columns, sum_tables
+from visualwords.simd import aligned_zeros
 
 __all__ = ["WordTables"]
 
-_BLOCK = 512  # descriptors whose sums stay in the second-level cache
+_BLOCK = 4096  # descriptors at most that are looked up in 8 tables before the next 8 are read
+_SUMS = 1 << 20  # numbers at most that are summed at a time
 _VECTOR = 16  # columns are padded to whole vectors
 
 
@@ -31,11 +33,10 @@ class WordTables:
     def __init__(self, tables: np.ndarray, bias: np.ndarray):
         d, n_levels, self.n_words = tables.shape
         width = -(-self.n_words // _VECTOR) * _VECTOR
-        self._tables = np.zeros((d, n_levels, width), np.uint16)
+        self._tables = aligned_zeros((d, n_levels, width), np.uint16)
         self._tables[:, :, : self.n_words] = tables
         self._bias = np.zeros(width, np.uint16)
         self._bias[: self.n_words] = bias
-        self._numbers = np.arange(width, dtype=np.uint16)
 
     @property
     def tables(self) -> np.ndarray:
@@ -55,13 +56,14 @@ class WordTables:
         levels : (n, d) uint8, C order, below ``n_levels``
         """
         labels = np.empty(len(levels), np.int32)
-        sums = np.empty((min(_BLOCK, len(levels)), len(self._bias)), np.uint16)
-        for start in range(0, len(levels), _BLOCK):
-            some = labels[start : start + _BLOCK]
+        block = max(1, min(_BLOCK, _SUMS // len(self._bias), len(levels)))
+        sums = aligned_zeros((block, len(self._bias)), np.uint16)
+        for start in range(0, len(levels), block):
+            some = labels[start : start + block]
             part = sums[: len(some)]
             part[...] = self._bias
             sum_tables(levels, start, self._tables, part)
-            best_columns(part, self._numbers, some)
+            best_columns(part, some)
         return labels
 
     def scores(self, levels: np.ndarray) -> np.ndarray:

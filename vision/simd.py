@@ -137,15 +137,16 @@ if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has
         return (int(word) & -int(word)).bit_length() - 1
 
 
-def aligned_zeros(shape: tuple[int, ...]) -> np.ndarray:
-    """Return float32 zeros that begin where a cache line does.
+def aligned_zeros(shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
+    """Return zeros that begin where a cache line does.
 
     Examples
     --------
     >>> aligned_zeros((2, 3)).ctypes.data % 64
     0
     """
+    size = np.dtype(dtype).itemsize
     n = int(np.prod(shape))
-    raw = np.zeros(n + 16, np.float32)
-    start = -raw.ctypes.data % 64 // 4
+    raw = np.zeros(n + 64 // size, dtype)
+    start = -raw.ctypes.data % 64 // size
     return raw[start : start + n].reshape(shape)
