@@ -107,7 +107,7 @@ def _print(paths: tuple[str, ...], pair: "PairedTrials") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from visualwords.apps.command_line.terminal import headline, printable, stdout
+    from visualwords.apps.command_line.terminal import printable, stdout
 
     console = stdout()
     if pair.changed:
@@ -124,5 +124,5 @@ def _print(paths: tuple[str, ...], pair: "PairedTrials") -> None:
             table.add_row("", f"… and {len(pair.changed) - MOST_CHANGES} more (--json lists all)")
         console.print(table)
     for path, trial in zip(paths, (pair.first, pair.second)):
-        console.print(Text(f"{printable(path)}: {headline(trial.evaluation)}"))
+        console.print(Text(f"{printable(path)}: {trial.evaluation.headline}"))
     console.print(Text(str(pair)))
