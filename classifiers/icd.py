@@ -43,7 +43,7 @@ _CHOICES = {
 }
 
 
-class ICDClassifier(TablePrediction, one_vs_rest.ScoreMixin, BaseEstimator):
+class ICDClassifier(TablePrediction, BaseEstimator):
     """Support vector machine with the histogram intersection kernel ([Wu10]).
 
     Minimises, for every class against the rest, ``½ wᵀw + C Σ ξ(w; B(x_i), y_i)``, where B(x) is

@@ -23,14 +23,14 @@ class ScoreMixin(ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every sample of X."""
-        return labels_of(self.decision_function(X), self.classes_)  # type: ignore[attr-defined]
+        return labels_of(self.decision_function(X), self.classes_)
 
     @available_if(lambda self: getattr(self, "probability", False))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, (n_samples, n_classes); needs ``probability=True``."""
         from visualwords.classifiers.calibration import probabilities
 
-        return probabilities(self.decision_function(X), self.sigmoids_)  # type: ignore[attr-defined]
+        return probabilities(self.decision_function(X), self.sigmoids_)
 
 
 def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -278,7 +278,7 @@ def _open(source: str | int, timeout: float | None = None) -> cv2.VideoCapture:
     if is_address and timeout is not None:
         limit = int(1000 * timeout)
         settings = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, limit, cv2.CAP_PROP_READ_TIMEOUT_MSEC, limit]
-        capture = cv2.VideoCapture(source, cv2.CAP_FFMPEG, settings)  # type: ignore[call-overload]
+        capture = cv2.VideoCapture(source, cv2.CAP_FFMPEG, settings)
     else:
         capture = cv2.VideoCapture(source)
     if capture.isOpened():

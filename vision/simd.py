@@ -147,6 +147,6 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarra
     """
     size = np.dtype(dtype).itemsize
     n = int(np.prod(shape))
-    raw = np.zeros(n + 64 // size, dtype)
+    raw: np.ndarray = np.zeros(n + 64 // size, dtype)
     start = -raw.ctypes.data % 64 // size
     return raw[start : start + n].reshape(shape)

@@ -173,7 +173,12 @@ class Searching:
             self._print_rows(named)
         else:
             height, width = found.shape
-            one = {"source": source, "frame": frame, "time": seconds, "width": width}
+            one: dict[str, Any] = {
+                "source": source,
+                "frame": frame,
+                "time": seconds,
+                "width": width,
+            }
             one |= {"height": height, "label": self.detector.label, "boxes": listed}
             print(json.dumps(one), flush=True)
 

@@ -9,6 +9,7 @@ import unicodedata
 import warnings
 from functools import cache
 from importlib.resources import files
+from io import BytesIO
 from itertools import groupby
 
 from PIL import ImageDraw, ImageFont
@@ -94,5 +95,5 @@ def _font_of(character: str) -> str | None:
 
 @cache
 def _font(name: str) -> ImageFont.FreeTypeFont:
-    with (files("visualwords.apps.explanation") / "fonts" / name).open("rb") as file:
-        return ImageFont.truetype(file, SIZES[name])
+    content = (files("visualwords.apps.explanation") / "fonts" / name).read_bytes()
+    return ImageFont.truetype(BytesIO(content), SIZES[name])

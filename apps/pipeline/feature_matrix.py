@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -101,8 +102,12 @@ def write_features(
     Texts of a CSV file are safe to open in a spreadsheet, unless they are ``raw``.
     """
     ending = check_format(path)
-    make = {".npz": _as_npz, ".csv": partial(_as_csv, raw=raw), ".parquet": _as_parquet}[ending]
-    write_atomically(path, make(matrix))
+    makers: dict[str, Callable[[FeatureMatrix], bytes]] = {
+        ".npz": _as_npz,
+        ".csv": partial(_as_csv, raw=raw),
+        ".parquet": _as_parquet,
+    }
+    write_atomically(path, makers[ending](matrix))
 
 
 def _as_npz(matrix: FeatureMatrix) -> bytes:

@@ -13,7 +13,7 @@ from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.linearity import level_counts, straight_tables
 
 
-class TablePrediction:
+class TablePrediction(one_vs_rest.ScoreMixin):
     """Predicting by look-up; :class:`ICDClassifier` adds learning to it.
 
     Attributes
@@ -28,7 +28,6 @@ class TablePrediction:
         One column an output, and columns of zeros up to a multiple of eight.
     """
 
-    classes_: np.ndarray
     quantizer_: Quantizer
     table_levels_: np.ndarray
     table_offsets_: np.ndarray
