@@ -103,7 +103,6 @@ def test_a_name_with_a_zero_byte_is_refused():
         read_image("a\0b.jpg")
 
 
-@pytest.mark.posix
 @contextmanager
 def not_as_root():
     """Root may read everything: be nobody for a while."""
@@ -116,6 +115,7 @@ def not_as_root():
         os.seteuid(user)
 
 
+@pytest.mark.posix
 def test_a_file_without_permission_is_refused(tmp_path):
     path = tmp_path / "secret.png"
     path.write_bytes(b"")

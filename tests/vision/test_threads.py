@@ -73,6 +73,7 @@ def squares_in_threads(queue):
     queue.put(map_in_threads(lambda number: number**2, range(5), n_jobs=2))
 
 
+@pytest.mark.posix
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own():
     map_in_threads(abs, range(5), n_jobs=2)
