@@ -38,14 +38,17 @@ MINUTES = 20  # at most, for one command
 
 
 class Walk:
-    """Runs commands of pages in a folder, with an environment first on the path."""
+    """Runs commands of pages in a folder; counts those that fail."""
 
-    def __init__(self, folder: Path, commands: Path):
+    def __init__(self, folder: Path):
         self.folder, self.failures = folder, 0
-        path = f"{commands}{os.pathsep}{os.environ['PATH']}"
-        cache = str(folder / "cache")
-        self.environment = os.environ | {"PATH": path, "XDG_CACHE_HOME": cache, "NO_COLOR": "1"}
+        self.environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache"), "NO_COLOR": "1"}
         self.server: subprocess.Popen | None = None
+
+    def activate(self, environment: Path) -> None:
+        """Put the commands of an environment first on the path, as its script activate does."""
+        path = self.environment["PATH"]
+        self.environment["PATH"] = f"{environment / 'bin'}{os.pathsep}{path}"
 
     def run(self, command: str | list[str], folder: Path | None = None) -> str:
         """Run a command and return what it printed; count and show a failure."""
@@ -124,7 +127,7 @@ def walk(pages: list[Path], place: Path) -> int:
         files.extractall(copy, filter="data")
     user.mkdir()
     write_user_folder(user)
-    walk = Walk(user, copy / ".venv" / "bin")
+    walk = Walk(user)
     readme = (copy / "README.md").read_text(encoding="utf-8")
     first = FIRST.search(readme)
     assert first is not None
@@ -135,6 +138,7 @@ def walk(pages: list[Path], place: Path) -> int:
         else:
             walk.run(line, copy)
     walk.stop_server()
+    walk.activate(copy / ".venv")
     walk.run(f"pip install -q -e '{copy}[{EXTRAS}]'")
     walk.run("classify-images train photos -o photos.vw --recipe color")
     for page in pages:
