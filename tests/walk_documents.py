@@ -25,6 +25,7 @@ from tests.documents import (
     NOT_RUN,
     PAGES,
     Step,
+    blocks,
     code_of,
     comparable,
     ids,
@@ -79,10 +80,14 @@ class Walk:
         elif " serve " in step.command:
             self.serve(step.command)
         else:
-            said = comparable(self.run(step.command))
-            missing = [line for line in comparable(step.output or "") if line not in said]
-            if missing:
-                self.report(False, f"the page shows other lines: {missing}")
+            self.compare(step.output or "", self.run(step.command))
+
+    def compare(self, shown: str, printed: str) -> None:
+        """Count a failure if a page shows lines that a command did not print."""
+        said = comparable(printed)
+        missing = [line for line in comparable(shown) if line not in said]
+        if missing:
+            self.report(False, f"the page shows other lines: {missing}")
 
     def serve(self, command: str, folder: Path | None = None) -> None:
         """Start a server and wait for its address; it ends with the page, or before the next."""
@@ -132,6 +137,8 @@ def walk(pages: list[Path], place: Path) -> int:
     first = FIRST.search(readme)
     assert first is not None
     printed = walk.run(first[1], copy)
+    shown, _ = next(blocks(copy / "README.md", ""))
+    walk.compare(shown, printed)
     for line in re.findall(r"^(?:Predict|See why): +(.+)$", printed, re.M):  # as the demo says
         if " serve " in line:
             walk.serve(line, copy)
