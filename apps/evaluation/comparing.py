@@ -175,7 +175,8 @@ def compare(
                     place,
                     max_pixels=max_pixels,
                 )
-                trials[number].append(_tried(model, division, _Titled(progress, title)))
+                titled = _Titled(progress, title)
+                trials[number].append(_tried(model, division, titled, measured=k == 0))
     return _ranked(found, trials, divisions)
 
 
@@ -286,13 +287,19 @@ def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environm
             pass
 
 
-def _tried(model: ImageClassifier, division: _Division, progress: Progress) -> _Result:
-    """Train and test one recipe on one division; all but the classifier is in the cache."""
+def _tried(
+    model: ImageClassifier, division: _Division, progress: Progress, measured: bool
+) -> _Result:
+    """Train and test one recipe on one division; all but the classifier is in the cache.
+
+    The size of the model file is measured once for each recipe: compressing it takes longer than
+    many a classifier.
+    """
     begun = time.process_time()
     model.fit(division.training, progress=progress, warn=False)
     trial = run_trial(model, division.testing, progress=progress)
     seconds = time.process_time() - begun
-    size = _size_of(model)
+    size = _size_of(model) if measured else 0
     return _Result(trial, seconds, size, [*model.skipped_, *trial.skipped])
 
 

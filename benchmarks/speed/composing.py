@@ -6,9 +6,9 @@
 
 ``compare``: 3 codebooks × 4 kernels on images of scene15's training part, two folds. The stages
 that differ are one pass over the images that extracts patches once and encodes them by all
-codebooks, learning these, and training, calibrating and scoring every classifier on rows in
-memory. ``predict``: recipes trained on all 1,500 images; a prediction reads the file, extracts,
-encodes, scores and calibrates.
+codebooks, learning these, and, on rows in memory, training, calibrating and scoring every
+classifier and learning what its novelty and similar images need. ``predict``: recipes trained on
+all 1,500 images; a prediction reads the file, extracts, encodes, scores and calibrates.
 """
 
 import os
@@ -27,6 +27,8 @@ from visualwords.apps.evaluation import comparing
 from visualwords.apps.pipeline.channel_encoder import rows_of
 from visualwords.apps.pipeline.composing import compose
 from visualwords.apps.pipeline.encoding import encode
+from visualwords.apps.pipeline.novelty import held_out_distances
+from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import FOLDS, Training, fit_and_hold_out
 from visualwords.cache import open_cache
@@ -83,7 +85,12 @@ def classifier_seconds(recipe, division, env) -> float:
         classifier = training.build_classifier(recipe)
         held_out = fit_and_hold_out(classifier, rows, data.labels, folds)
         SoftmaxCalibration.fit(held_out, data.codes)
+        sketch = sketch_rows(rows)
+        signer = Signer().fit(sketch)
+        signatures = signer.sign(sketch)
+        held_out_distances(sketch, folds)
         classifier.decision_function(others)
+        signer.distances(sketch_rows(others), *signatures)
 
     return cpu(work)[0]
 
