@@ -68,7 +68,7 @@ def test_patches_are_extracted_once_for_all_recipes_and_folds(few, monkeypatch, 
         seen.clear()
         compare(few, some, folds=2, cache_dir=tmp_path / f"cache {number}")
         counts.append(len(seen))
-    checks = [6 * len(some) + 3 * 2 * len(some) for some in recipes]  # noise; golden images
+    checks = [6 * len(some) + 3 * len(some) for some in recipes]  # noise; golden images
     once = [count - other for count, other in zip(counts, checks)]
     assert once[0] == once[1]  # two more codebooks, not one more extraction
     assert once[0] <= 2 * 18  # once to sample, once to encode
