@@ -2,11 +2,7 @@
 
 import math
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from visualwords.compiled import njit
 
@@ -122,38 +118,6 @@ def share_angles(dx, dy, square, n, low, first, second):
         low[x] = np.uint8(k - 1 if k > 0 else n - 1)
 
 
-@intrinsic
-def add_four(typing, sums, place, weights, first, factor):
-    """sums[place + t] += weights[first + t] × factor, t = 0…3.
-
-    Written in LLVM's language: from a loop of four turns numba's LLVM makes no vector.
-    """
-    kinds = (sums, types.uint64, weights, types.uint64, types.float32)
-    return types.void(*kinds), _emit_add_four
-
-
-def _emit_add_four(context, builder, signature, arguments):
-    four = ir.VectorType(ir.FloatType(), 4)
-    sums, weights = (
-        context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2)
-    )
-    where = builder.bitcast(builder.gep(sums, [arguments[1]]), four.as_pointer())
-    weight = builder.bitcast(builder.gep(weights, [arguments[3]]), four.as_pointer())
-    nothing, lane = ir.Constant(four, ir.Undefined), ir.IntType(32)
-    factor = builder.insert_element(nothing, arguments[4], lane(0))
-    factor = builder.shuffle_vector(factor, nothing, ir.Constant(ir.VectorType(lane, 4), [0] * 4))
-    added = builder.fmul(builder.load(weight, align=4), factor)
-    builder.store(builder.fadd(builder.load(where, align=4), added), where, align=4)
-    return context.get_dummy_value()
-
-
-if numba.config.DISABLE_JIT:  # then numba runs the kernels as Python, which has no intrinsics
-
-    def add_four(sums, place, weights, first, factor):
-        place, first = int(place), int(first)
-        sums[place : place + 4] += weights[first : first + 4] * factor
-
-
 @njit()
 def interpolate_blocks(planes, n, size, weights, blocks):
     """blocks[slot of y, k, slot of x] += weights of row and column × shared lengths; from zero.
@@ -209,10 +173,10 @@ def spread_row(low, first, second, n, starts, weights, parts):
             x, start = k * cell + r, starts[k]
             lower = u(low[x])
             upper = lower + u(1) if lower + u(1) < u(n) else u(0)
-            for t in range(u(0), lanes, u(4)):
-                weight = r * lanes + t
-                add_four(sums, start + lower * n_slots + t, flat, weight, first[x])
-                add_four(sums, start + upper * n_slots + t, flat, weight, second[x])
+            for t in range(lanes):
+                sums[start + lower * n_slots + t] += flat[r * lanes + t] * first[x]
+            for t in range(lanes):
+                sums[start + upper * n_slots + t] += flat[r * lanes + t] * second[x]
 
 
 @njit(fastmath={"reassoc", "nsz"})
