@@ -24,6 +24,7 @@ from visualwords.threads import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
 ENOUGH = 4  # shared buckets distinguish a near row from one found by chance
+_SIMILARITIES = 1 << 22  # at most that are held at a time, where all rows are compared
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -64,6 +65,9 @@ class MinMaxIndex(BaseEstimator):
     ----------
     n_rows_ : int
     codes_per_table_, n_tables_ : int
+    exhaustive_ : bool
+        Rows are so alike, or so short, that counting shared buckets would take longer than reading
+        all rows: queries are compared with all of them, which finds the exact neighbours.
     rows_ : CSR array
         What is stored: values split by sign, rows of unit mass unless ``similarity="gmm"``.
 
@@ -289,8 +293,10 @@ class MinMaxIndex(BaseEstimator):
     def _set_rows(self, rows: sparse.csr_array, keys: np.ndarray) -> None:
         self.rows_, self.keys_ = rows, keys
         self.n_rows_, self.n_tables_ = rows.shape[0], len(keys)
+        self._masses = row_sums(rows)
         self._order = np.argsort(keys, axis=1, kind="stable")
         self._tables = np.take_along_axis(keys, self._order, axis=1)
+        self.exhaustive_ = _mean_matches(self._tables) > rows.nnz
 
     def _query(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Neighbours, similarities, and how many rows were compared."""
@@ -298,9 +304,12 @@ class MinMaxIndex(BaseEstimator):
         if not 1 <= k <= self.n_rows_:
             raise ValueError(f"k is {k}, but the index holds {self.n_rows_} rows")
         X = self._check(X, reset=False)
-        queries, keys = self._stored(X), np.ascontiguousarray(self._keys(X).T)
+        queries = self._stored(X)
+        if self.exhaustive_:
+            return *self._compare_all(queries, k), np.full(queries.shape[0], self.n_rows_)
+        keys = np.ascontiguousarray(self._keys(X).T)
         stored = (self.rows_.indptr, self.rows_.indices, self.rows_.data)
-        masses, query_masses = row_sums(self.rows_), row_sums(queries)
+        query_masses = row_sums(queries)
         best = np.empty((len(keys), k), dtype=np.int64)
         scores = np.empty((len(keys), k))
         found = np.empty(len(keys), dtype=np.int64)
@@ -316,7 +325,7 @@ class MinMaxIndex(BaseEstimator):
                 self._tables,
                 self._order,
                 stored,
-                masses,
+                self._masses,
                 self.n_compared,
                 best[part],
                 scores[part],
@@ -326,3 +335,23 @@ class MinMaxIndex(BaseEstimator):
         height = max(1, -(-len(keys) // (4 * n_threads(self.n_jobs))))
         in_threads(search, len(keys), height, self.n_jobs)
         return best, self._returned(scores), found
+
+    def _compare_all(self, queries: sparse.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Neighbours and similarities without the tables."""
+        best = np.empty((queries.shape[0], k), dtype=np.int64)
+        scores = np.empty((queries.shape[0], k))
+        height = max(1, _SIMILARITIES // self.n_rows_)
+        for start in range(0, len(best), height):
+            part = slice(start, start + height)
+            loops.keep_best(self._similarities(queries[part], self.rows_), best[part], scores[part])
+        return best, scores
+
+
+def _mean_matches(tables: np.ndarray) -> float:
+    """Rows that share a bucket with a stored row, summed over the sorted tables; on average."""
+    n = max(1, tables.shape[1])
+    matches = 0.0
+    for keys in tables:
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        matches += float((np.diff(np.append(starts, n)).astype(float) ** 2).sum()) / n
+    return matches

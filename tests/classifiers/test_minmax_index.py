@@ -130,3 +130,22 @@ def test_bad_questions_are_refused():
     for bad in ({"similarity": "rbf"}, {"target_recall": 0}, {"codes_per_table": 999}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             MinMaxIndex(**bad).fit(np.eye(3))
+
+
+def test_short_rows_that_are_all_alike_are_compared_with_all(rng):
+    X = rng.uniform(4, 5, (300, 4))
+    index = MinMaxIndex(n_hashes=64, random_state=0).fit(X)
+    assert index.exhaustive_
+    indices, similarities = index.query(X[:7], 5)
+    K = kernels.ngmm(X[:7], X)
+    np.testing.assert_array_equal(indices, np.argsort(-K, axis=1, kind="stable")[:, :5])
+    np.testing.assert_allclose(similarities, np.take_along_axis(K, indices, 1), rtol=1e-5)
+    assert index.evaluate(X[:7], 5) == (1, 1)
+
+
+def test_long_sparse_rows_of_many_scenes_are_looked_up(rng):
+    words = rng.dirichlet(np.full(500, 0.02), 100)
+    X = sparse.csr_matrix(rng.poisson(200 * words[rng.integers(0, 100, 1000)]).astype(float))
+    index = MinMaxIndex(n_hashes=64, random_state=0).fit(X)
+    assert not index.exhaustive_
+    assert index.evaluate(X[:20], 5).scanned < 0.5
