@@ -48,6 +48,20 @@ class Portrait:
         pattern, color, size_wh = np.split(numbers, [SIDE**2, SIDE**2 + 3])
         return cls(pattern, color, (int(size_wh[0]), int(size_wh[1])))
 
+    @staticmethod
+    def is_array_of_one(numbers: np.ndarray) -> bool:
+        """Return whether an array, perhaps of a shared cache, can be that of a portrait."""
+        if numbers.shape != (SIDE**2 + 5,) or numbers.dtype != np.float32:
+            return False
+        pattern, color, size_wh = np.split(numbers, [SIDE**2, SIDE**2 + 3])
+        return bool(
+            np.abs(pattern).max() <= 1 + 1e-3
+            and color.min() >= 0
+            and color.max() <= 255 + 1e-3
+            and size_wh.min() >= 1
+            and size_wh.max() < 1e9
+        )
+
 
 def portrait(image: np.ndarray) -> Portrait:
     """Return the portrait of an RGB image.

@@ -19,6 +19,7 @@ __all__ = ["Appearance", "appearance_stage", "held_out_appearance", "measure", "
 SIDE = 128  # pixels of the longer side; portraits for near copies are drawn from the same
 SCALES = 3  # each half as large as the one before
 N_STATISTICS = 8 + 5 * SCALES
+NEVER_NEGATIVE = [0, 1, 3, 5, 6, 7]  # mean of grey, spreads, shares of dark and bright pixels
 DARK, BRIGHT, FLAT = 8, 247, 4  # grey levels; a gradient below FLAT is no edge
 LEAST_VARIANCE = 0.02  # of a direction in standard units, however little it varies in training
 LEAST_SPREAD = np.array(  # of each statistic: what never varies in training may vary a little
@@ -85,7 +86,7 @@ def _are_statistics(array: np.ndarray) -> bool:
     """Return whether an array of the cache can be the statistics of an image."""
     if array.shape != (N_STATISTICS,) or array.dtype != np.float32:
         return False
-    return bool(np.abs(array).max() <= 1000)
+    return bool(np.abs(array).max() <= 1000 and array[NEVER_NEGATIVE].min() >= 0)
 
 
 @dataclass(frozen=True)

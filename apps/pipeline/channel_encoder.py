@@ -90,20 +90,6 @@ class ChannelEncoder:
             return _as_bytes(row, LENGTH * self.channel.weight)
         return self._encode_words(self.stage.transform([features])[0])
 
-    def may_have_made(self, encoded: np.ndarray) -> bool:
-        """Return whether `encode` can have returned an array; for what comes out of a cache."""
-        if isinstance(self.stage, FeatureSetEncoder):
-            is_set = encoded.dtype.kind == "i" and encoded.shape[1:] == (self.stage.n_dimensions_,)
-            return is_set and bool(encoded.min(initial=0) >= 0)
-        if encoded.ndim != 1:
-            return False
-        if self.channel.linear or isinstance(self.stage, FisherVectors):
-            return encoded.dtype == np.int8 or not encoded.size
-        if not isinstance(self.stage, BagOfWords):
-            return encoded.dtype == np.float32
-        wanted = np.float32 if self.stage.norm is None else np.float16
-        return encoded.dtype == wanted and bool(encoded.min(initial=0) >= 0)
-
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""
         if isinstance(self.stage, FeatureSetEncoder):

@@ -51,7 +51,7 @@ def portraits(data: Dataset, env: Environment) -> list[Portrait | Skipped]:
 
 
 def _portrait_stage() -> Stage:
-    return Stage("portrait", {"side": SIDE}, draw_portrait)
+    return Stage("portrait", {"side": SIDE}, draw_portrait, accepts=Portrait.is_array_of_one)
 
 
 def draw_portrait(image: OpenedImage) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visualwords.apps.pipeline.cached_arrays import kind_of_encoded
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, channel_settings
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
@@ -57,14 +58,15 @@ def encode_each(
 
 
 def _stage(encoder: ChannelEncoder, max_side: int | None, cached: bool) -> Stage:
-    settings = {}
+    settings, kind = {}, None
     if cached:  # a fingerprint of all words or Gaussians takes time
+        kind = kind_of_encoded(encoder, max_side)
         settings = {
             **channel_settings(encoder.channel),
             "max_side": max_side,
             "encoder": encoder.fingerprint(),
         }
-    return Stage("encode", settings, encode_image, (encoder, max_side), encoder.may_have_made)
+    return Stage("encode", settings, encode_image, (encoder, max_side), kind)
 
 
 def encode_image(image: OpenedImage, encoder: ChannelEncoder, max_side: int | None) -> np.ndarray:

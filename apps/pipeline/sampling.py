@@ -9,6 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from visualwords.apps.pipeline.cached_arrays import (
+    PatchKind,
+    check_learned,
+    features_of_sample,
+)
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, channel_settings
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
@@ -48,7 +53,7 @@ def sample_patches(
     if not channels:
         return Sample([], [])
     n = max(LEAST, -(-PATCHES // max(len(data), 1)))
-    stages = [_sample_stage(channel, n, max_side) for channel in channels]
+    stages = [_sample_stage(channel, n, max_side, env) for channel in channels]
     found = list(each_image(stages, data, env, "sampling patches"))
     kept = [images for images in found if not isinstance(images, Skipped)]
     return Sample(
@@ -72,7 +77,7 @@ def learn(
     new = []
     for encoder, stage in zip(encoders, stages):
         learned = stage.load(content, env.cache)
-        if learned is None or not _has_learned(encoder, learned):
+        if learned is None or not _has_learned(encoder, learned, max_side):
             new.append((encoder, stage))
     sample = sample_patches([encoder.channel for encoder, _ in new], data, max_side, env)
     if any(skipped.may_pass for skipped in sample.skipped):
@@ -94,25 +99,27 @@ def _learn_stage(encoder: ChannelEncoder, max_side: int | None, env: Environment
     return Stage("learn", settings)
 
 
-def _has_learned(encoder: ChannelEncoder, state: State) -> bool:
+def _has_learned(encoder: ChannelEncoder, state: State, max_side: int | None) -> bool:
     """Give an encoder what the cache has; False if that is no state of it."""
     try:
-        encoder.set_state(state)
+        check_learned(encoder, state, max_side)
     except Exception:  # an entry by another hand can be wrong in any way
         return False
     return True
 
 
-def _sample_stage(channel: Channel, n: int, max_side: int | None) -> Stage:
+def _sample_stage(channel: Channel, n: int, max_side: int | None, env: Environment) -> Stage:
     settings = {**channel_settings(channel), "max_side": max_side, "n": n}
-    return Stage("sample", settings, some_patches, (channel, n, max_side), _are_patches)
+    kind = None if env.cache is None else _kind_of_patches(channel, n, max_side)
+    return Stage("sample", settings, some_patches, (channel, n, max_side), kind)
 
 
-def _are_patches(array: np.ndarray) -> bool:
-    """Return whether an array of the cache can be what `some_patches` made."""
-    if array.ndim != 1 or array.dtype.names != ("descriptor", "position", "size"):
-        return False
-    return all(np.isfinite(array[name]).all() for name in array.dtype.names)
+def _kind_of_patches(channel: Channel, n: int, max_side: int | None) -> PatchKind | None:
+    """Return what `some_patches` makes of images; None where it can't be tried."""
+    local = features_of_sample(channel, max_side)
+    if not isinstance(local, LocalFeatures):
+        return None
+    return PatchKind(records_of(local, np.arange(0)).dtype, n)
 
 
 def some_patches(image: OpenedImage, channel: Channel, n: int, max_side: int | None) -> np.ndarray:

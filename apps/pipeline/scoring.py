@@ -15,7 +15,7 @@ from visualwords.apps.pipeline.channel_encoder import channel_settings
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Arrays, Environment, Stage, fingerprint_files
 from visualwords.errors import Skipped
-from visualwords.model_file import add_to, prefixed
+from visualwords.model_file import State, add_to, prefixed
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -103,10 +103,9 @@ def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Sc
     fingerprint_files(data, env)
     stage, content = _stage(model), data.fingerprint()
     known = stage.load(content, env.cache)
-    if known is not None and _are_scores(known.get("scores"), len(data)):
+    if known is not None and _are_scores(known, len(data), len(model.classes_)):
         others = known.get("distances"), known.get("looks")
-        if all(one is None or _are_scores(one, len(data)) for one in others):
-            return Scores(known["scores"], np.arange(len(data)), [], *others)
+        return Scores(known["scores"], np.arange(len(data)), [], *others)
     scores = model.score_images(data, progress=env.progress)
     if not scores.skipped:
         state = {"scores": scores.values}
@@ -118,9 +117,24 @@ def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Sc
     return scores
 
 
-def _are_scores(found: np.ndarray | None, n_images: int) -> bool:
-    """Return whether an array of the cache can be the scores of this many images."""
-    return found is not None and len(found) == n_images and bool(np.isfinite(found).all())
+def _are_scores(state: State, n_images: int, n_classes: int) -> bool:
+    """Return whether an entry of the cache can be what `score_files` stores."""
+    scores = state.get("scores")
+    shapes = [(n_images, n_classes), *([(n_images,)] if n_classes == 2 else [])]
+    if scores is None or scores.shape not in shapes or scores.dtype.kind != "f":
+        return False
+    if not np.isfinite(scores).all():
+        return False
+    for name in ("distances", "looks"):
+        if name in state and not _are_distances(state[name], n_images):
+            return False
+    return True
+
+
+def _are_distances(array: np.ndarray, n_images: int) -> bool:
+    if array.shape != (n_images,) or array.dtype.kind != "f":
+        return False
+    return bool((np.isfinite(array) & (array >= 0)).all())
 
 
 def _stage(model: "ImageClassifier") -> Stage:

@@ -22,6 +22,7 @@ LEARN_FROM = 600  # rows at most, evenly taken
 SEED = 2010
 THUMBNAIL_SIDE = 96
 THUMBNAIL_QUALITY = 75
+MOST_THUMBNAIL = 1 << 16  # bytes
 
 
 class Signer:
@@ -232,7 +233,10 @@ def make_thumbnails(data: Dataset, env: Environment) -> list[bytes]:
 
 def _is_jpeg(array: np.ndarray) -> bool:
     """Return whether an array of the cache can be a thumbnail."""
-    return array.dtype == np.uint8 and array.ndim == 1 and array[:2].tobytes() == b"\xff\xd8"
+    if array.dtype != np.uint8 or array.ndim != 1 or array.size > MOST_THUMBNAIL:
+        return False
+    jpeg = array.tobytes()
+    return jpeg.startswith(b"\xff\xd8") and jpeg.count(b"\xff\xd8") == 1 == jpeg.count(b"\xff\xd9")
 
 
 def draw_thumbnail(image: OpenedImage) -> np.ndarray:

@@ -24,6 +24,8 @@ from visualwords.model_file import State, part_of, prefixed
 if TYPE_CHECKING:
     from visualwords.classifiers import ICDClassifier
 
+HUGE = 1e30  # beyond all numbers of a trained recipe
+NEVER_NEGATIVE = ("n_patches", "counts", "inertia", "mean_distance", "n_iter")
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
 DISTANCES = "held out distances"
 VALUES, EXPONENTS = "table_values", "table_exponents"
@@ -172,13 +174,42 @@ def _check(state: State, labels: np.ndarray) -> None:
         raise ValueError("the images are not a list of positions")
     if kept.min() < 0 or (np.diff(kept) <= 0).any() or kept.max() >= len(labels):
         raise ValueError("the positions of images are not those of the labels")
-    if state["digests"].size != DIGEST_BYTES * len(kept) or len(state["signatures"]) != len(kept):
-        raise ValueError("the images are not as many as their fingerprints or signatures")
-    if HELD_OUT in state and len(state[HELD_OUT]) != len(kept):
-        raise ValueError("the images are not as many as their held-out scores")
+    n_classes, n_images = len(np.unique(labels[kept])), len(kept)
+    n_bits, n_columns = state[f"{SIGNER}directions"].shape
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {
+        "digests": ("u1", (DIGEST_BYTES * n_images,)),
+        "signatures": ("i1", (n_images, n_bits)),
+        "lengths": ("f4", (n_images,)),
+        f"{SIGNER}mean": ("f4", (n_columns,)),
+        f"{SIGNER}directions": ("f2", (n_bits, n_columns)),
+        HELD_OUT: ("f8", (n_images, n_classes) if n_classes > 2 else (n_images,)),
+        DISTANCES: ("f8", (n_images,)),
+    }
+    for name, (dtype, shape) in shapes.items():
+        if name in state and (state[name].dtype != dtype or state[name].shape != shape):
+            raise ValueError(f"{name} is not an array of type {dtype} and shape {shape}")
+    for name in ("lengths", DISTANCES):
+        if name in state and state[name].min() < 0:
+            raise ValueError(f"{name} has negative numbers")
+    check_numbers(state)
+
+
+def check_numbers(state: State) -> None:
+    """Refuse a learned state with numbers that no training gives.
+
+    Raises
+    ------
+    ValueError
+    """
     for name, array in state.items():
-        if array.dtype.kind not in "biufU" or (array.dtype.kind == "f" and np.isnan(array).any()):
+        if array.dtype.kind not in "biufU":
             raise ValueError(f"{name} has values that are not numbers")
+        if array.dtype.kind == "f" and not (np.abs(array, dtype=np.float64) <= HUGE).all():
+            raise ValueError(f"{name} has numbers that are not finite, or huge")
+        if name.endswith("scale") and not (array.dtype == np.float64 and array > 0):
+            raise ValueError(f"{name} is not a positive number")
+        if name.endswith(NEVER_NEGATIVE) and array.min(initial=0) < 0:
+            raise ValueError(f"{name} is negative")
 
 
 def round_tables(classifier: "ICDClassifier") -> "ICDClassifier":
