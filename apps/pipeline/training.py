@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps.pipeline.cached_arrays import try_out
 from visualwords.apps.pipeline.channel_encoder import (
     ChannelEncoder,
     Rows,
@@ -23,7 +24,7 @@ from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
 from visualwords.apps.pipeline.trained import Trained, round_tables, state_of, trained_of
-from visualwords.classifiers import calibration
+from visualwords.classifiers import byte_linear, calibration
 from visualwords.errors import FolderError, Skipped
 
 FOLDS = 5
@@ -63,8 +64,10 @@ class Training:
         Raises
         ------
         FolderError
-            If fewer than two classes are left, or the images are too small for the patches.
+            If fewer than two classes are left, the images are too small for the patches, or
+            too many for the classifier.
         """
+        _check_number(recipe, len(self.data))
         stage, content = self._stage(recipe), None
         if self.env.cache is not None:
             fingerprint_files(self.data, self.env)
@@ -73,6 +76,7 @@ class Training:
         if known is not None:
             with suppress(Exception):  # an entry by another hand can be wrong in any way
                 trained = trained_of(known, recipe, self.data.labels, self.seed, self.env.n_jobs)
+                try_out(trained)
                 self.skipped = []
                 return trained
         encoders = self.learn(recipe)  # from a sample of patches
@@ -159,6 +163,16 @@ class Training:
             "class_weight": self.class_weight,
         }
         return Stage("train", settings)
+
+
+def _check_number(recipe: Recipe, n_images: int) -> None:
+    """Refuse more images than a classifier can take, before all the work and not after it."""
+    most = int((byte_linear.LARGEST_GRAM / 4) ** 0.5)
+    if recipe.classifier == "ByteLinearClassifier" and n_images > most:
+        raise FolderError(
+            f"{n_images} images are too many for recipe {recipe.name!r}, whose classifier takes at "
+            f"most {most}; use fewer images, or another recipe such as 'words'"
+        )
 
 
 def train_classifier(

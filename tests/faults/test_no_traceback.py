@@ -6,10 +6,13 @@ import sys
 
 import pytest
 
+from tests.apps.conftest import COLORS, noisy, write_png
 from tests.faults.commands import COMMAND
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.command_line.commands import run_command
 from visualwords.apps.command_line.exit_codes import FAILED, UNEXPECTED, USAGE
+from visualwords.apps.pipeline import training
+from visualwords.classifiers import byte_linear
 
 pytestmark = pytest.mark.posix
 
@@ -67,10 +70,51 @@ def test_a_bad_table_fails_with_a_sentence(name, row, told, tmp_path, capsys):
 
 @pytest.mark.parametrize("redirected", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "> /dev/full"])
 def test_a_closed_or_full_output_is_no_traceback(redirected):
-    line = f"{' '.join(COMMAND)} recipes {redirected}"
+    line = f"{' '.join(COMMAND)} --version {redirected}"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == (FAILED if "full" in redirected else 0)
+
+
+def test_more_images_than_a_classifier_takes_are_refused_before_the_work(
+    photos, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(byte_linear, "LARGEST_GRAM", 400)
+    monkeypatch.setattr(training, "encode", None)  # to begin the work would fail
+    train = ["train", str(photos), "-o", str(tmp_path / "m.vw"), "--recipe", "photo", "--no-cache"]
+    assert main(train) == FAILED
+    assert "18 images are too many for recipe 'photo'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verb", "sizes"),
+    [
+        *(("check", sizes) for sizes in [(1, 4), (2, 2), (2, 3), (4, 4)]),
+        *(("train", sizes) for sizes in [(1, 4), (2, 2), (2, 3), (4, 4)]),
+        ("evaluate", (2, 3)),
+        ("compare", (2, 3)),
+    ],
+    ids=str,
+)
+def test_few_images_of_a_class_are_no_traceback(verb, sizes, tmp_path, rng, capsys):
+    for label, (n_images, color) in zip("ab", zip(sizes, COLORS.values())):
+        for i in range(n_images):
+            write_png(tmp_path / "few" / label / f"{i}.png", noisy(color, rng, (20, 20)))
+    folder, model = str(tmp_path / "few"), str(tmp_path / "m.vw")
+    quick = ["--no-cache", "-q"]
+    train = ["train", folder, "-o", model, "--recipe", "color", *quick]
+    if verb == "evaluate":
+        assert main(train) == 0
+    line = {
+        "check": ["check", folder, "--recipe", "color", *quick],
+        "train": [*train, "--folds", "5"],
+        "evaluate": ["evaluate", model, folder, "--report", str(tmp_path / "r.html"), *quick],
+        "compare": ["compare", folder, "--recipe", "color", "--vary", "C=1,2", *quick],
+    }[verb]
+    assert main(line) in (0, FAILED)
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert "unexpected" not in error
 
 
 def test_an_output_that_knows_only_ascii_gets_escapes():
