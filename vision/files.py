@@ -67,7 +67,7 @@ def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> 
     IsADirectoryError: [Errno 21] a folder, not a file
     """
     try:
-        descriptor = os.open(path, READ_ONLY | (0 if follow_links else NO_LINKS))
+        descriptor = _open(path, READ_ONLY | (0 if follow_links else NO_LINKS))
     except OSError as problem:
         if problem.errno == errno.ENXIO:  # a socket
             raise OSError(errno.ENXIO, "not a regular file") from None
@@ -83,6 +83,13 @@ def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> 
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "a folder, not a file")
     raise OSError(errno.EINVAL, "not a regular file")
+
+
+def _open(path: str | os.PathLike[str], flags: int) -> int:
+    try:
+        return os.open(path, flags)
+    except UnicodeEncodeError:  # a name from a machine with another locale
+        return os.open(os.fspath(path).encode("utf-8", "surrogateescape"), flags)
 
 
 def read_settings(path: str | os.PathLike[str], most: int = MOST_SETTINGS) -> bytes:

@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
@@ -29,6 +28,7 @@ MEMORY = 256 << 20  # bytes for an image,
 MEMORY_PER_PIXEL = 24  # and for each of its pixels
 LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
 START_SECONDS = 60.0  # for a process to start
+STEP = 0.5  # seconds between looks at a decoder
 PIECE = 1 << 20
 
 _idle: list["_Decoder"] = []
@@ -156,11 +156,10 @@ class _Decoder:
         """Send a file; return its pixels."""
         seconds = SECONDS + SECONDS_PER_PIXEL * n_pixels
         memory = MEMORY + MEMORY_PER_PIXEL * n_pixels
-        deadline = time.monotonic() + PATIENCE * seconds + START_SECONDS * (not self._is_started)
+        patience = PATIENCE * seconds + START_SECONDS * (not self._is_started)
         head = REQUEST.pack(len(data), max_pixels, max_side or 0, memory, seconds, mode == "grey")
-        stop = threading.Timer(deadline - time.monotonic(), self._process.kill)
-        stop.daemon = True
-        stop.start()
+        done = threading.Event()
+        threading.Thread(target=self._kill_after, args=(patience, done), daemon=True).start()
         try:
             self._send(head)
             self._send(data)
@@ -176,8 +175,18 @@ class _Decoder:
                 f"damaged file (its decoder crashed, or took longer than {seconds:.0f} s)"
             ) from None
         finally:
-            stop.cancel()
+            done.set()
         raise getattr(errors, name)(text)
+
+    def _kill_after(self, seconds: float, done: threading.Event) -> None:
+        """End the process unless it is done in time; time in which this one is stopped is free.
+
+        Steps are counted, not the clock: Ctrl-Z stops this process but not the decoder's.
+        """
+        for _ in range(1 + int(seconds / STEP)):
+            if done.wait(STEP):
+                return
+        self._process.kill()
 
     def end(self) -> None:
         """End the process, whatever it does."""

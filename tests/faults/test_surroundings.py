@@ -1,0 +1,226 @@
+"""Signals, other users, clocks, locales and disks: what surrounds a run changes no result."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.conftest import IS_ROOT
+from tests.faults.commands import Running, server
+from tests.faults.conftest import IS_LONG, write_photos
+from tests.faults.test_processes import litter
+from visualwords import cache as cache_module
+from visualwords import files, isolation
+from visualwords.apps.classify_images.main import main
+from visualwords.cache import FeatureCache
+from visualwords.duplicates import describe_duplicates
+from visualwords.folders import ImageFolder
+
+pytestmark = pytest.mark.posix
+
+
+@pytest.fixture
+def training(photos, tmp_path):
+    """Give the arguments of a training that writes a model file and a cache."""
+    arguments = ["train", photos, "-o", tmp_path / "m.vw", "--recipe", "texture", "--quiet"]
+    return [*map(str, arguments), "--cache", str(tmp_path / "cache")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_training_that_is_told_to_end_ends_and_the_next_one_succeeds(
+    number, training, model_bytes, tmp_path
+):
+    process = Running(training, tmp_path / "log")
+    time.sleep(0.3)
+    os.kill(process.process.pid, number)
+    done = process.wait()
+    assert done.code in (-number, 0)
+    assert "Traceback" not in done.output
+    assert main(training) == 0
+    assert (tmp_path / "m.vw").read_bytes() == model_bytes
+    assert litter(tmp_path) == []
+
+
+def test_a_training_that_is_stopped_and_resumed_goes_on(training, model_bytes, tmp_path):
+    process = Running(training, tmp_path / "log")
+    for _ in range(3):
+        time.sleep(0.1)
+        os.kill(process.process.pid, signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(process.process.pid, signal.SIGCONT)
+    assert process.wait().code == 0
+    assert (tmp_path / "m.vw").read_bytes() == model_bytes
+
+
+def test_time_in_which_a_program_is_stopped_does_not_count_for_decoders(monkeypatch):
+    """A look at the clock would end the decoder; here its steps are counted."""
+    isolation.close()
+    monkeypatch.setattr(isolation, "PATIENCE", 1.0)
+    waited = []
+
+    class Stopped:
+        """An event that is waited for as if every step took an hour."""
+
+        def wait(self, seconds):
+            waited.append(seconds)
+            return len(waited) > 3
+
+    decoder = isolation._Decoder()
+    try:
+        decoder._kill_after(60.0, Stopped())
+        assert decoder._process.poll() is None
+        assert waited == [isolation.STEP] * 4
+    finally:
+        decoder.end()
+
+
+def test_a_clock_that_jumps_changes_nothing(training, model_bytes, tmp_path, monkeypatch):
+    now, jumps = time.time, iter(range(10**9))
+    monkeypatch.setattr(time, "time", lambda: now() + 1e9 * (-1) ** next(jumps))
+    assert main(training) == 0
+    for path in FeatureCache(tmp_path / "cache").entries():
+        os.utime(path, (2**31, 2**31))  # entries of the future
+    assert main(training) == 0
+    assert (tmp_path / "m.vw").read_bytes() == model_bytes
+
+
+def test_a_name_from_another_locale_is_found(tmp_path):
+    """Workers of a cluster may have a locale that can't encode the names of the others."""
+    (tmp_path / "forêt.txt").write_bytes(b"here")
+    code = (
+        "import sys; from visualwords.files import open_regular\n"
+        "assert sys.getfilesystemencoding() != 'utf-8'\n"
+        "print(open_regular(sys.argv[1].encode('utf-8', 'surrogateescape').decode()).read())"
+    )
+    environment = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C", "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "forêt.txt")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "AssertionError" in done.stderr:
+        pytest.skip("this system has UTF-8 names in all locales")
+    assert done.stdout == "b'here'\n", done.stderr
+
+
+def test_a_disk_without_locks_is_written_to_and_nothing_there_is_removed(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    other = tmp_path / f".writing-{'0' * 16}"
+    other.write_bytes(b"of a writer on another machine")
+    files.write_atomically(tmp_path / "a", b"content")
+    assert (tmp_path / "a").read_bytes() == b"content"
+    assert other.exists()
+
+
+def test_a_cache_on_a_disk_that_fills_and_frees_costs_only_time(
+    training, model_bytes, tmp_path, monkeypatch
+):
+    write, calls = cache_module.write_atomically, iter(range(10**9))
+
+    def fill_up(path, *arguments, **named):
+        if 5 <= next(calls) < 15:
+            raise OSError(errno.ENOSPC, "no space left on device", str(path))
+        write(path, *arguments, **named)
+
+    monkeypatch.setattr(cache_module, "write_atomically", fill_up)
+    assert main(training) == 0
+    assert (tmp_path / "m.vw").read_bytes() == model_bytes
+    n_first = len(list(FeatureCache(tmp_path / "cache").entries()))
+    (tmp_path / "m.vw").unlink()
+    for path in FeatureCache(tmp_path / "cache").entries():  # the trained recipe, the largest
+        if path.stat().st_size > 10_000:
+            path.unlink()
+    assert main(training) == 0
+    assert (tmp_path / "m.vw").read_bytes() == model_bytes
+    assert len(list(FeatureCache(tmp_path / "cache").entries())) > n_first
+    assert litter(tmp_path) == []
+
+
+NAMES = [b"private", b"public"]
+
+
+def _listed(cache):
+    found = [cache.get(cache.key(name, {})) for name in NAMES]
+    return [None if array is None else array.tolist() for array in found]
+
+
+def _as_another_user(folder, results):
+    """Read and write a cache as a user who does not own it."""
+    os.setgid(65534)
+    os.setuid(65534)
+    cache = FeatureCache(folder)
+    results.put(_listed(cache))
+    for name in NAMES:
+        cache.put(cache.key(name, {}), np.arange(5))
+    results.put(_listed(cache))
+
+
+@pytest.fixture
+def open_folder():
+    """Give a folder that others can enter, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs to be root to become another user")
+def test_two_users_of_one_cache_do_not_get_into_each_others_way(open_folder):
+    cache = FeatureCache(open_folder / "cache")
+    for name in NAMES:
+        cache.put(cache.key(name, {}), np.arange(3))
+    cache._path(cache.key(b"private", {})).chmod(0o600)
+    for place in (cache.folder, *cache.folder.glob("??")):
+        place.chmod(0o1777)  # as /tmp is: files belong to who made them
+    results = server.Queue()
+    process = server.Process(target=_as_another_user, args=(cache.folder, results))
+    process.start()
+    assert results.get(timeout=60) == [None, [0, 1, 2]]
+    assert results.get(timeout=60) == [None, [0, 1, 2]]  # computed again, and not kept
+    process.join()
+    assert _listed(cache) == [[0, 1, 2]] * 2
+    assert litter(cache.folder) == []
+
+
+def test_very_many_duplicates_are_reported_in_little_memory():
+    n = 100_000
+    folder = SimpleNamespace(
+        path="photos",
+        paths=[f"photos/{i}.png" for i in range(n)],
+        labels=["ab"[i % 2] for i in range(n)],
+        splits=["train"] * n,
+    )
+    tracemalloc.start()
+    sentences = describe_duplicates(folder, [b"same"] * n)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(sentences) == 1
+    assert peak < 50 << 20
+
+
+def test_ten_thousand_classes_are_listed_and_divided(tmp_path):
+    source = write_photos(tmp_path / "some", n_images=1)
+    content = next(source.rglob("*.png")).read_bytes()
+    for i in range(10_000 if IS_LONG else 100):
+        folder = tmp_path / "many" / f"{i:05}"
+        folder.mkdir(parents=True)
+        for name in "ab":
+            (folder / f"{name}.png").write_bytes(content)
+    images = ImageFolder(tmp_path / "many")
+    training, testing = images.split(test_size=0.5, seed=0)
+    assert len(training) == len(testing) == len(images.classes)
+    shutil.rmtree(tmp_path / "many")
