@@ -3,10 +3,12 @@
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 from tests.faults.commands import run_from_shell
 from tests.faults.conftest import write_photos
+from visualwords.model_file import read_model
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,19 @@ def test_the_model_does_not_depend_on(surroundings, crowd, expected, tmp_path):
     options = dict(SURROUNDINGS[surroundings])
     arguments = options.pop("arguments", [])
     assert train(crowd, tmp_path / "m.vw", *arguments, **options) == expected
+
+
+def test_other_kernels_of_blas_change_no_score_of_words(crowd, expected, tmp_path):
+    """Only signatures of similar images and novelty are computed by BLAS, see the docs."""
+    (tmp_path / "a.vw").write_bytes(expected)
+    environment = {"OPENBLAS_CORETYPE": "Prescott"}
+    train(crowd, tmp_path / "b.vw", environment=environment)
+    (_, old), (_, new) = read_model(tmp_path / "a.vw"), read_model(tmp_path / "b.vw")
+    differing = [name for name in old if old[name].tobytes() != new[name].tobytes()]
+    assert {name.split("/")[0] for name in differing} <= {"gallery", "novelty"}
+    assert np.array_equal(old["golden/decisions"], new["golden/decisions"])
+    for name in differing:
+        assert np.allclose(old[name], new[name], rtol=1e-3, atol=1e-4)
 
 
 def test_the_model_does_not_depend_on_the_order_of_the_files_nor_their_folder(
