@@ -91,6 +91,9 @@ def compare(name: str, found: dict[str, np.ndarray], expected: dict[str, np.ndar
     """Print how far results are apart; return a line for each that is too far."""
     wrong = []
     for key, value in expected.items():
+        if found[key].shape != value.shape:
+            wrong.append(f"{name}: {key} are {len(found[key])}, not {len(value)}")
+            continue
         apart = np.abs(found[key].astype(np.float64) - value)
         relative = apart.max() / max(np.ptp(value), 1e-12)
         is_whole = value.dtype.kind in "iu"
