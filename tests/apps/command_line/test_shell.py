@@ -159,7 +159,8 @@ def test_no_color_wins_on_a_terminal(monkeypatch):
 
 def test_a_mistyped_flag_gets_a_suggestion(capsys):
     assert main(["train", "photos", "-o", "m.vw", "--recipee", "color"]) == 2
-    assert "Did you mean '--recipe'?" in capsys.readouterr().err
+    told = capsys.readouterr().err.replace("'", "")  # click 8.1 has no quotation marks
+    assert "Did you mean --recipe?" in told
 
 
 def test_the_shell_completes_recipes_classes_and_experiments(model):
