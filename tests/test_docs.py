@@ -67,6 +67,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, user_folder):
     exec(code, {"__name__": "__main__"})
 
 
+CHOSEN = {"--recipe", "--feature"}
 WITH_COMMANDS = [page for page in PAGES if any(not s.is_in(NOT_RUN | SLOW) for s in steps(page))]
 
 
@@ -78,7 +79,7 @@ def test_the_commands_of_a_page_run_and_print_what_it_shows(page, user_folder, c
         program, *words = shlex.split(step.command)
         assert program in PROGRAMS, f"{step.command}: add it to NOT_RUN or SLOW, with the reason"
         words = [name for word in words for name in sorted(glob.glob(word)) or [word]]
-        is_auto = words[0] == "train" and not {"--recipe", "--feature"} & set(words)
+        is_auto = words[0] == "train" and ("auto" in words or not CHOSEN & set(words))
         code = PROGRAMS[program].main([*words, *(["--budget", "0"] if is_auto else [])])
         printed = capsys.readouterr()
         assert code == 0, printed.err

@@ -147,7 +147,6 @@ def walk(pages: list[Path], place: Path) -> int:
     walk.stop_server()
     walk.activate(copy / ".venv")
     walk.run(f"pip install -q -e '{copy}[{EXTRAS}]'")
-    walk.run("classify-images train photos -o photos.vw --recipe color")
     for page in pages:
         walk.page(page)
     return walk.failures
