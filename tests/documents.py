@@ -107,6 +107,7 @@ def write_user_folder(folder: Path) -> None:
     (folder / "mine.toml").write_text(mine, encoding="utf-8")
     for name, recipe in {"photos": "color", "old": "color", "new": "texture"}.items():
         ImageClassifier(recipe).fit(folder / "photos").save(folder / f"{name}.vw")
+    (folder / "net.toml").write_text("mean = 0.5\nstd = 0.5\n", encoding="utf-8")
     _write_network(folder / "net.onnx")
     _write_tables(folder)
 
