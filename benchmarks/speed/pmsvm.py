@@ -110,7 +110,7 @@ def compare(
 
 
 SPARSE_BARS = {"LUT": 2.5, "0.1": 4.0, "0.0001": 4.0, "chi2": 10.0}
-BOW_BARS = {"LUT": 2.5, "0.1": None, "chi2": 5.0, "seconds": 0.46}
+BOW_BARS = {"LUT": 2.5, "0.1": None, "chi2": 5.0, "seconds": 0.30}
 
 
 def main(chosen: list[str]) -> None:
