@@ -19,8 +19,13 @@ COMMANDS = {
     "detect-pedestrians": detect_pedestrians,
     "reproduce-papers": reproduce_papers,
 }
-# They take no input but flags, and minutes.
-LEFT_OUT = {("classify-images", "demo"), ("detect-pedestrians", "demo")}
+# Demos take no input but flags, and minutes; the others run until they are interrupted.
+LEFT_OUT = {
+    ("classify-images", "demo"),
+    ("classify-images", "watch"),
+    ("classify-images", "studio"),
+    ("detect-pedestrians", "demo"),
+}
 
 ODD = [
     *("", " ", "-", "--", "-1", "0", "1", "2", "3", "1.5", "0.5", "nan", "inf", "-inf", "1e400"),
