@@ -38,8 +38,12 @@ def data_folder():
     return find
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a POSIX system where there is none, or where it is taken away."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what takes long unless it is asked for, and what needs POSIX where there is none."""
+    if not (config.option.markexpr or os.environ.get("VISUALWORDS_LONG_TESTS") == "1"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="takes long: pytest -m slow"))
     if not hasattr(os, "mkfifo"):
         for item in items:
             if item.get_closest_marker("posix"):

@@ -11,7 +11,7 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and line 
 
 
 def csv_cells(row: Iterable[Any], raw: bool = False) -> list[Any]:
-    """Return the cells of one row for `csv.writer`; bytes that are not UTF-8 become escapes.
+    r"""Return the cells of one row for `csv.writer`; bytes that are not UTF-8 become escapes.
 
     Parameters
     ----------

@@ -73,11 +73,11 @@ def test_other_kernels_of_blas_change_no_score_of_words(crowd, expected, tmp_pat
 def test_the_model_does_not_depend_on_the_order_of_the_files_nor_their_folder(
     crowd, expected, tmp_path
 ):
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = tmp_path / "elsewhere" / crowd.name  # a model keeps the name of its folder
     for path in sorted(crowd.rglob("*.png"), key=lambda path: path.stem, reverse=True):
         copy = elsewhere / path.relative_to(crowd)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
         os.utime(copy, (1, 1))
-    relative = train("elsewhere", tmp_path / "m.vw", cwd=tmp_path)
+    relative = train(crowd.name, tmp_path / "m.vw", cwd=tmp_path / "elsewhere")
     assert relative == expected

@@ -16,6 +16,7 @@ IMPORTED_AS = {
     "pillow": "PIL",
     "pi-heif": "pi_heif",
     "scikit-image": "skimage",
+    "python-multipart": "python_multipart",
     "scikit-learn": "sklearn",
 }
 # llvmlite has no wheels for Intel Macs since 0.46, and building it needs a matching LLVM.

@@ -73,6 +73,7 @@ def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
     assert [jpeg[:2] for jpeg in thumbnails] == [b"\xff\xd8"] * 24
 
 
+@pytest.mark.slow
 def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
     site = tmp_path / "site"
     (site / "meancolor-1.dist-info").mkdir(parents=True)
@@ -154,6 +155,7 @@ def test_train_by_folds_tests_every_image_and_learns_from_all(photos, tmp_path):
     assert "--folds 4" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path, rng):
     for name, color in COLORS.items():
         for i in range(40):
@@ -298,6 +300,7 @@ def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
     assert list(tmp_path.glob("*.vw")) == []
 
 
+@pytest.mark.slow
 def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
     done = run("demo", "-o", tmp_path / "demo")
     assert done.returncode == 0, done.stderr

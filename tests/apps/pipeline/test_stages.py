@@ -91,10 +91,15 @@ def test_what_was_learned_is_remembered(photos, tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("learned again")
 
+    encoded = []
+    encode = FisherVectors.encode
     monkeypatch.setattr(FisherVectors, "fit", refuse)
-    monkeypatch.setattr(FisherVectors, "encode", refuse)
+    monkeypatch.setattr(
+        FisherVectors, "encode", lambda self, *args: encoded.append(1) or encode(self, *args)
+    )
     warm = ImageClassifier("scene", cache_dir=tmp_path / "cache").fit(photos)
     monkeypatch.undo()
+    assert len(encoded) < 8  # entries are tried on one small image; there are 24 photos
     warm.save(tmp_path / "warm.vw")
     assert (tmp_path / "warm.vw").read_bytes() == (tmp_path / "cold.vw").read_bytes()
 
