@@ -15,6 +15,8 @@ import pytest
 
 from visualwords import compiled
 
+pytestmark = pytest.mark.slow
+
 RESULTS = """
 import json
 import numpy as np

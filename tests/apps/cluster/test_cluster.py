@@ -26,7 +26,7 @@ from visualwords.cache import open_cache
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
 
-pytestmark = QUIET
+pytestmark = [pytest.mark.slow, QUIET]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,6 @@ def client():
         yield found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["run_elsewhere", "label_and_sum", "score_fold"])
 def test_a_killed_worker_changes_nothing(stage, images, local_bytes, tmp_path):
     with local_workers() as client, on_cluster(client), a_killed_worker(client, stage):
@@ -70,7 +69,6 @@ def test_a_killed_worker_changes_nothing(stage, images, local_bytes, tmp_path):
     assert found == local_bytes
 
 
-@pytest.mark.slow
 def test_the_same_bytes_on_joblibs_dask_backend(client, images, local_bytes, tmp_path):
     with joblib.parallel_config("dask"):
         assert trained(images, tmp_path / "m.vw", cache_dir=tmp_path / "cache") == local_bytes
@@ -96,7 +94,6 @@ def started_by_hand(folder, *options):
             process.wait()
 
 
-@pytest.mark.slow
 def test_the_same_bytes_from_workers_started_by_hand(images, local_bytes, tmp_path):
     with started_by_hand(tmp_path) as (address, _), on_cluster(address) as client:
         client.wait_for_workers(2)
@@ -141,7 +138,6 @@ def test_work_that_ends_every_worker_is_told_in_a_sentence():
         joblib.Parallel(n_jobs=2)([joblib.delayed(os._exit)(1)])
 
 
-@pytest.mark.slow
 def test_workers_that_are_all_gone_are_told_in_a_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
     with (
@@ -152,7 +148,6 @@ def test_workers_that_are_all_gone_are_told_in_a_sentence(monkeypatch, tmp_path)
         sleep_there(in_a_second=lambda: [worker.kill() for worker in running[1:]])
 
 
-@pytest.mark.slow
 def test_workers_that_are_all_paused_are_told_in_a_sentence(monkeypatch):
     monkeypatch.setattr(cluster_backend, "STANDSTILL", 2)
     with (
@@ -200,7 +195,6 @@ def test_a_missing_package_names_the_command(monkeypatch):
         pass
 
 
-@pytest.mark.slow
 def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
     def classify_images(*arguments):
         command = [sys.executable, "-m", "visualwords.apps.classify_images", *map(str, arguments)]
@@ -272,7 +266,6 @@ def test_rows_come_along_where_the_cache_is_not_shared(
     assert open_cache("memory://here").size()[0] > 18 * n_channels  # they are kept here
 
 
-@pytest.mark.slow
 def test_a_detector_learns_the_same_on_a_cluster(client):
     here = train_detector(n_rounds=1)
     with on_cluster(client):

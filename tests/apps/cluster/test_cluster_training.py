@@ -21,7 +21,7 @@ from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
 from visualwords.workers import map_on_workers
 
-pytestmark = QUIET
+pytestmark = [pytest.mark.slow, QUIET]
 
 N_CLASSES = 10
 
@@ -61,7 +61,6 @@ TRAINING = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINING)
 def test_a_worker_killed_in_training_changes_nothing(name):
     stage, train = TRAINING[name]
@@ -181,7 +180,6 @@ def test_what_is_shared_reaches_each_worker_once(client):
     assert {tuple(seen) for _, *seen in found} == {(True, 1)}
 
 
-@pytest.mark.slow
 def test_a_worker_out_of_memory_is_told_and_what_was_done_is_kept(images, tmp_path):
     sources = sorted(str(path) for path in images.glob("*/*.png"))
     labels = [Path(source).parent.name for source in sources]

@@ -20,6 +20,8 @@ from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.page.server import create_app
 from visualwords.images import encode_image, read_image
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)

@@ -11,6 +11,8 @@ from visualwords.apps.evaluation.trial import run_trial
 from visualwords.apps.report import write_report
 from visualwords.folders import ImageFolder
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = Path("/usr/bin/chromium")
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
