@@ -62,7 +62,7 @@ def bench_compare(per_class: int = 20) -> list[str]:
     whole, _ = cpu(lambda: comparing.compare(images, recipes, folds=2, n_jobs=1))
     with tempfile.TemporaryDirectory() as place:
         env = Environment(open_cache(place), 1, Silent())
-        divisions = comparing._divisions(images, 2, 1, 0)
+        divisions = comparing._divisions(images, 2, 1, 0, env)
         once, _ = cpu(lambda: comparing._encode_all(recipes, divisions, env))
         each = sum(classifier_seconds(r, d, env) for r in recipes for d in divisions)
     print(f"{len(chosen)} images: encoding {once:.1f} s, classifiers {each:.1f} s")
