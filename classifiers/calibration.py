@@ -1,5 +1,6 @@
 """Probabilities from decision values, fitted on held-out scores: a softmax, or sigmoids."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,7 +147,9 @@ def _fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -
     labels = np.repeat([1, 0], scores.size)
     share = np.concatenate([weight * target, weight * (1 - target)])
     model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
-    model.fit(column, labels, sample_weight=share)
+    with warnings.catch_warnings():  # of scikit-learn 1.8, about C = ∞
+        warnings.filterwarnings("ignore", "Setting penalty=None", UserWarning)
+        model.fit(column, labels, sample_weight=share)
     return np.array([model.coef_[0, 0] / spread, model.intercept_[0]])
 
 
