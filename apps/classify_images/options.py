@@ -130,6 +130,19 @@ cache = click.option(
     metavar="DIR",
     help="Feature cache [default: in the user's cache folder].",
 )
+min_confidence = click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="P",
+    help='Print "unknown" where the probability of the label is below P [default: 0].',
+)
+sort_into = click.option(
+    "--sort-into",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Copy the images into DIR/label; never move or overwrite a file.",
+)
 max_pixels = click.option(
     "--max-pixels",
     type=click.IntRange(min=1),

@@ -28,19 +28,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of classes to print for each image, best first.",
 )
-@click.option(
-    "--min-confidence",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="P",
-    help='Print "unknown" where the probability of the label is below P [default: 0].',
-)
-@click.option(
-    "--sort-into",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Copy the images into DIR/label; never move or overwrite a file.",
-)
+@options.min_confidence
+@options.sort_into
 @click.option(
     "-o",
     "--output",

@@ -5,7 +5,7 @@ import json
 import sys
 from typing import Any
 
-from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
+from visualwords.apps.command_line.csv_cells import csv_cells, is_raw, short_number
 from visualwords.apps.command_line.terminal import note, printable
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
@@ -63,7 +63,7 @@ class FramePrinter:
         if self.form == "json":
             print(json.dumps(answer.to_json() | {"path": source} | place | size), flush=True)
             return
-        chances = [_short(answer.probability), _short(answer.novelty)]
+        chances = [short_number(answer.probability), short_number(answer.novelty)]
         cells = [source, *place.values(), *size.values(), answer.label, *chances]
         if self.form == "csv":
             csv.writer(sys.stdout).writerow(csv_cells(cells, is_raw(self.raw)))
@@ -71,7 +71,3 @@ class FramePrinter:
             sure = "" if answer.probability is None else f"  {answer.probability:.1%}"
             print(printable(f"{source}  {frame.number}  {answer.label}{sure}"))
         sys.stdout.flush()
-
-
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:.6g}"

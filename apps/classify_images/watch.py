@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Append the results to FILE; .csv names the format, else JSON lines [default: print].",
 )
-@click.option(
-    "--sort-into",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Copy the images into DIR/label; never move or overwrite a file.",
-)
+@options.sort_into
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False),
@@ -49,13 +44,7 @@ if TYPE_CHECKING:
     metavar="TIME",
     help="A file that did not change for this long is complete, where its closing is not reported.",
 )
-@click.option(
-    "--min-confidence",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="P",
-    help='Label "unknown" where the probability is below P [default: 0].',
-)
+@options.min_confidence
 @options.network
 @options.deciding
 @shared.as_json

@@ -27,6 +27,11 @@ def csv_cells(row: Iterable[Any], raw: bool = False) -> list[Any]:
     return [_cell(value, raw) if isinstance(value, str) else value for value in row]
 
 
+def short_number(number: float | None) -> str:
+    """Return a number with six digits; an empty cell where there is none."""
+    return "" if number is None else f"{number:.6g}"
+
+
 def is_raw(raw: bool) -> bool:
     """Return whether ``--raw`` holds: what is printed on a terminal is escaped nevertheless."""
     return raw and not sys.stdout.isatty()

@@ -12,7 +12,7 @@ from io import FileIO, StringIO
 from typing import Any
 
 from visualwords.apps.classify_images.sort_into import Sorter, folder_of_rejected
-from visualwords.apps.command_line.csv_cells import csv_cells
+from visualwords.apps.command_line.csv_cells import csv_cells, short_number
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.apps.watching.arrivals import Arrival, Arrivals, look_at
@@ -94,8 +94,8 @@ class Results:
         if isinstance(found, Skipped):
             cells = [now, found.source, "", "", "", found.reason]
         else:
-            cells = [now, found.path, found.label, _short(found.probability)]
-            cells += [_short(found.novelty), ""]
+            cells = [now, found.path, found.label, short_number(found.probability)]
+            cells += [short_number(found.novelty), ""]
         if self.form == "csv":
             return _csv_line(cells)
         from visualwords.apps.command_line.terminal import printable
@@ -200,7 +200,3 @@ def _csv_line(cells: Sequence[Any]) -> str:
     text = StringIO(newline="")
     csv.writer(text).writerow(csv_cells(cells))
     return text.getvalue()
-
-
-def _short(number: float | None) -> str:
-    return "" if number is None else f"{number:.6g}"

@@ -286,7 +286,7 @@ def test_addresses_are_told_apart():
 def _until(true, seconds=10.0):
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "waited too long"
         time.sleep(0.01)
 
 

@@ -45,7 +45,7 @@ def lines_of(path):
 def wait_until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "waited too long"
         time.sleep(0.02)
 
 
