@@ -1,7 +1,7 @@
 """Copy images into one folder for each label; never move or overwrite a file."""
 
 import errno
-import filecmp
+import hashlib
 import os
 import shutil
 import unicodedata
@@ -135,8 +135,9 @@ class _LabelFolder:
     """A folder that copies are added to.
 
     What it holds is listed once. Of files that share a name, only those of the same size are
-    compared, so that many copies take time in proportion to their number. Names that some disk
-    takes for one count as one on every disk: a sorted folder can be copied to any of them.
+    compared, by digests of their contents that are computed once: many copies take time in
+    proportion to their number. Names that some disk takes for one count as one on every disk: a
+    sorted folder can be copied to any of them.
     """
 
     def __init__(self, folder: Path):
@@ -145,33 +146,31 @@ class _LabelFolder:
             raise FolderError(f"{folder}: a link, and links are not written through; remove it")
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
-        self._sizes: dict[str, int] = {}  # by what names share, as are all of these
-        self._names: dict[str, str] = {}
+        self._files: dict[str, tuple[str, int]] = {}  # name and size by what names share
         with os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     is_file = entry.is_file(follow_symlinks=False)
-                    self._sizes[alike(entry.name)] = entry.stat().st_size if is_file else -1
-                    self._names[alike(entry.name)] = entry.name
-        self._families: dict[str, dict[int, list[str]]] = {}
-        self._numbers: dict[str, int] = {}
+                    size = entry.stat().st_size if is_file else -1
+                    self._files[alike(entry.name)] = entry.name, size
+        self._families: dict[str, _Family] = {}
 
     def copy(self, path: str) -> str:
         """Copy a file under a free name; return the name of the copy, or of one that is equal."""
         original = Path(path).name
         try:
             with open_regular(path) as source:
-                size = os.fstat(source.fileno()).st_size
-                for name in self._same_size(original, size):
-                    if filecmp.cmp(path, self.folder / name, shallow=False):
-                        return str(self.folder / name)
-                return self._add(path, source, original)
+                family = self._family(original)
+                name = family.equal_to(source, self.folder)
+                if name is None:
+                    name = self._add(path, source, original, family)
+                return str(self.folder / name)
         except OSError as problem:
             raise OSError(
                 problem.errno, f"not copied to {self.folder}: {problem.strerror}", path
             ) from None
 
-    def _add(self, path: str, source: BinaryIO, original: str) -> str:
+    def _add(self, path: str, source: BinaryIO, original: str, family: "_Family") -> str:
         temporary, target = create_temporary(self.folder)
         try:
             with target:
@@ -179,43 +178,70 @@ class _LabelFolder:
                 target.flush()
                 shutil.copystat(path, temporary)
                 if has_locks():  # an open file is locked, and so not taken for abandoned
-                    name = self._give_name(temporary, original)
+                    name = self._give_name(temporary, original, family)
             if not has_locks():  # Windows renames closed files only
-                name = self._give_name(temporary, original)
+                name = self._give_name(temporary, original, family)
         finally:
             temporary.unlink(missing_ok=True)
         size = os.stat(self.folder / name).st_size
-        self._sizes[alike(name)] = size
-        self._families[alike(original)].setdefault(size, []).append(name)
-        return str(self.folder / name)
+        self._files[alike(name)] = name, size
+        family.add(name, size)
+        return name
 
-    def _same_size(self, original: str, size: int) -> list[str]:
-        """Return the files here that have this name, or it with a number, and this size."""
+    def _family(self, original: str) -> "_Family":
+        """Return the files here that have this name, or it with a number."""
         key = alike(original)
         if key not in self._families:
-            family: dict[int, list[str]] = {}
-            number = 1
-            while (name := alike(_numbered(original, number))) in self._sizes:
-                family.setdefault(self._sizes[name], []).append(self._names[name])
-                number += 1
-            self._families[key], self._numbers[key] = family, number
-        return self._families[key].get(size, [])
+            family = self._families[key] = _Family()
+            while (name := alike(_numbered(original, family.number))) in self._files:
+                family.add(*self._files[name])
+                family.number += 1
+        return self._families[key]
 
-    def _give_name(self, temporary: Path, original: str) -> str:
+    def _give_name(self, temporary: Path, original: str, family: "_Family") -> str:
         """Name a complete copy; a name that another process took meanwhile is passed over."""
-        key = alike(original)
         while True:
-            name = _numbered(original, self._numbers[key])
-            self._numbers[key] += 1
-            if alike(name) not in self._sizes:
+            name = _numbered(original, family.number)
+            family.number += 1
+            if alike(name) not in self._files:
                 with suppress(FileExistsError):
                     _name(temporary, self.folder / name)
                     return name
 
 
+class _Family:
+    """The files of a folder that have one name, or it with a number: by size, then by content."""
+
+    def __init__(self) -> None:
+        self.number = 1  # of the next name
+        self._known: dict[int, dict[bytes, str]] = {}  # size → digest → name
+        self._unread: dict[int, list[str]] = {}  # size → names of files without a digest so far
+
+    def add(self, name: str, size: int) -> None:
+        self._unread.setdefault(size, []).append(name)
+
+    def equal_to(self, source: BinaryIO, folder: Path) -> str | None:
+        """Return the name of a file with the content of another; None if there is none."""
+        size = os.fstat(source.fileno()).st_size
+        if size not in self._known and size not in self._unread:
+            return None
+        known = self._known.setdefault(size, {})
+        for name in self._unread.pop(size, []):
+            with suppress(OSError), open_regular(folder / name, follow_links=False) as file:
+                known.setdefault(_content_of(file), name)
+        found = known.get(_content_of(source))
+        source.seek(0)
+        return found
+
+
 def _numbered(name: str, number: int) -> str:
     stem, suffix = os.path.splitext(name)
     return name if number == 1 else f"{stem}-{number}{suffix}"
+
+
+def _content_of(file: BinaryIO) -> bytes:
+    """Return the digest of all that a file has to give."""
+    return hashlib.file_digest(file, "blake2b").digest()
 
 
 def _name(temporary: Path, target: Path) -> None:

@@ -117,23 +117,48 @@ def test_without_locks_copies_are_closed_before_they_get_their_names(files, tmp_
     assert [p.name for p in (tmp_path / "out" / "cat").iterdir()] == ["1.jpg"]
 
 
-def test_files_of_one_name_are_compared_only_where_their_sizes_are_equal(tmp_path, monkeypatch):
+@pytest.fixture
+def digested(monkeypatch):
+    """Count the files whose content is digested."""
+    seen = []
+    digest = sorting._content_of
+    monkeypatch.setattr(sorting, "_content_of", lambda file: seen.append(file) or digest(file))
+    return seen
+
+
+def files_of_one_name(folder, contents):
     paths = []
-    for i in range(30):
-        path = tmp_path / str(i) / "x.jpg"
+    for i, content in enumerate(contents):
+        path = folder / str(i) / "x.jpg"
         path.parent.mkdir()
-        path.write_bytes(b"x" * i)
+        path.write_bytes(content)
         paths.append(str(path))
-    compared = []
-    compare = filecmp.cmp
-    monkeypatch.setattr(
-        sorting.filecmp, "cmp", lambda a, b, shallow: compared.append(a) or compare(a, b, shallow)
-    )
+    return paths
+
+
+def test_files_of_one_name_are_compared_only_where_their_sizes_are_equal(tmp_path, digested):
+    paths = files_of_one_name(tmp_path, [b"x" * i for i in range(30)])
     first = sort_images(paths, ["cat"] * 30, tmp_path / "out")
     assert len(set(first)) == 30
-    assert compared == []
+    assert digested == []
     assert sort_images(paths, ["cat"] * 30, tmp_path / "out") == first
-    assert len(compared) == 30
+    assert len(digested) == 60
+
+
+def test_files_of_one_name_and_size_are_read_a_fixed_number_of_times(tmp_path, digested):
+    paths = files_of_one_name(tmp_path, [b"%04d" % (i % 40) for i in range(60)])
+    first = sort_images(paths, ["cat"] * 60, tmp_path / "out")
+    assert len(set(first)) == 40
+    assert first[40:] == first[:20]
+    assert len(digested) <= 2 * 60
+
+
+def test_a_copy_that_got_a_number_keeps_its_name_from_an_original(tmp_path):
+    paths = files_of_one_name(tmp_path, [b"a", b"b"])
+    other = tmp_path / "x-2.jpg"
+    other.write_bytes(b"c")
+    copies = sort_images([*paths, str(other)], ["cat"] * 3, tmp_path / "out")
+    assert [os.path.basename(copy) for copy in copies] == ["x.jpg", "x-2.jpg", "x-2-2.jpg"]
 
 
 @pytest.mark.posix
