@@ -5,22 +5,21 @@ images are near duplicates if their portraits correlate by `MIN_CORRELATION` or 
 mean colours differ little. Portraits of almost uniform images say nothing and are left out.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from scipy import sparse
+from scipy.fft import dct
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import cdist
 
+from visualwords._near_duplicates import follow_leaders, join_sets
 from visualwords.images import shrink
 
 SIDE = 16  # pixels of a portrait
 MIN_CORRELATION = 0.985
 MAX_COLOR_DISTANCE = 12.0  # of the mean colours, in levels of 256
 MIN_CONTRAST = 4.0  # standard deviation of a portrait, in levels of 256
-BLOCK = 1024  # portraits compared at once
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ def portrait(image: np.ndarray) -> Portrait:
     >>> from skimage.data import astronaut
     >>> picture = astronaut()
     >>> small = cv2.resize(picture, (200, 200), interpolation=cv2.INTER_AREA)
-    >>> find_near_duplicates([portrait(picture), portrait(picture[::-1]), portrait(small)])
-    [[0, 2]]
+    >>> bool(portrait(picture).pattern @ portrait(small).pattern > MIN_CORRELATION)
+    True
     """
     height, width = image.shape[:2]
     # First with averaging: shrinking in one go would skip pixels of large images.
@@ -86,26 +85,129 @@ def portrait(image: np.ndarray) -> Portrait:
     return Portrait(pattern, color, (width, height))
 
 
-def find_near_duplicates(portraits: Sequence[Portrait]) -> list[list[int]]:
-    """Return the groups of positions whose portraits are nearly the same, in their order.
+@dataclass(frozen=True)
+class NearDuplicates:
+    """Pairs of images that look nearly the same, no more of them than there are images.
 
-    Groups are connected components of similar pairs: a group may be a chain.
+    An image that is near an earlier *leader* is in its set; another becomes a leader. All images
+    of a set are near its leader: a set is no chain. Sets of which two images are near each other
+    are linked by such a pair, unless others connect them, so that the connected components of the
+    pairs are those of all pairs that are near.
+
+    Attributes
+    ----------
+    first, second : (n_pairs,) int
+        A leader and another image of its set, by leaders; then links between sets.
+    similarity : (n_pairs,) float32
+        Correlation of their portraits.
+    n_links : int
+        How many pairs, the last ones, link sets.
     """
-    if not portraits:
-        return []
-    patterns = np.stack([one.pattern for one in portraits])
-    colors = np.stack([one.color for one in portraits])
+
+    first: np.ndarray
+    second: np.ndarray
+    similarity: np.ndarray
+    n_links: int
+
+    @property
+    def sets(self) -> list[list[int]]:
+        """Positions of the images of each set, its leader first."""
+        n = len(self.first) - self.n_links
+        ends = np.flatnonzero(np.diff(self.first[:n], append=-1)) + 1
+        parts = zip(np.append(0, ends[:-1]), ends)
+        return [[int(self.first[a]), *self.second[a:b].tolist()] for a, b in parts if b > a]
+
+    @property
+    def links(self) -> list[tuple[int, int, float]]:
+        """Two images of different sets that are near each other, and their similarity."""
+        n = len(self.first) - self.n_links
+        rows = (self.first[n:], self.second[n:], self.similarity[n:])
+        return list(zip(*(values.tolist() for values in rows)))
+
+    def components(self) -> list[list[int]]:
+        """Return positions of images that are connected by pairs; these may be chains."""
+        if not len(self.first):
+            return []
+        n = int(max(self.first.max(), self.second.max())) + 1
+        ones = np.ones(len(self.first), bool)
+        graph = sparse.coo_matrix((ones, (self.first, self.second)), shape=(n, n))
+        names = connected_components(graph, directed=False)[1]
+        order = np.argsort(names, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(names[order])) + 1)
+        return sorted(group.tolist() for group in groups if len(group) > 1)
+
+
+def find_near_duplicates(portraits: np.ndarray) -> NearDuplicates:
+    """Find the images that look nearly the same, in memory in proportion to their number.
+
+    Portraits are projected to a few directions, in which near ones can only be nearer; an index of
+    cells finds the candidates, which are then compared exactly. Time is nearly in proportion to
+    the number of images as long as those that are alike form few sets.
+
+    Parameters
+    ----------
+    portraits : (n, SIDE² + 5) float32
+        Of each image `Portrait.to_array`.
+
+    Examples
+    --------
+    >>> from skimage.data import astronaut
+    >>> picture = astronaut()
+    >>> images = [picture, picture[::-1], picture[1:-1, 1:-1]]
+    >>> found = find_near_duplicates(np.stack([portrait(image).to_array() for image in images]))
+    >>> found.sets, found.similarity.round(2).tolist()
+    ([[0, 2]], [1.0])
+    """
+    portraits = np.asarray(portraits, np.float32).reshape(-1, SIDE**2 + 5)
+    patterns = np.ascontiguousarray(portraits[:, : SIDE**2])
     n = len(patterns)
-    group_of = np.arange(n)  # named by the first member
-    for start in range(0, n, BLOCK):  # only the pairs of one block are in memory
-        end = min(start + BLOCK, n)
-        alike = patterns[start:end] @ patterns[start:].T >= MIN_CORRELATION
-        alike &= cdist(colors[start:end], colors[start:]) <= MAX_COLOR_DISTANCE
-        first, second = np.nonzero(alike)
-        links = np.append(first + start, np.arange(n)), np.append(second + start, group_of)
-        pairs = sparse.coo_matrix((np.ones(len(links[0]), bool), links), shape=(n, n))
-        component = connected_components(pairs, directed=False)[1]
-        group_of = np.unique(component, return_index=True)[1][component]
-    order = np.argsort(group_of, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(group_of[order])) + 1)
-    return sorted(group.tolist() for group in groups if len(group) > 1)
+    low = _coordinates(patterns, portraits[:, SIDE**2 : SIDE**2 + 3])
+    n_buckets = 1 << max(n, 1).bit_length()
+    index = (
+        np.empty(n, np.int64),
+        np.zeros(1, np.int64),
+        np.full(n_buckets, -1, np.int64),
+        np.empty(n, np.int64),
+    )
+    leader_of = np.where(patterns.any(axis=1), 0, -1)
+    similarity = np.zeros(n, np.float32)
+    settings = np.float32(MIN_CORRELATION), index
+    follow_leaders(patterns, low, *settings, leader_of, similarity)
+    members = np.lexsort((np.arange(n) != leader_of, leader_of))
+    starts = np.searchsorted(leader_of[members], np.arange(n + 1))
+    links = np.empty((n, 2), np.int64), np.empty(n, np.float32)
+    n_links = join_sets(patterns, low, *settings, leader_of, members, starts, links)
+    members = members[(leader_of[members] >= 0) & (leader_of[members] != members)]
+    return NearDuplicates(
+        np.append(leader_of[members], links[0][:n_links, 0]),
+        np.append(members, links[0][:n_links, 1]),
+        np.append(similarity[members], links[1][:n_links]),
+        n_links,
+    )
+
+
+def _directions() -> np.ndarray:
+    """Return the lowest frequencies of a portrait without its mean, (16, SIDE²), orthonormal."""
+    cosines = dct(np.eye(SIDE), norm="ortho", axis=0)
+    waves = sorted((i + j, max(i, j), i, j) for i in range(5) for j in range(5) if i + j)
+    products = [np.outer(cosines[i], cosines[j]).ravel() for _, _, i, j in waves[:16]]
+    return np.array(products, np.float32)
+
+
+_DIRECTIONS = _directions()
+# brightness, red against blue, green against both: an orthonormal basis of colours
+_COLORS = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]] / np.sqrt([[3], [2], [6]]), np.float32)
+
+
+def _coordinates(patterns: np.ndarray, colors: np.ndarray) -> np.ndarray:
+    """Return where images lie; those that are near have distances of at most 1 in both parts.
+
+    The first part is the mean colour, brightness first, the second projections of the pattern.
+    """
+    farthest = np.sqrt(2 - 2 * MIN_CORRELATION)  # between vectors of length 1
+    return np.hstack(
+        [
+            colors @ _COLORS.T / np.float32(MAX_COLOR_DISTANCE),
+            patterns @ _DIRECTIONS.T / np.float32(farthest),
+        ]
+    )

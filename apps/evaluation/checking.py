@@ -2,19 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from visualwords.apps.evaluation.trial import Trial, cross_validate
-from visualwords.apps.pipeline.copies import portraits
+from visualwords.apps.pipeline.copies import draw_portraits
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.duplicates import find_duplicates
-from visualwords.errors import Skipped
 from visualwords.folders import ImageFolder
-from visualwords.near_duplicates import Portrait, find_near_duplicates
+from visualwords.near_duplicates import find_near_duplicates
 from visualwords.progress import Progress
 
 __all__ = ["Finding", "check_folder", "suspicious_labels"]
@@ -22,6 +21,7 @@ __all__ = ["Finding", "check_folder", "suspicious_labels"]
 FEW_IMAGES = 10  # of a class
 LARGEST_RATIO = 20  # between the sizes of two classes
 TINY = 48  # pixels of the longer side
+MOST_NAMED = 5  # classes in a sentence
 SURE = 0.8  # probability of another class from which a label is suspicious
 
 # What is found, in the order of its harm; True where it is a problem rather than a note.
@@ -94,17 +94,14 @@ def check_folder(
     """
     env = model.environment(progress)
     data = Dataset.of_folder(folder)
-    looks = portraits(data, env)
+    looks, skipped = draw_portraits(data, env)
     findings = [Finding("folder", [folder.path], sentence) for sentence in folder.warnings]
     findings += [Finding("unreadable", [path], reason) for path, reason in folder.skipped]
-    findings += [
-        Finding("unreadable", [look.source], look.reason)
-        for look in looks
-        if isinstance(look, Skipped)
-    ]
-    readable = data.part(i for i, look in enumerate(looks) if isinstance(look, Portrait))
+    findings += [Finding("unreadable", [one.source], one.reason) for one in skipped]
+    has_look = np.isfinite(looks[:, 0])
+    readable = data.part(np.flatnonzero(has_look))
     findings += _of_classes(folder.labels, readable.labels.tolist())
-    findings += _of_copies(readable, [look for look in looks if isinstance(look, Portrait)])
+    findings += _of_copies(readable, looks if has_look.all() else looks[has_look])
     if labels and _can_be_learned(readable):
         findings += suspicious_labels(cross_validate(model, readable, n_folds, progress=progress))
     order = list(KINDS)
@@ -168,28 +165,39 @@ def _of_classes(labels: list[str], readable: list[str]) -> Iterable[Finding]:
         yield Finding("uneven classes", [most, least], sentence)
 
 
-def _of_copies(data: Dataset, portraits: list[Portrait]) -> Iterable[Finding]:
-    for path, look in zip(data.names, portraits):
-        width, height = look.size_wh
-        if max(width, height) < TINY:
-            yield Finding("tiny image", [path], f"{width}×{height} pixels")
+def _of_copies(data: Dataset, portraits: np.ndarray) -> Iterable[Finding]:
+    sizes = portraits[:, -2:].astype(np.int64)
+    for i in np.flatnonzero(sizes.max(axis=1, initial=0) < TINY):
+        width, height = sizes[i]
+        yield Finding("tiny image", [data.names[i]], f"{width}×{height} pixels")
     same = find_duplicates(data.fingerprints)
     for group in same:
         yield _copies(data, group, "copy", "")
     copies_of = {group[0]: group for group in same}  # one of each stands for all
-    extra = {i for group in same for i in group[1:]}
-    alone = [i for i in range(len(portraits)) if i not in extra]
-    for near in find_near_duplicates([portraits[i] for i in alone]):
-        group = [k for i in near for k in copies_of.get(alone[i], [alone[i]])]
+    is_extra = np.zeros(len(data), bool)
+    is_extra[[i for group in same for i in group[1:]]] = True
+    alone = np.flatnonzero(~is_extra).tolist()
+    near = find_near_duplicates(portraits[alone])
+    for one in near.sets:
+        group = [k for i in one for k in copies_of.get(alone[i], [alone[i]])]
         yield _copies(data, sorted(group), "near copy", "nearly the same ")
+    for first, second, similarity in near.links:
+        pair = _copies(data, [alone[first], alone[second]], "near copy", "nearly the same ")
+        yield replace(pair, sentence=f"{pair.sentence} (similarity {similarity:.3f})")
 
 
 def _copies(data: Dataset, group: list[int], kind: str, prefix: str) -> Finding:
     splits = sorted({str(data.splits[i]) for i in group})
     labels = sorted({str(data.labels[i]) for i in group})
-    sentence = f"{len(group)} files" + (" are one picture" if kind == "copy" else " look alike")
+    sentence = f"{len(group):,} files" + (" are one picture" if kind == "copy" else " look alike")
     if len(splits) > 1:
-        kind, sentence = f"{prefix}in several splits", f"{sentence}, in {' and '.join(splits)}"
+        kind, sentence = f"{prefix}in several splits", f"{sentence}, in {_listed(splits)}"
     elif len(labels) > 1:
-        kind, sentence = f"{prefix}in several classes", f"{sentence}, in {' and '.join(labels)}"
+        kind, sentence = f"{prefix}in several classes", f"{sentence}, in {_listed(labels)}"
     return Finding(kind, [data.names[i] for i in group], sentence)
+
+
+def _listed(names: list[str]) -> str:
+    """Return names in a sentence, of many the first ones."""
+    shown = names if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], f"{len(names):,} in all"]
+    return " and ".join(shown)

@@ -1,5 +1,6 @@
 """Near copies among labelled images, which folds and holdouts keep on one side."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,9 @@ from visualwords.apps.pipeline.stage import Environment, Stage, each_image
 from visualwords.errors import Skipped
 from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
 
-__all__ = ["Copies", "describe_copies", "find_copies", "keep_together", "portraits"]
+__all__ = ["Copies", "describe_copies", "draw_portraits", "find_copies", "keep_together"]
 
-MOST_COMPARED = 20_000  # images; the comparison of all pairs takes the square of their number
+NUMBERS = SIDE**2 + 5  # of a portrait as one array
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Copies:
     Attributes
     ----------
     sets : positions of the images of each set of copies
+        Connected components of similar pairs: sets may be chains, as frames of a video are, so
+        that no pair of near copies is ever divided.
     skipped : the images that could not be read
     statistics : (n, n_statistics) float32 or None
         How each image looks (`visualwords.apps.pipeline.appearance`), if that was measured too;
@@ -44,10 +47,19 @@ def describe_copies(sets: Sequence[Sequence[str]]) -> str:
     )
 
 
-def portraits(data: Dataset, env: Environment) -> list[Portrait | Skipped]:
-    """Return the portrait of each image, or why it has none."""
-    made = each_image([_portrait_stage()], data, env, "looking at images")
-    return [one if isinstance(one, Skipped) else Portrait.from_array(one[0]) for one in made]
+def draw_portraits(data: Dataset, env: Environment) -> tuple[np.ndarray, list[Skipped]]:
+    """Return the portraits of all images, (n, SIDE² + 5), and the images that have none.
+
+    The rows of these are NaN.
+    """
+    table = np.full((len(data), NUMBERS), np.nan, np.float32)
+    skipped = []
+    for i, made in enumerate(each_image([_portrait_stage()], data, env, "looking at images")):
+        if isinstance(made, Skipped):
+            skipped.append(made)
+        else:
+            table[i] = made[0]
+    return table, skipped
 
 
 def _portrait_stage() -> Stage:
@@ -62,8 +74,6 @@ def draw_portrait(image: OpenedImage) -> np.ndarray:
 def find_copies(data: Dataset, env: Environment, *, measured: bool = False) -> Copies:
     """Look at all images; return which look the same, and which can't be read.
 
-    Of more than `MOST_COMPARED` images none are compared.
-
     Parameters
     ----------
     data : Dataset
@@ -71,23 +81,21 @@ def find_copies(data: Dataset, env: Environment, *, measured: bool = False) -> C
     measured : bool
         Whether to measure how images look in the same pass.
     """
-    compared = len(data) <= MOST_COMPARED
-    stages = [_portrait_stage()] * compared + [appearance_stage()] * measured
+    stages = [_portrait_stage()] + [appearance_stage()] * measured
     skipped: list[Skipped] = []
     readable: list[int] = []
-    looks: list[Portrait] = []
+    looks = np.empty((len(data), NUMBERS), np.float32)
     statistics = np.full((len(data), N_STATISTICS), np.nan, np.float32) if measured else None
     for i, made in enumerate(each_image(stages, data, env, "looking at images")):
         if isinstance(made, Skipped):
             skipped.append(made)
             continue
+        looks[len(readable)] = made[0]
         readable.append(i)
-        if compared:
-            looks.append(Portrait.from_array(made[0]))
         if statistics is not None:
             statistics[i] = made[-1]
-    found = [[readable[i] for i in one] for one in find_near_duplicates(looks)]
-    return Copies(found, skipped, statistics)
+    found = find_near_duplicates(looks[: len(readable)]).components()
+    return Copies([[readable[i] for i in one] for one in found], skipped, statistics)
 
 
 def keep_together(data: Dataset, copies: Copies) -> list[str | None]:
@@ -100,18 +108,17 @@ def keep_together(data: Dataset, copies: Copies) -> list[str | None]:
     before = _n_groups(data.labels, groups)
     joined = _joined(groups, copies.sets)
     after = _n_groups(data.labels, joined)
-    lost = [label for label in before if after[label] < 2 <= before[label]]
+    lost = {label for label in before if after[label] < 2 <= before[label]}
     return [
         group if label in lost else other
         for label, group, other in zip(data.labels, groups, joined)
     ]
 
 
-def _n_groups(labels: np.ndarray, groups: Sequence[str | None]) -> dict[str, int]:
+def _n_groups(labels: np.ndarray, groups: Sequence[str | None]) -> Counter[str]:
     """Return the number of groups of each class."""
-    names = [f"image {i}" if group is None else f"group {group}" for i, group in enumerate(groups)]
-    members = set(zip(labels.tolist(), names))
-    return {label: sum(one == label for one, _ in members) for label in np.unique(labels).tolist()}
+    names = (f"image {i}" if group is None else f"group {group}" for i, group in enumerate(groups))
+    return Counter(label for label, _ in set(zip(labels.tolist(), names)))
 
 
 def _joined(groups: Sequence[str | None], sets: Sequence[Sequence[int]]) -> list[str | None]:
@@ -120,7 +127,7 @@ def _joined(groups: Sequence[str | None], sets: Sequence[Sequence[int]]) -> list
 
     def root(name: str) -> str:
         while parent.setdefault(name, name) != name:
-            name = parent[name]
+            parent[name] = name = parent[parent[name]]  # halve the way for the next time
         return name
 
     named: list[str | None] = list(groups)

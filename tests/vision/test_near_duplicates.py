@@ -3,10 +3,23 @@
 import cv2
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
 from skimage import data
 
 from visualwords.apps.classify_images.demo_images import texture_tiles
-from visualwords.near_duplicates import find_near_duplicates, portrait
+from visualwords.near_duplicates import (
+    MAX_COLOR_DISTANCE,
+    MIN_CORRELATION,
+    SIDE,
+    find_near_duplicates,
+    portrait,
+)
+
+
+def sets_of(images):
+    portraits = [portrait(np.ascontiguousarray(image)).to_array() for image in images]
+    return find_near_duplicates(np.array(portraits)).sets
 
 
 def recompressed(image):
@@ -25,33 +38,66 @@ def recompressed(image):
 )
 def test_a_changed_copy_is_found_among_others(change):
     images = [data.astronaut(), data.coffee(), data.cat(), data.rocket()]
-    portraits = [portrait(image) for image in [*images, change(images[1])]]
-    assert find_near_duplicates(portraits) == [[1, 4]]
+    assert sets_of([*images, change(images[1])]) == [[1, 4]]
 
 
 def test_tiles_of_the_same_texture_are_different_pictures():
     tiles, _ = texture_tiles("train")
-    portraits = [portrait(np.ascontiguousarray(tile)) for tile in tiles]
-    assert sum(len(group) for group in find_near_duplicates(portraits)) <= 2
+    assert sum(len(group) for group in sets_of(tiles)) <= 2
 
 
 def test_uniform_images_and_other_colours_do_not_count():
     flat = np.full((40, 40, 3), 90, np.uint8)
     picture = data.astronaut()
-    assert find_near_duplicates([portrait(flat), portrait(flat)]) == []
-    assert find_near_duplicates([portrait(picture), portrait(255 - picture)]) == []
-    assert find_near_duplicates([portrait(picture), portrait(picture // 2)]) == []
-    assert find_near_duplicates([]) == []
+    assert sets_of([flat, flat]) == []
+    assert sets_of([picture, 255 - picture]) == []
+    assert sets_of([picture, picture // 2]) == []
+    assert sets_of([]) == []
+    assert find_near_duplicates(np.empty((0, SIDE**2 + 5))).components() == []
 
 
-def test_blocks_find_what_one_comparison_of_all_finds(monkeypatch, rng):
-    images = rng.integers(0, 256, (30, 32, 32, 3), dtype=np.uint8)
-    portraits = [portrait(image) for image in [*images, *images[:10], images[3]]]
-    whole = find_near_duplicates(portraits)
-    assert [0, 30] in whole
-    assert [3, 33, 40] in whole
-    monkeypatch.setattr("visualwords.near_duplicates.BLOCK", 7)
-    assert find_near_duplicates(portraits) == whole
+def cloud(n, n_centers, spread, rng):
+    """Return portraits around some centres, of which many are near and some are not."""
+    centers, colors = rng.normal(size=(n_centers, SIDE**2)), rng.uniform(60, 200, (n_centers, 3))
+    kinds = rng.integers(0, n_centers, n)
+    patterns = centers[kinds] + spread * rng.normal(size=(n, SIDE**2))
+    patterns -= patterns.mean(axis=1, keepdims=True)
+    patterns /= np.linalg.norm(patterns, axis=1, keepdims=True)
+    colors = colors[kinds] + 3 * rng.normal(size=(n, 3))
+    return np.hstack([patterns, colors, np.full((n, 2), 90)]).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_centers", "spread"),
+    [(60, 60, 0.1), (500, 3, 0.12), (500, 20, 0.125), (900, 500, 0.11)],
+)
+def test_pairs_are_near_and_connect_what_all_pairs_connect(n, n_centers, spread, rng):
+    portraits = cloud(n, n_centers, spread, rng)
+    found = find_near_duplicates(portraits)
+    patterns, colors = portraits[:, : SIDE**2].astype(float), portraits[:, SIDE**2 : -2]
+    similar = patterns @ patterns.T
+    apart = cdist(colors, colors)
+    assert len(found.first) < n
+    assert (similar[found.first, found.second] > MIN_CORRELATION - 1e-6).all()
+    assert (apart[found.first, found.second] < MAX_COLOR_DISTANCE + 1e-4).all()
+    assert np.allclose(similar[found.first, found.second], found.similarity, atol=1e-5)
+    alike = (similar >= MIN_CORRELATION) & (apart <= MAX_COLOR_DISTANCE)
+    name = connected_components(alike, directed=False)[1]
+    groups = [np.flatnonzero(name == k).tolist() for k in np.unique(name)]
+    assert found.components() == [group for group in groups if len(group) > 1]
+
+
+def test_a_set_is_no_chain_but_sets_of_a_chain_are_linked():
+    angles = np.radians(4.0 * np.arange(6))  # near are those up to 9.9 degrees apart
+    basis = np.linalg.qr(np.stack([np.ones(SIDE**2), *np.eye(SIDE**2)[:2]]).T)[0].T[1:]
+    patterns = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ basis
+    portraits = np.hstack([patterns, np.full((6, 5), 90.0)]).astype(np.float32)
+    found = find_near_duplicates(portraits)
+    assert found.sets == [[0, 1, 2], [3, 4, 5]]
+    ((first, second, similarity),) = found.links
+    assert (first, second) == (1, 3)
+    assert similarity == pytest.approx(np.cos(np.radians(8)), abs=1e-5)
+    assert found.components() == [[0, 1, 2, 3, 4, 5]]
 
 
 def test_images_of_one_pixel_have_a_portrait():
