@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.plain_arrays import is_plain
 from visualwords.workers import map_on_workers, within_reach
 
 __all__ = [
@@ -81,6 +82,8 @@ class Codebook(TransformerMixin, BaseEstimator):
     def _check(self, X: Any, *, reset: bool = False) -> np.ndarray:
         """Descriptors as a C-ordered array of uint8, uint16 or float32."""
         X = descriptors_of(X)
+        if not reset and is_plain(self, X, "u") and X.dtype.itemsize <= 2:
+            return X
         empty = isinstance(X, np.ndarray) and X.ndim == 2 and len(X) == 0 and not reset
         X = validate_data(
             self, X, dtype="numeric", order="C", reset=reset, ensure_min_samples=0 if empty else 1

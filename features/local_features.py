@@ -93,6 +93,9 @@ class LocalFeatureSets:
             return cls(nothing[:, :0], nothing, nothing[:, 0], np.zeros(1, np.int64))
         offsets = np.zeros(len(images) + 1, np.int64)
         np.cumsum([len(one) for one in images], out=offsets[1:])
+        if len(images) == 1:  # nothing to copy
+            one = images[0]
+            return cls(one.descriptors, one.positions, one.sizes, offsets)
         return cls(
             np.concatenate([one.descriptors for one in images]),
             np.concatenate([one.positions for one in images]),

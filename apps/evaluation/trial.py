@@ -126,17 +126,18 @@ def run_trial(
         raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")
     readable = data.part(found.kept)
     digests = np.frombuffer(b"".join(content.digest for content in readable.contents), np.uint64)
+    decided = model.decide(found)
     return Trial(
         classes=model.classes_.tolist(),
         paths=readable.names,
         truth=readable.labels.tolist(),
-        guesses=model.labels_of(found).tolist(),
+        guesses=decided.labels.tolist(),
         scores=both_classes(found.values),
-        probabilities=None if model.calibration_ is None else model.probabilities(found.values),
+        probabilities=decided.probabilities,
         skipped=found.skipped,
         n_known=int(np.isin(digests, model.training_digests_).sum()),
         groups=readable.groups,
-        novelty=model.novelty_of(found),
+        novelty=decided.novelty,
         decision=model.decision_,
     )
 

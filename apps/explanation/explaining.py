@@ -43,13 +43,12 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
     parts = [e.assemble([e.encode(f)]) for e, f in zip(model.encoders_, found)]
     row = side_by_side(parts)
     scores = model.classifier_.decision_function(row)
-    chances = None if model.calibration_ is None else model.probabilities(scores)[0]
     distances = None if model.gallery_ is None else model.gallery_.distances(row)
     looks = None
     if model.novelty_ is not None and model.novelty_.appearance is not None:
         looks = model.novelty_.appearance.distances(measure_image(opened)[None])
-    one = Scores(scores, np.zeros(1, np.intp), [], distances, looks)
-    strange = model.novelty_of(one)
+    decided = model.decide(Scores(scores, np.zeros(1, np.intp), [], distances, looks))
+    chances = None if decided.probabilities is None else decided.probabilities[0]
     if _is_additive(model):
         columns = both_classes(model.classifier_.contributions(row))
         explanation = evidence.explain(
@@ -72,8 +71,8 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
         )
     return replace(
         explanation,
-        decided=str(model.labels_of(one)[0]),
-        novelty=None if strange is None else float(strange[0]),
+        decided=str(decided.labels[0]),
+        novelty=None if decided.novelty is None else float(decided.novelty[0]),
     )
 
 

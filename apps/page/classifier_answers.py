@@ -15,10 +15,9 @@ from visualwords.apps.explanation.explanation import Explanation
 from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
-from visualwords.apps.pipeline.decision import Decision
+from visualwords.apps.pipeline.decision import Decided, Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images
-from visualwords.apps.pipeline.scoring import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 from visualwords.images import encode_image
@@ -79,27 +78,25 @@ class ClassifierAnswers:
         found = self.model.score_images([data])
         for _, reason in found.skipped:
             raise ImageError(reason)
-        scores = found.values
-        shares = None
-        if self.model.calibration_ is not None:
-            shares = self.model.probabilities(scores)[0]
-        strange = self.model.novelty_of(found)
+        scores, decided = both_classes(found.values)[0], self.model.decide(found)
+        shares = None if decided.probabilities is None else decided.probabilities[0]
+        strange = decided.novelty
         return {
             "kind": "classifier",
-            "label": self._label(found, shares, question),
+            "label": self._label(decided, question),
             "novelty": None if strange is None else round(float(strange[0]), 6),
-            "classes": _ranked(self.labels, both_classes(scores)[0], shares)[: question.top],
+            "classes": _ranked(self.labels, scores, shares)[: question.top],
             "seconds": round(time.perf_counter() - start, 4),
         }
 
-    def _label(self, found: Scores, shares: np.ndarray | None, question: Question) -> str:
+    def _label(self, decided: Decided, question: Question) -> str:
         """Return the label, by the rule of the model or by that of the request."""
-        model = self.model
+        model, shares = self.model, decided.probabilities
         thresholds = {self._class_of(name): share for name, share in question.thresholds}
         asks = thresholds or question.unknown is not None or question.min_confidence
         if not asks:
-            return printable(str(model.labels_of(found)[0]))
-        if shares is None or (question.unknown is not None and model.novelty_ is None):
+            return printable(str(decided.labels[0]))
+        if shares is None or (question.unknown is not None and decided.novelty is None):
             raise RefusedError(
                 409, "the model has no probabilities, or can't tell unknown images; train it again"
             )
@@ -109,8 +106,8 @@ class ClassifierAnswers:
             thresholds=asked.thresholds if thresholds else model.decision_.thresholds,
             unknown=asked.unknown or model.decision_.unknown,
         )
-        code = int(rule.codes(shares[None], model.novelty_of(found))[0])
-        if code < 0 or shares[code] < question.min_confidence:
+        code = int(rule.codes(shares, decided.novelty)[0])
+        if code < 0 or shares[0, code] < question.min_confidence:
             return rule.rejected
         return self.labels[code]
 

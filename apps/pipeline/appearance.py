@@ -4,11 +4,13 @@ The features of a recipe distinguish classes, and may find nothing odd in noise 
 text. These statistics do.
 """
 
+import math
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 
+from visualwords.apps.pipeline._appearance import measure_colors, measure_edges
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.stage import Stage
 from visualwords.classifiers.calibration import divide
@@ -40,13 +42,14 @@ def measure(image: np.ndarray) -> np.ndarray:
     >>> float(black[0]), float(black[6])
     (0.0, 1.0)
     """
-    small = shrink(image, SIDE).astype(np.float32)
-    red, green, blue = small[..., 0], small[..., 1], small[..., 2]
-    grey = 0.299 * red + 0.587 * green + 0.114 * blue
+    small = np.ascontiguousarray(shrink(image, SIDE))
+    grey, sums = np.empty(small.shape[:2], np.float32), np.empty(8)
+    measure_colors(small, np.float32(DARK), np.float32(BRIGHT), grey, sums)
+    sums /= grey.size
     numbers = []
-    for plane in (grey, red - green, blue - (red + green) / 2):
-        numbers += [plane.mean(), np.log1p(plane.std())]
-    numbers += [np.sqrt((grey < DARK).mean()), np.sqrt((grey > BRIGHT).mean())]
+    for mean, square in (sums[0:2], sums[2:4], sums[4:6]):
+        numbers += [mean, math.log1p(_spread(mean, square))]
+    numbers += [math.sqrt(sums[6]), math.sqrt(sums[7])]
     for _ in range(SCALES):
         numbers += _edges(grey)
         width, height = max(1, grey.shape[1] // 2), max(1, grey.shape[0] // 2)
@@ -56,20 +59,25 @@ def measure(image: np.ndarray) -> np.ndarray:
 
 def _edges(grey: np.ndarray) -> list[float]:
     """Return the statistics of the gradients at one scale."""
-    missing = [(0, max(0, 3 - side)) for side in grey.shape]
-    grey = np.pad(grey, missing, mode="edge")
-    centre = grey[1:-1, 1:-1]
-    left, right, above, below = grey[1:-1, :-2], grey[1:-1, 2:], grey[:-2, 1:-1], grey[2:, 1:-1]
-    across, down = right - left, below - above
-    size = np.sqrt(across**2 + down**2)
-    mean = size.mean()
+    height, width = grey.shape
+    if height < 3 or width < 3:
+        grey = np.pad(grey, [(0, max(0, 3 - height)), (0, max(0, 3 - width))], mode="edge")
+    sums = np.empty(6)
+    measure_edges(grey, np.float32(FLAT), sums)
+    sums /= (grey.shape[0] - 2) * (grey.shape[1] - 2)
+    size, square, across, down, curved, flat = sums.tolist()
     return [
-        np.log1p(mean),
-        (size < FLAT).mean(),
-        np.log1p(np.abs(across).mean()) - np.log1p(np.abs(down).mean()),
-        np.log1p(np.abs(4 * centre - left - right - above - below).mean()),
-        np.log1p(size.std()) - np.log1p(mean),
+        math.log1p(size),
+        flat,
+        math.log1p(across) - math.log1p(down),
+        math.log1p(curved),
+        math.log1p(_spread(size, square)) - math.log1p(size),
     ]
+
+
+def _spread(mean: float, square: float) -> float:
+    """Return the standard deviation, given the means of numbers and of their squares."""
+    return math.sqrt(max(0.0, square - mean * mean))
 
 
 def appearance_stage() -> Stage:

@@ -2,13 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["UNKNOWN", "Decision", "class_weights"]
+__all__ = ["UNKNOWN", "Decided", "Decision", "class_weights"]
 
 UNKNOWN = "unknown"  # the label of an image that is none of the classes
+
+
+class Decided(NamedTuple):
+    """What a model makes of the scores of n images.
+
+    Attributes
+    ----------
+    labels : (n,) array of str
+    probabilities : (n, n_classes) float64 or None
+    novelty : (n,) float64 or None
+    """
+
+    labels: np.ndarray
+    probabilities: np.ndarray | None
+    novelty: np.ndarray | None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from visualwords.apps.pipeline.channel_encoder import (
     side_by_side,
 )
 from visualwords.apps.pipeline.dataset import Dataset, as_folder, one_image, test_part
-from visualwords.apps.pipeline.decision import Decision
+from visualwords.apps.pipeline.decision import Decided, Decision
 from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
@@ -66,7 +66,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
         The label is the most probable class, unless costs, thresholds or ``unknown`` say else.
         """
-        return self.labels_of(self._scores(X))
+        return self.decide(self._scores(X)).labels
 
     def predict_one(self, image: Any) -> "Answer":
         """Predict one image (path, bytes of a file, or array), as a camera's loop needs it.
@@ -101,7 +101,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         It is the share of known images that are less strange: of images of the known classes,
         5 % have a novelty above 0.95.
         """
-        found = self.novelty_of(self._scores(X))
+        found = self.decide(self._scores(X)).novelty
         if found is None:
             raise ValueError(
                 "the model can't tell unknown images: it was saved by an older version, or a class "
@@ -190,13 +190,23 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         stream = encode_each(self.encoders_, data, self.recipe_.max_side, env, more)
         return score_each(stream, self._score)
 
-    def labels_of(self, scores: Scores) -> np.ndarray:
-        """Return the labels of images that were scored: the one rule of all outputs."""
+    def decide(self, scores: Scores) -> Decided:
+        """Return labels, probabilities and novelty of scored images: the one rule of all outputs.
+
+        Probabilities are None where a class had a single training image, novelty also in models of
+        older versions.
+        """
         check_is_fitted(self)
-        if self.calibration_ is None:
-            return self.classes_[both_classes(scores.values).argmax(axis=1)]
-        chances = self.probabilities(scores.values)
-        return self.decision_.labels(chances, self.novelty_of(scores))
+        chances = doubts = strange = None
+        if self.calibration_ is not None:
+            chances = self.probabilities(scores.values)
+            doubts = 1 - chances.max(axis=1)
+        if self.novelty_ is not None:
+            strange = self.novelty_.of(scores.values, scores.distances, scores.looks, doubts)
+        if chances is None:
+            best = both_classes(scores.values).argmax(axis=1)
+            return Decided(self.classes_[best], None, strange)
+        return Decided(self.decision_.labels(chances, strange), chances, strange)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities that decision values stand for, (n, n_classes)."""
@@ -204,16 +214,6 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         if self.calibration_ is None:
             raise ValueError("probabilities need two training images of every class")
         return self.calibration_.probabilities(scores)
-
-    def novelty_of(self, scores: Scores) -> np.ndarray | None:
-        """Return the novelty of images that were scored; None if the model can't tell."""
-        check_is_fitted(self)
-        if self.novelty_ is None:
-            return None
-        doubts = None
-        if self.calibration_ is not None:
-            doubts = 1 - self.probabilities(scores.values).max(axis=1)
-        return self.novelty_.of(scores.values, scores.distances, scores.looks, doubts)
 
     def environment(self, progress: Progress | None = None) -> Environment:
         """Return what stages of this model run in: its cache, threads and limits."""

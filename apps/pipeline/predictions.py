@@ -85,9 +85,7 @@ def label_images(
     found = model.score_images(paths, progress=progress)
     if not len(found.kept):
         return [], found.skipped
-    scores, labels = both_classes(found.values), model.labels_of(found)
-    strange = model.novelty_of(found)
-    chances = None if model.calibration_ is None else model.probabilities(found.values)
+    scores, (labels, chances, strange) = both_classes(found.values), model.decide(found)
     order = np.argsort(-(scores if chances is None else chances), axis=1, kind="stable")
     names = [str(name) for name in model.classes_]
     column, rejected = {name: i for i, name in enumerate(names)}, model.decision_.rejected

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from visualwords.apps.pipeline._similarity import nearest_squares
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
@@ -77,13 +78,13 @@ class Signer:
 
         What of a row is not in the components counts; of the signed rows it is not known.
         """
-        found = self._project(sketch).astype(np.float64)
-        square = (found**2).sum(axis=1)
-        whole = ((sketch - self.mean_).astype(np.float64) ** 2).sum(axis=1)
-        known = signatures.astype(np.float64) * (lengths / 127)[:, None]
-        apart = square[:, None] + (known**2).sum(axis=1) - 2 * found @ known.T
-        residual = np.maximum(whole - square, 0)
-        return np.sqrt(np.maximum(apart.min(axis=1), 0) + residual)
+        found = np.ascontiguousarray(self._project(sketch))
+        inside = np.einsum("nc,nc->n", found, found, dtype=np.float64)
+        centered = sketch - self.mean_
+        whole = np.einsum("nc,nc->n", centered, centered, dtype=np.float64)
+        apart = np.empty(len(found))
+        nearest_squares(found, signatures, (lengths / 127).astype(np.float32), apart)
+        return np.sqrt(apart + np.maximum(whole - inside, 0))
 
     def transform(self, rows: Any) -> np.ndarray:
         """Return the signatures of other rows, (n, n_components) int8."""

@@ -35,7 +35,7 @@ VERSIONS = {  # of what stages do; to be raised when the same input gives someth
     "score": 3,  # what a model predicts for many files
     "thumbnail": 2,
     "portrait": 1,
-    "appearance": 1,
+    "appearance": 2,
 }
 
 

@@ -38,9 +38,8 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
     found = model.score_images(division.test)
     truth = division.test.labels[found.kept]
     codes = np.searchsorted(model.classes_, truth)
-    scores, chances = both_classes(found.values), model.probabilities(found.values)
+    scores, (labels, chances, novelty) = both_classes(found.values), model.decide(found)
     by_score, by_chance = scores.argmax(axis=1), chances.argmax(axis=1)
-    labels = model.labels_of(found)
     row = {
         "data": division.name,
         "recipe": recipe,
@@ -54,7 +53,7 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
         "calibration_error": expected_calibration_error(chances, codes),
         "calibration_error_by_chance": error_of_perfect_calibration(chances),
         "calibration_error_of_sigmoids": _of_sigmoids(model, division, found.values, codes),
-        "rejected": float((model.novelty_of(found) > 1 - UNKNOWN).mean()),
+        "rejected": float((novelty > 1 - UNKNOWN).mean()),
     }
     if division.name == "tiles":
         row |= _costs(division, recipe, jobs, cache, chances, codes, model.classes_)

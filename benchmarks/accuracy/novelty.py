@@ -61,7 +61,8 @@ def strange_kinds(division: Division, recipe: str, jobs: int, cache: str) -> dic
 
 def _signs(model: ImageClassifier, found: Scores) -> tuple[np.ndarray, np.ndarray]:
     """Return novelty, and 1 − the highest probability."""
-    return model.novelty_of(found), 1 - model.probabilities(found.values).max(axis=1)
+    decided = model.decide(found)
+    return decided.novelty, 1 - decided.probabilities.max(axis=1)
 
 
 def _kinds(division: Division) -> Iterator[tuple[str, list]]:

@@ -139,30 +139,43 @@ def look_up(x, rows, base, top, values, first, last, out):
 
 
 @njit(inlined=(simd,))
-def score_values(x, lowest, scale, number_of, base, top, values, levels, out):
-    """out[i] += sum_j T[j, level of x_ij]; returns whether all is sound.
+def score_values(x, lowest, scale, number_of, share_of, base, top, values, levels, out):
+    """out[i] += sum_j T[j, level of x_ij]; returns whether all numbers are finite.
 
-    x : (n, d) numbers     number_of : (levels,) int32, −1 for levels that have no cell
+    x : (n, d) numbers     number_of : (levels,) int32, the cell of a level or of the next lower
+    share_of : (levels,) float32, how far a level without a cell is on the way to the next one
     levels : unsigned, for use; as many features' tables stay in the cache
     """
     width = levels.size
-    cells = np.empty(width, np.int32)
-    sound = True
+    cells, between = np.empty(width, np.int32), np.empty(width, np.int32)
+    finite = True
     for first in range(0, x.shape[1], width):
         tops, bases = top[first : first + width], base[first : first + width]
         here = levels[: bases.size]
         for i in range(x.shape[0]):
             part = x[i, first : first + width]
-            sound &= is_finite(part)
+            finite &= is_finite(part)
             find_levels(part, lowest, scale, number_of.size - 1, here)
-            count, known = find_nonzero_numbered_cells(here, number_of, bases, tops, cells)
-            sound &= known
+            count, n_between = find_nonzero_numbered_cells(
+                here, number_of, share_of, bases, tops, cells, between
+            )
             if values.shape[1] == 1:
                 out[i, 0] += sum_of(values[:, 0], cells[:count])
-                continue
-            for lane in range(0, values.shape[1], LANES):
-                add_rows(values, cells, count, lane, out, i)
-    return sound
+            else:
+                for lane in range(0, values.shape[1], LANES):
+                    add_rows(values, cells, count, lane, out, i)
+            for k in range(n_between):
+                j = between[k]
+                add_step(values, bases[j] + number_of[here[j]], share_of[here[j]], out[i])
+    return finite
+
+
+@njit(inlined=(simd,))
+def add_step(values, cell, share, out):
+    """out += share × (T of the next cell − T of a cell), in all lanes."""
+    low, high = values[cell], values[cell + 1]
+    for lane in range(np.uint64(low.size)):
+        out[lane] += np.float64(share * (high[lane] - low[lane]))
 
 
 @njit(inlined=(simd,))
@@ -239,9 +252,12 @@ def find_levels(x, lowest, scale, highest, levels):
 
 
 @njit(inlined=(simd,))
-def find_nonzero_numbered_cells(levels, number_of, base, top, cells):
-    """Like ``find_nonzero_cells`` by the levels' numbers; returns whether all have one as well."""
-    count, least = 0, np.int32(0)
+def find_nonzero_numbered_cells(levels, number_of, share_of, base, top, cells, between):
+    """Like ``find_nonzero_cells`` by the levels' numbers; lists features between two cells, too.
+
+    Returns how many cells there are, and how many of the features in ``between``.
+    """
+    count = n_between = 0
     whole = levels.size - levels.size % 64
     for start in range(0, whole, 64):
         word = simd.nonzero(levels, start)
@@ -249,15 +265,17 @@ def find_nonzero_numbered_cells(levels, number_of, base, top, cells):
             j = np.uint64(start + simd.lowest_bit(word))
             word &= word - np.uint64(1)
             number = number_of[levels[j]]
-            least |= number  # negative once one is
-            cells[count] = base[j] + min(max(number, np.int32(0)), top[j])
+            cells[count] = base[j] + min(number, top[j])
             count += 1
+            between[n_between] = np.int32(j)
+            n_between += int((share_of[levels[j]] > np.float32(0)) & (number < top[j]))
     for k in range(whole, levels.size):
         number = number_of[levels[k]]
-        least |= number
-        cells[count] = base[k] + min(max(number, np.int32(0)), top[k])
+        cells[count] = base[k] + min(number, top[k])
         count += int(levels[k] != 0)
-    return count, least >= 0
+        between[n_between] = np.int32(k)
+        n_between += int((share_of[levels[k]] > np.float32(0)) & (number < top[k]))
+    return count, n_between
 
 
 @njit(inlined=(simd,))

@@ -221,20 +221,24 @@ def table_scores(
 def score_values(
     X: np.ndarray,
     line: tuple[float, float],
-    number_of: np.ndarray,
+    n_levels: int,
+    heights: np.ndarray,
     offsets: np.ndarray,
     values: np.ndarray,
     n_jobs: int | None = None,
 ) -> np.ndarray | None:
     """Return the scores of dense values: quantised and looked up while they are in the cache.
 
+    Tables are linear between the levels that have a cell.
+
     Parameters
     ----------
     X : (n, d)
     line : lowest, scale
         The level of a value is ⌊(value − lowest) scale⌋, clipped to those there are.
-    number_of : (levels,) int32
-        Cell of every level among those that have one; −1 for levels that have none.
+    n_levels : int
+    heights : (g,) int64
+        Levels that have a cell, ascending from 0; a feature has the first few of them.
     offsets : (d + 1,) int64
     values : (cells, lanes) float32
     n_jobs : int or None
@@ -243,28 +247,40 @@ def score_values(
     Returns
     -------
     (n, lanes) float64, or None
-        None where a value is not finite or has a level without a cell.
+        None where a value is not finite.
     """
-    out = np.zeros((X.shape[0], values.shape[1]))
-    sound = np.ones(-(-X.shape[0] // _ROWS_IN_CACHE), bool)
-    kind: Any = np.uint8 if number_of.size <= 256 else np.uint16
-    heights = np.flatnonzero(number_of > 0)
-    if values.shape[1] == 1 and heights.size <= _FEW_LEVELS:
-        loop: Any = _tables.score_by_steps
-        width = _FEATURES_OF_STEPS
-        steps = _steps(offsets, values[:, 0], heights.size)
-        fixed: Any = (*line, number_of.size - 1, heights.astype(kind), steps)
-    else:
-        loop, fixed = _tables.score_values, (*line, number_of, *_cells_of(offsets), values)
-        width = _FEATURES_OF_VALUES
+    kind: Any = np.uint8 if n_levels <= 256 else np.uint16
+    steps = heights[(heights > 0) & (heights < n_levels)]
 
-    def do(start: int, end: int) -> None:
-        part = as_compiled(np.ascontiguousarray(X[start:end]))
-        room = np.empty(width, kind)
-        sound[start // _ROWS_IN_CACHE] = loop(part, *fixed, room, out[start:end])
+    def scores(loop: Any, fixed: tuple[Any, ...], width: int) -> np.ndarray | None:
+        out = np.zeros((X.shape[0], values.shape[1]))
+        sound = np.ones(-(-X.shape[0] // _ROWS_IN_CACHE), bool)
 
-    in_threads(do, X.shape[0], _ROWS_IN_CACHE, n_jobs)
-    return out if sound.all() else None
+        def do(start: int, end: int) -> None:
+            part = as_compiled(np.ascontiguousarray(X[start:end]))
+            room = np.empty(width, kind)
+            sound[start // _ROWS_IN_CACHE] = loop(part, *line, *fixed, room, out[start:end])
+
+        in_threads(do, X.shape[0], _ROWS_IN_CACHE, n_jobs)
+        return out if sound.all() else None
+
+    if values.shape[1] == 1 and steps.size <= _FEW_LEVELS:
+        rises = _steps(offsets, values[:, 0], steps.size)
+        few = (n_levels - 1, steps.astype(kind), rises)
+        found = scores(_tables.score_by_steps, few, _FEATURES_OF_STEPS)
+        if found is not None:
+            return found
+    cells = (*_numbers_of(n_levels, heights), *_cells_of(offsets), values)
+    return scores(_tables.score_values, cells, _FEATURES_OF_VALUES)
+
+
+def _numbers_of(n_levels: int, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of every level among those with a cell, or of the next lower; share of the way up."""
+    levels = np.arange(n_levels)
+    numbers = np.searchsorted(heights, levels, side="right") - 1
+    rise = np.append(np.diff(heights), 1)[numbers]
+    share = np.where(numbers < heights.size - 1, (levels - heights[numbers]) / rise, 0)
+    return numbers.astype(np.int32), share.astype(np.float32)
 
 
 def _steps(offsets: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.linearity import level_counts, straight_tables
+from visualwords.plain_arrays import is_plain
 
 
 class TablePrediction(one_vs_rest.ScoreMixin):
@@ -37,14 +38,13 @@ class TablePrediction(one_vs_rest.ScoreMixin):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
-        given, X = (
-            X,
-            validate_data(
+        given = X
+        if not is_plain(self, X):
+            X = validate_data(
                 self, X, accept_sparse="csr", dtype="numeric", reset=False, ensure_all_finite=False
-            ),
-        )
+            )
         scores = self._scores_of_values(X)
-        if scores is None:  # not all are finite, or a level is one that training never saw
+        if scores is None:  # sparse, or not all are finite
             X = validate_data(self, given, accept_sparse="csr", dtype="numeric", reset=False)
             scores = self._scores(self.quantizer_.levels_of(X))
         return scores[:, 0] if self.classes_.size == 2 else scores[:, : self.classes_.size]
@@ -110,12 +110,9 @@ class TablePrediction(one_vs_rest.ScoreMixin):
         quantizer = self.quantizer_
         if sparse.issparse(X) or quantizer.strategy == "quantile":
             return None
-        numbers = LevelNumbers(self.table_levels_)
-        known = numbers.known(quantizer.dtype_)[: quantizer.n_levels_]
-        number_of = numbers.table(quantizer.dtype_)[: quantizer.n_levels_].astype(np.int32)
-        number_of[known == 0] = -1
         return additive_tables.score_values(
-            X, quantizer.line(), number_of, self.table_offsets_, self.table_values_, self.n_jobs
+            *(X, quantizer.line(), quantizer.n_levels_),
+            *(self.table_levels_, self.table_offsets_, self.table_values_, self.n_jobs),
         )
 
     def _scores(self, levels: Any) -> np.ndarray:

@@ -239,12 +239,19 @@ def test_scores_in_one_pass_are_sums_of_table_entries(rng, dtype, classes, top):
         np.testing.assert_allclose(scores[:, k], table[features, levels].sum(axis=1), atol=1e-5)
 
 
-def test_dense_values_between_the_levels_of_training_are_interpolated(rng):
-    X = 10.0 * rng.integers(0, 4, (40, 70))
-    model = ICDClassifier(quantization="integer").fit(X, X[:, 0] > 10)
-    new = rng.integers(0, 31, (9, 70)).astype(float)
-    expected = model.tables_[0][np.arange(70), new.astype(int)].sum(axis=1)
-    np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-5)
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+@pytest.mark.parametrize("n_levels", [4, 30])
+def test_dense_values_between_the_levels_of_training_are_interpolated(rng, n_classes, n_levels):
+    X = 10.0 * rng.integers(0, n_levels, (90, 700))
+    X[:, 3] = 0  # a feature with a table of one cell
+    model = ICDClassifier(quantization="integer").fit(X, np.arange(90) % n_classes)
+    new = rng.integers(0, 10 * n_levels, (70, 700)).astype(float)
+    scores = model.decision_function(new).reshape(70, -1)
+    for k, table in enumerate(model.tables_):
+        levels = np.minimum(new.astype(int), table.shape[1] - 1)
+        np.testing.assert_allclose(
+            scores[:, k], table[np.arange(700), levels].sum(axis=1), atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -5,6 +5,7 @@ import pytest
 from skimage import data
 
 from tests.apps.conftest import COLORS, noisy
+from tests.reference import appearance as reference
 from visualwords import ImageClassifier, load
 from visualwords.apps.pipeline.appearance import (
     N_STATISTICS,
@@ -20,6 +21,15 @@ def test_statistics_of_any_image_are_finite(shape, value):
     found = measure(np.full((*shape, 3), value, np.uint8))
     assert found.shape == (N_STATISTICS,)
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 128), (2, 5), (3, 3), (40, 61), (128, 97)])
+def test_statistics_match_their_definition(shape, rng):
+    noise = rng.integers(0, 256, (*shape, 3), dtype=np.uint8)
+    ramp = (5 * (np.arange(shape[1]) % 50)).astype(np.uint8)  # at no limit of dark and bright
+    slope = np.tile(ramp[None, :, None], (shape[0], 1, 3))
+    for image in (noise, slope, np.zeros_like(noise), noise[:, ::-1]):
+        np.testing.assert_allclose(measure(image), reference.statistics(image), atol=2e-4)
 
 
 def test_statistics_hardly_depend_on_the_size_of_a_photograph():

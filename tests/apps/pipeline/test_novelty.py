@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from visualwords.apps.pipeline._similarity import nearest_squares
 from visualwords.apps.pipeline.novelty import Novelty, held_out_distances
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 
@@ -60,6 +61,15 @@ def test_distances_are_those_to_the_nearest_row_of_another_fold(rng):
     for i in (0, 7, 23):
         others = rows[folds != folds[i]]
         assert found[i] == pytest.approx(np.linalg.norm(others - rows[i], axis=1).min(), rel=0.05)
+
+
+def test_the_nearest_signature_is_found_by_its_definition(rng):
+    rows = rng.normal(size=(7, 33)).astype(np.float32)
+    signatures = rng.integers(-127, 128, (50, 33), dtype=np.int8)
+    scales, found = rng.uniform(0.01, 0.03, 50).astype(np.float32), np.empty(7)
+    nearest_squares(rows, signatures, scales, found)
+    apart = rows[:, None] - (signatures * scales[:, None])[None]
+    np.testing.assert_allclose(found, (apart**2).sum(axis=2).min(axis=1), rtol=1e-5)
 
 
 def test_a_signed_row_is_near_itself(rng):

@@ -1,0 +1,40 @@
+"""Arrays that need no check: scikit-learn's takes longer than the work on a single image."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["is_plain"]
+
+
+def is_plain(estimator: Any, X: Any, kinds: str = "fiu") -> bool:
+    """Return whether scikit-learn's ``validate_data`` would give an array back as it is.
+
+    Infinite numbers and NaN aside, which it may be asked to refuse.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted, with ``n_features_in_``.
+    X : object
+        What was given to it.
+    kinds : str
+        Of NumPy types that are fine: f for real numbers, i and u for whole ones.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import MinMaxScaler
+    >>> scaler = MinMaxScaler().fit([[1.0, 2.0], [3.0, 4.0]])
+    >>> is_plain(scaler, np.zeros((5, 2))), is_plain(scaler, np.zeros((5, 3)))
+    (True, False)
+    """
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and len(X) > 0
+        and X.shape[1] == estimator.n_features_in_
+        and X.dtype.kind in kinds
+        and X.dtype.itemsize <= 8  # longer ones are no types of compiled loops
+        and X.flags.c_contiguous
+        and not hasattr(estimator, "feature_names_in_")  # which X should have, too
+    )
