@@ -144,6 +144,13 @@ def size_in_header(data: bytes, max_pixels: int) -> tuple[int, int]:
     return _open(data, max_pixels).size
 
 
+def upright_size(data: bytes, max_pixels: int) -> tuple[int, int]:
+    """Return width and height of the image as `decode` gives it; nothing is decoded."""
+    header = _open(data, max_pixels)
+    width, height = header.size
+    return (height, width) if _orientation(header) in (5, 6, 7, 8) else (width, height)
+
+
 def _open(data: bytes, max_pixels: int) -> Image.Image:
     """Parse the header only."""
     formats = _known_formats()

@@ -5,7 +5,14 @@ A box is ``x0, y0, x1, y1`` in pixels, the far edges exclusive.
 
 import numpy as np
 
-__all__ = ["OVERLAPS", "area", "intersection_over_smaller", "intersection_over_union", "suppress"]
+__all__ = [
+    "OVERLAPS",
+    "area",
+    "intersection_over_own",
+    "intersection_over_smaller",
+    "intersection_over_union",
+    "suppress",
+]
 
 
 def area(boxes_xyxy: np.ndarray) -> np.ndarray:
@@ -46,6 +53,19 @@ def intersection_over_smaller(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -
     shared = _intersection(boxes_xyxy, others_xyxy)
     least = np.minimum(area(boxes_xyxy)[:, None], area(others_xyxy)[None])
     return np.divide(shared, least, out=np.zeros_like(shared), where=least > 0)
+
+
+def intersection_over_own(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> np.ndarray:
+    """Return |a ∩ b| / |a| of every box a with every other one b, (n, m).
+
+    Examples
+    --------
+    >>> intersection_over_own(np.array([[0, 0, 8, 8]]), np.array([[0, 0, 4, 8], [0, 0, 9, 9]]))
+    array([[0.5, 1. ]])
+    """
+    shared = _intersection(boxes_xyxy, others_xyxy)
+    own = np.broadcast_to(area(boxes_xyxy)[:, None], shared.shape)
+    return np.divide(shared, own, out=np.zeros_like(shared), where=own > 0)
 
 
 OVERLAPS = {"smaller": intersection_over_smaller, "union": intersection_over_union}

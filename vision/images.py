@@ -25,7 +25,7 @@ import os
 import cv2
 import numpy as np
 
-from visualwords._decoding import decode, is_costly
+from visualwords._decoding import decode, is_costly, upright_size
 from visualwords._pixels import shrink
 from visualwords.errors import MissingImageError, UnreadableImageError
 from visualwords.files import open_regular
@@ -34,6 +34,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_PIXELS",
     "encode_image",
+    "image_size",
     "is_costly",
     "read_bytes",
     "read_image",
@@ -93,6 +94,18 @@ def read_image(
     if not data:
         raise UnreadableImageError("the file is empty")
     return decode(data, mode, max_pixels, max_side)
+
+
+def image_size(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
+    """Return width and height of the image that `read_image` reads, by its header alone.
+
+    Examples
+    --------
+    >>> from skimage.data import data_dir
+    >>> image_size(f"{data_dir}/coffee.png")
+    (600, 400)
+    """
+    return upright_size(read_bytes(path), max_pixels)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

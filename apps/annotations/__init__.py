@@ -1,0 +1,3 @@
+"""Boxes in images, in the formats of other programs: one module for each format."""
+
+__all__: list[str] = []

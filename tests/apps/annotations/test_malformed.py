@@ -1,0 +1,353 @@
+"""Malformed annotations: each gets one sentence that names the file."""
+
+import json
+
+import pytest
+from PIL import Image
+
+from visualwords.apps.annotations import documents
+from visualwords.apps.annotations.mot import read_mot
+from visualwords.apps.annotations.reading import read_annotations
+from visualwords.apps.annotations.yolo_names import names_in_yaml
+from visualwords.errors import FolderError
+
+NAN = "not-a-number"  # replaced by NaN in the text
+
+
+def coco(*, image=None, box=None, category=None, **top):
+    """A small COCO file as text, with changes."""
+    images = [{"id": 1, "file_name": "a.jpg", "width": 100, "height": 50} | (image or {})]
+    boxes = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]} | (box or {})]
+    document = {"images": images, "annotations": boxes}
+    document |= {"categories": [{"id": 1, "name": "cup"} | (category or {})]}
+    return json.dumps(document | top).replace(f'"{NAN}"', "NaN")
+
+
+IMAGE, CUP = {"id": 1, "file_name": "a.jpg"}, {"id": 1, "name": "cup"}
+BOX = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]}
+
+COCO = {
+    "empty": "",
+    "no JSON": "{",
+    "two documents": coco() + coco(),
+    "not an object": "[1, 2]",
+    "a number": "7",
+    "results without images": json.dumps([{"image_id": 1, "bbox": [1, 2, 3, 4]}]),
+    "deep": "[" * 100_000,
+    "a long number": '{"images": ' + "9" * 5000 + "}",
+    "broken UTF-8": b'{"images": "\xff"}',
+    "UTF-16": coco().encode("utf-16"),
+    "binary": b'{"images": "\x00"}',
+    "NaN": coco(box={"bbox": [NAN, 2, 3, 4]}),
+    "infinite": coco(box={"bbox": [1, 2, 1e999, 4]}).replace("Infinity", "1e999"),
+    "far": coco(box={"bbox": [1, 2, 1e30, 4]}),
+    "negative size": coco(box={"bbox": [9, 2, -3, 4]}),
+    "three numbers": coco(box={"bbox": [1, 2, 3]}),
+    "no box": coco(box={"bbox": None}),
+    "box of texts": coco(box={"bbox": ["1", "2", "3", "4"]}),
+    "box of flags": coco(box={"bbox": [True, True, True, True]}),
+    "box an object": coco(box={"bbox": {"x": 1}}),
+    "no such image": coco(box={"image_id": 9}),
+    "image id a list": coco(box={"image_id": [1]}),
+    "no such category": coco(box={"category_id": 9}),
+    "half an id": coco(image={"id": 1.5}),
+    "no file name": coco(image={"file_name": None}),
+    "empty file name": coco(image={"file_name": " "}),
+    "zero in file name": coco(image={"file_name": "a\0b"}),
+    "file name a number": coco(image={"file_name": 3}),
+    "negative width": coco(image={"width": -100}),
+    "width a text": coco(image={"width": "100"}),
+    "huge width": coco(image={"width": 10**9}),
+    "images an object": coco(images={"a": 1}),
+    "annotations a text": coco(annotations="none"),
+    "categories a list of texts": coco(categories=["cup"]),
+    "label a number": coco(category={"name": 5}),
+    "long label": coco(category={"name": "x" * 2000}),
+    "image twice": coco(images=[IMAGE, IMAGE]),
+    "file twice": coco(images=[IMAGE, IMAGE | {"id": 2}]),
+    "box twice": coco(annotations=[BOX, BOX]),
+    "category twice": coco(categories=[CUP, CUP]),
+    "score above 1": coco(box={"score": 7}),
+    "crowd a text": coco(box={"iscrowd": "yes"}),
+}
+
+
+def voc(corners="<xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>", size="", name="cup"):
+    item = f"<object><name>{name}</name><bndbox>{corners}</bndbox></object>"
+    return f"<annotation><filename>a.jpg</filename>{size}{item}</annotation>"
+
+
+def corners(*values):
+    tags = zip(("xmin", "ymin", "xmax", "ymax"), values)
+    return voc("".join(f"<{tag}>{value}</{tag}>" for tag, value in tags))
+
+
+def size(width, height):
+    return voc(size=f"<size><width>{width}</width><height>{height}</height></size>")
+
+
+LAUGHS = "".join(
+    f'<!ENTITY l{k} "{f"&l{k - 1};" * 10 if k else "lol"}">' for k in range(10)
+)  # 3 × 10⁹ characters when expanded
+
+VOC = {
+    "empty": "",
+    "no XML": "words",
+    "cut": voc()[:-5],
+    "two roots": voc() + voc(),
+    "another root": "<html></html>",
+    "billion laughs": f"<!DOCTYPE a [{LAUGHS}]><annotation><filename>&l9;</filename></annotation>",
+    "an outside entity": '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
+    "<annotation><filename>&e;</filename></annotation>",
+    "an outside DTD": '<!DOCTYPE annotation SYSTEM "http://127.0.0.1/voc.dtd">' + voc(),
+    "an unknown entity": "<annotation><filename>&e;</filename></annotation>",
+    "deep": "<annotation>" * 100_000,
+    "deep below": "<annotation>" + "<a>" * 5000 + "</a>" * 5000 + "</annotation>",
+    "broken UTF-8": b"<annotation><filename>\xff\xfe</filename></annotation>",
+    "an unknown encoding": '<?xml version="1.0" encoding="klingon"?>' + voc(),
+    "a wrong encoding": b'<?xml version="1.0" encoding="utf-16"?>' + voc().encode(),
+    "a zero byte": voc().replace("a.jpg", "a\0.jpg"),
+    "no name": voc(name=" "),
+    "no corners": voc().replace("bndbox", "box"),
+    "no xmax": voc("<xmin>1</xmin><ymin>1</ymin><ymax>9</ymax>"),
+    "empty xmin": corners("", 1, 9, 9),
+    "NaN": corners("nan", 1, 9, 9),
+    "infinite": corners(1, 1, "inf", 9),
+    "a text": corners("one", 1, 9, 9),
+    "other digits": corners("٣", 1, 9, 9),
+    "underscores": corners("1_0", 1, 90, 9),
+    "hexadecimal": corners("0x1", 1, 9, 9),
+    "far": corners(1, 1, "1e200", 9),
+    "reversed x": corners(9, 1, 1, 9),
+    "reversed y": corners(1, 9, 9, 1),
+    "a size of text": size("wide", 9),
+    "a negative size": size(-5, 9),
+    "half a pixel": size(9.5, 9),
+    "a huge size": size(10**9, 9),
+    "a size without height": voc(size="<size><width>9</width></size>"),
+    "a long name": voc(name="x" * 2000),
+    "a long file name": voc().replace("a.jpg", "x" * 5000),
+}
+
+YOLO = {
+    "binary": b"\x00\x01",
+    "broken UTF-8": b"0 0.5 0.5 0.1 0.1 \xff",
+    "UTF-16": "0 0.5 0.5 0.1 0.1".encode("utf-16"),
+    "words": "no boxes here",
+    "a class only": "0",
+    "two numbers": "0 0.5 0.5",
+    "three numbers": "0 0.5 0.5 0.1",
+    "seven numbers": "0 0.5 0.5 0.1 0.1 0.5 0.5 0.9",
+    "commas": "0,0.5,0.5,0.1,0.1",
+    "NaN": "0 nan 0.5 0.1 0.1",
+    "infinite": "0 inf 0.5 0.1 0.1",
+    "a huge number": "0 0.5 0.5 1e400 0.1",
+    "pixels": "0 50 50 10 10",
+    "negative": "0 -0.5 0.5 0.1 0.1",
+    "negative width": "0 0.5 0.5 -0.1 0.1",
+    "negative height": "0 0.5 0.5 0.1 -0.1",
+    "beyond": "0 0.99 0.5 0.1 0.1",
+    "a class of text": "cup 0.5 0.5 0.1 0.1",
+    "a negative class": "-1 0.5 0.5 0.1 0.1",
+    "half a class": "0.5 0.5 0.5 0.1 0.1",
+    "no such class": "7 0.5 0.5 0.1 0.1",
+    "a huge class": "9" * 5000 + " 0.5 0.5 0.1 0.1",
+    "other digits": "0 ٣ 0.5 0.1 0.1",
+    "underscores": "0 0_1 0.5 0.1 0.1",
+    "confidence above 1": "0 0.5 0.5 0.1 0.1 7",
+    "polygon in pixels": "0 10 10 20 20 30 10",
+    "second line": "0 0.5 0.5 0.1 0.1\n0 0.5\n",
+}
+
+HEADER = "file,xmin,ymin,xmax,ymax,label,width,height,confidence,track,frame\n"
+
+
+def row(
+    file="a.jpg", box="1,2,3,4", label="cup", image="100,50", confidence="", track="", frame=""
+):
+    return ",".join([file, box, label, image, confidence, track, frame]) + "\n"
+
+
+CSV = {
+    "empty": "",
+    "no columns": "a,b\n1,2\n",
+    "no file": "xmin,ymin,xmax,ymax\n1,2,3,4\n",
+    "no ymax": "file,xmin,ymin,xmax\na.jpg,1,2,3\n",
+    "same columns": "file,file,xmin,ymin,xmax,ymax\na,b,1,2,3,4\n",
+    "broken UTF-8": HEADER.encode() + b"\xff.jpg,1,2,3,4,,,,,,\n",
+    "UTF-16": (HEADER + row()).encode("utf-16"),
+    "binary": HEADER + row("a\0.jpg"),
+    "few cells": HEADER + "a.jpg,1,2\n",
+    "many cells": HEADER + row().strip() + ",,,,\n",
+    "no name": HEADER + row(file=" "),
+    "long name": HEADER + row(file="x" * 5000),
+    "half a box": HEADER + row(box="1,2,,"),
+    "text": HEADER + row(box="1,2,x,4"),
+    "NaN": HEADER + row(box="nan,2,3,4"),
+    "infinite": HEADER + row(box="1,2,inf,4"),
+    "far": HEADER + row(box="1,2,1e200,4"),
+    "other digits": HEADER + row(box="٣,2,9,4"),
+    "underscores": HEADER + row(box="1_0,2,90,4"),
+    "reversed x": HEADER + row(box="9,2,3,4"),
+    "reversed y": HEADER + row(box="1,9,3,4"),
+    "negative size": HEADER + row(image="-100,50"),
+    "size of text": HEADER + row(image="wide,50"),
+    "two sizes": HEADER + row() + row(image="200,50"),
+    "confidence above 1": HEADER + row(confidence="1.5"),
+    "confidence of text": HEADER + row(confidence="high"),
+    "half a track": HEADER + row(track="1.5"),
+    "a huge track": HEADER + row(track="1e200"),
+    "half a frame": HEADER + row(frame="0.5"),
+    "long label": HEADER + row(label="x" * 2000),
+    "a huge cell": HEADER + row(label="x" * 200_000),
+    "no numbers after quotes": HEADER + row(box='"1,2,3,4",,,'),
+}
+
+
+def task(value=None, *, data=None, **result):
+    """Label Studio's JSON of one task as text, with changes."""
+    values = {"x": 1, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["cup"]} | (value or {})
+    one = {"type": "rectanglelabels", "original_width": 100, "original_height": 50}
+    one |= {"value": values} | result
+    tasks = [{"data": data or {"image": "a.jpg"}, "annotations": [{"result": [one]}]}]
+    return json.dumps(tasks).replace(f'"{NAN}"', "NaN")
+
+
+LABEL_STUDIO = {
+    "cut": task()[:-3],
+    "texts": '["a", "b"]',
+    "no image": task(data={"text": "words"}),
+    "image a number": task(data={"image": 3}),
+    "no results": '[{"data": {"image": "a.jpg"}, "annotations": [{}]}]',
+    "results a text": '[{"data": {"image": "a.jpg"}, "annotations": [{"result": "none"}]}]',
+    "annotations an object": '[{"data": {"image": "a.jpg"}, "annotations": {"a": 1}}]',
+    "NaN": task({"x": NAN}),
+    "text": task({"x": "1"}),
+    "flag": task({"x": True}),
+    "missing y": task({"y": None}),
+    "negative width": task({"width": -3}),
+    "far": task({"width": 1e200}),
+    "no labels": task({"rectanglelabels": None}),
+    "labels a text": task({"rectanglelabels": "cup"}),
+    "labels of numbers": task({"rectanglelabels": [3]}),
+    "no width of the image": task(original_width=None),
+    "a width of text": task(original_width="100"),
+    "a negative width": task(original_width=-100),
+    "no size at all": task(original_width=0, original_height=0),
+    "a value of text": task().replace('{"x"', '[{"x"').replace("}}]", "}]}]"),
+    "rotated by a text": task({"rotation": "left"}),
+    "the image twice": json.dumps(json.loads(task()) * 2),
+    "broken UTF-8": b"[\xff]",
+}
+
+
+def cvat(box='xtl="1" ytl="2" xbr="3" ybr="4"', label='label="cup"', image=""):
+    image = image or 'name="a.jpg" width="100" height="50"'
+    return f"<annotations><image {image}><box {label} {box}/></image></annotations>"
+
+
+CVAT = {
+    "cut": cvat()[:-3],
+    "another root": "<labels/>",
+    "a document type": "<!DOCTYPE annotations>" + cvat(),
+    "billion laughs": f"<!DOCTYPE a [{LAUGHS}]><annotations>&l9;</annotations>",
+    "deep": "<annotations>" * 5000,
+    "broken UTF-8": b"<annotations>\xff</annotations>",
+    "no name": cvat(image='width="100" height="50"'),
+    "empty name": cvat(image='name="" width="100" height="50"'),
+    "no width": cvat(image='name="a.jpg" height="50"'),
+    "a width of text": cvat(image='name="a.jpg" width="x" height="50"'),
+    "negative": cvat(image='name="a.jpg" width="-1" height="50"'),
+    "no label": cvat(label=""),
+    "no xbr": cvat('xtl="1" ytl="2" ybr="4"'),
+    "text": cvat('xtl="one" ytl="2" xbr="3" ybr="4"'),
+    "NaN": cvat('xtl="nan" ytl="2" xbr="3" ybr="4"'),
+    "reversed": cvat('xtl="9" ytl="2" xbr="3" ybr="4"'),
+    "far": cvat('xtl="1" ytl="2" xbr="1e30" ybr="4"'),
+    "rotated": cvat('xtl="1" ytl="2" xbr="3" ybr="4" rotation="30"'),
+    "attribute twice": cvat('xtl="1" xtl="1" ytl="2" xbr="3" ybr="4"'),
+    "long label": cvat(label=f'label="{"x" * 2000}"'),
+    "image twice": cvat().replace("</annotations>", cvat()[len("<annotations>") :]),
+    "half a frame": '<annotations><track label="a"><box frame="0.5" xtl="1" ytl="2" xbr="3" '
+    'ybr="4"/></track></annotations>',
+    "a track without label": '<annotations><track><box frame="0" xtl="1" ytl="2" xbr="3" '
+    'ybr="4"/></track></annotations>',
+}
+
+FORMATS = {
+    "coco": (COCO, ".json"),
+    "voc": (VOC, ".xml"),
+    "csv": (CSV, ".csv"),
+    "label-studio": (LABEL_STUDIO, ".json"),
+    "cvat": (CVAT, ".xml"),
+}
+FILES = [
+    pytest.param(content, ending, id=f"{name}: {what}")
+    for name, (cases, ending) in FORMATS.items()
+    for what, content in cases.items()
+]
+
+
+def as_bytes(content):
+    return content if isinstance(content, bytes) else content.encode()
+
+
+def sentence_of(read, *arguments):
+    with pytest.raises(FolderError) as caught:
+        read(*arguments)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert len(sentence) < 600
+    return sentence
+
+
+@pytest.mark.parametrize(("content", "ending"), FILES)
+def test_a_malformed_file_gets_one_sentence_that_names_it(content, ending, tmp_path):
+    path = tmp_path / f"boxes{ending}"
+    path.write_bytes(as_bytes(content))
+    assert str(path) in sentence_of(read_annotations, path)
+
+
+@pytest.mark.parametrize("content", YOLO.values(), ids=YOLO)
+def test_a_malformed_label_file_of_yolo_gets_one_sentence_that_names_it(content, tmp_path):
+    Image.new("RGB", (100, 50)).save(tmp_path / "a.jpg")
+    (tmp_path / "classes.txt").write_text("cup\nmug\n")
+    (tmp_path / "a.txt").write_bytes(as_bytes(content))
+    assert str(tmp_path / "a.txt") in sentence_of(read_annotations, tmp_path)
+
+
+def test_every_format_has_at_least_twenty_malformed_files():
+    assert all(len(cases) >= 20 for cases in (COCO, VOC, YOLO, CSV, LABEL_STUDIO, CVAT))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nc: 2", "names:", "names: cup", "names: [", "names: ['a, b]", "names:\n  1: a\n  3: b"],
+)
+def test_malformed_names_of_classes_get_one_sentence(text):
+    assert "data.yaml" in sentence_of(names_in_yaml, text, "data.yaml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["1,2,3", "0,1,1,2,3,4", "1.5,1,1,2,3,4", "1,x,1,2,3,4", "1,1,1,2,-3,4", "1,1,nan,2,3,4"],
+)
+def test_malformed_lines_of_tracks_get_one_sentence(line, tmp_path):
+    (tmp_path / "a.txt").write_text(line)
+    assert "line 1" in sentence_of(read_mot, tmp_path / "a.txt")
+
+
+def test_files_beyond_the_limit_are_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents.read_content, "__defaults__", (100,))
+    monkeypatch.setattr(documents.read_text, "__defaults__", (100,))
+    for ending in (".json", ".xml", ".csv"):
+        path = tmp_path / f"boxes{ending}"
+        path.write_bytes(b" " * 101)
+        assert "larger than the 100 bytes" in sentence_of(read_annotations, path)
+
+
+def test_images_of_yolo_that_are_missing_or_broken_are_told(tmp_path):
+    (tmp_path / "a.txt").write_text("0 0.5 0.5 0.1 0.1")
+    assert "no images" in sentence_of(read_annotations, tmp_path)
+    (tmp_path / "b.jpg").write_bytes(b"no image")
+    assert "no label file" in sentence_of(read_annotations, tmp_path)
