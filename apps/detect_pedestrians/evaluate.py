@@ -1,6 +1,6 @@
 """detect-pedestrians evaluate"""
 
-import os
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -18,18 +18,11 @@ if TYPE_CHECKING:
     from visualwords.apps.detection.detector_figures import DetectionFigures
     from visualwords.errors import Skipped
 
-LOWEST = 1e-3  # lowest confidence of the detections that the curves are drawn from
-
 
 @click.command()
 @click.argument("scenes", type=click.Path())
-@click.option(
-    "--annotations",
-    type=click.Path(dir_okay=False),
-    required=True,
-    metavar="CSV",
-    help="Table of true boxes: file, xmin, ymin, xmax, ymax.",
-)
+@options.annotations
+@click.option("--label", metavar="NAME", help="Label of the boxes to find [default: the model's].")
 @shared.report
 @click.option(
     "--curves",
@@ -46,7 +39,8 @@ LOWEST = 1e-3  # lowest confidence of the detections that the curves are drawn f
 @shared.quiet
 def evaluate(
     scenes: str,
-    annotations: str,
+    annotations: str | None,
+    label: str | None,
     report: str | None,
     curves: str | None,
     min_height: float | None,
@@ -59,32 +53,42 @@ def evaluate(
     """Evaluate a detector on SCENES, a folder of images with annotated boxes.
 
     Prints average precision and the log-average miss rate (intersection over union of at least
-    one half). Images that the table does not name are taken to show no object.
+    one half). Images that the annotations do not name are taken to show no object. Crowds and
+    difficult objects count neither as missed nor as false.
     """
+    from visualwords.apps.annotations.boxed_image import BoxedImage
+    from visualwords.apps.annotations.reading import (
+        chosen_label,
+        find_photographs,
+        read_annotations,
+    )
     from visualwords.apps.command_line.terminal import check_output, say_skipped
-    from visualwords.apps.detection.annotations import read_annotations
-    from visualwords.apps.detection.detector_figures import compare_detections
-    from visualwords.errors import FolderError
+    from visualwords.apps.detection.detector_figures import compare_detections, drop_ignored
+    from visualwords.apps.detection.photograph_folds import LOWEST, true_boxes
     from visualwords.files import write_atomically
-    from visualwords.folders import list_files
 
+    if annotations is None:
+        raise click.UsageError("--annotations is missing: the file or folder of the true boxes")
     for path in (report, curves):
         if path is not None:
             check_output(path)
     detector = options.load_detector(model, min_height=min_height, classifier=classifier)
     usual = detector.threshold
-    truth = read_annotations(annotations)
-    paths, skipped = list_files(scenes)
-    known = {os.path.basename(path) for path in paths}
-    if not known & truth.keys():
-        raise FolderError(
-            f"{annotations}: names none of the images in {scenes}; its column file must hold their "
-            "names"
-        )
-    found, failed = _detect(detector.set_params(threshold=LOWEST), paths, jobs, quiet)
-    paths = [path for path in paths if path in found]
-    marked = [truth.get(os.path.basename(path), _nothing()) for path in paths]
-    detections = [found[path] for path in paths]
+    boxes = read_annotations(annotations, scenes)
+    wanted = chosen_label(boxes, label, detector.label)
+    photographs = find_photographs(boxes, scenes)
+    images = [*photographs.images, *(BoxedImage(path) for path in photographs.others)]
+    images.sort(key=lambda image: image.name)
+    names = [image.name for image in images]
+    found, failed = _detect(detector.set_params(threshold=LOWEST), names, jobs, quiet)
+    searched = [image for image in images if image.name in found]
+    paths = [image.name for image in searched]
+    truths = [true_boxes(image, wanted) for image in searched]
+    marked = [objects for objects, _ in truths]
+    detections = [
+        drop_ignored(*found[path], objects, ignored)
+        for path, (objects, ignored) in zip(paths, truths)
+    ]
     figures = compare_detections(detections, marked)
     if curves is not None:
         from visualwords.apps.detection.curves import draw_curves
@@ -95,10 +99,11 @@ def evaluate(
 
         words = click.get_current_context().command_path
         command = f"{words} {scenes} --annotations {annotations} --model {model}"
+        command += f" --label {shlex.quote(label)}" if label is not None else ""
         write_detection_report(
             report, figures, paths, detections, marked, threshold=usual, command=command
         )
-    left_out: list[Iterable[str]] = [*skipped, *failed, *_absent(truth, known, annotations)]
+    left_out: list[Iterable[str]] = [*boxes.skipped, *photographs.missing, *failed]
     _print(figures, usual, as_json, left_out)
     say_skipped(left_out)
     return SKIPPED if left_out else DONE
@@ -123,18 +128,6 @@ def _detect(
                 found[path] = result.boxes, result.confidences
             progress.advance()
     return found, failed
-
-
-def _nothing() -> "np.ndarray":
-    import numpy as np
-
-    return np.empty((0, 4))
-
-
-def _absent(
-    truth: dict[str, "np.ndarray"], known: set[str], annotations: str
-) -> list[tuple[str, str]]:
-    return [(name, f"named in {annotations}, but missing") for name in sorted(truth.keys() - known)]
 
 
 def _print(

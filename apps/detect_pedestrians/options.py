@@ -29,6 +29,13 @@ threshold = click.option(
     metavar="CONFIDENCE",
     help="Lowest confidence of a detection [default: the model's].",
 )
+annotations = click.option(
+    "--annotations",
+    type=click.Path(),
+    metavar="PATH",
+    help="Boxes: COCO or Label Studio (.json), Pascal VOC or CVAT (.xml), a table (.csv: file, "
+    "xmin, ymin, xmax, ymax, label), or a folder of Pascal VOC or YOLO files.",
+)
 classifier = click.option(
     "--classifier",
     type=click.Choice(["cascade", "hik", "linear"]),

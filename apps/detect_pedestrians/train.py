@@ -7,9 +7,13 @@ import click
 
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
+from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
-    from visualwords.apps.detection.detector import PedestrianDetector
+    from visualwords.apps.detect_pedestrians.training_data import TrainingData
+    from visualwords.apps.detection.detector_figures import DetectionFigures
+
+WORTH_A_HINT = 0.05  # by which another threshold's F1 score is better
 
 
 class _Size(click.ParamType):
@@ -31,7 +35,8 @@ class _Size(click.ParamType):
 
 @click.command()
 @click.argument("positives", type=click.Path())
-@click.argument("negatives", type=click.Path())
+@click.argument("negatives", type=click.Path(), required=False)
+@options.annotations
 @click.option(
     "-o",
     "--output",
@@ -50,21 +55,32 @@ class _Size(click.ParamType):
 @click.option(
     "--window",
     type=_Size(int),
-    default=(64, 128),
-    help="Size of the window in pixels, multiples of 8 [default: 64x128].",
+    help="Size of the window in pixels, multiples of 8 [default: 64x128; with --annotations, the "
+    "shape of the median box].",
 )
 @click.option(
     "--object-share",
     type=_Size(float),
-    default=(0.6, 0.75),
-    help="Share of the window's width and height that the object takes [default: 0.6x0.75].",
+    help="Share of the window's width and height that the object takes [default: 0.6x0.75; with "
+    "--annotations, by the median box].",
 )
-@click.option("--label", default="person", show_default=True, help="Class name of the objects.")
+@click.option(
+    "--label",
+    metavar="NAME",
+    help="Class name of the objects [default: person; with --annotations, their only label].",
+)
 @click.option(
     "--rounds",
     type=click.IntRange(min=0),
     metavar="N",
     help="Rounds of hard negative mining [default: 3].",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(0, 100),
+    metavar="N",
+    help="With --annotations, train without each N-th of the photographs and test on it [default: "
+    "3; 0: no test].",
 )
 @shared.seed
 @shared.jobs
@@ -72,13 +88,15 @@ class _Size(click.ParamType):
 @shared.quiet
 def train(
     positives: str,
-    negatives: str,
+    negatives: str | None,
+    annotations: str | None,
     output: str,
     features: str,
-    window: tuple[int, int],
-    object_share: tuple[float, float],
-    label: str,
+    window: tuple[int, int] | None,
+    object_share: tuple[float, float] | None,
+    label: str | None,
     rounds: int | None,
+    folds: int | None,
     seed: int,
     jobs: int | None,
     quiet: bool,
@@ -87,41 +105,82 @@ def train(
 
     Crops show the object in the middle; the window is cut from there. Their mirror images are
     added. Hard negatives are mined from the photographs in several rounds.
+
+    With --annotations, POSITIVES are photographs with boxes: objects are cut out as crops, and the
+    rest serves as photographs without objects, so that NEGATIVES may be omitted. The detector is
+    then tested on photographs that were held out.
     """
     from visualwords.apps.command_line.terminal import check_output, progress_bars, say, say_skipped
-    from visualwords.apps.detection.detector import PedestrianDetector
-    from visualwords.folders import list_files
+    from visualwords.apps.detect_pedestrians.training_data import from_boxes, from_crops
 
     check_output(output)
-    try:
-        detector = PedestrianDetector(
-            features,
-            window=window,
-            object_share=object_share,
-            label=label,
-            random_state=seed,
-            n_jobs=shared.n_threads(jobs),
+    given = {"window": window, "object_share": object_share, "n_rounds": rounds, "label": label}
+    settings = {name: value for name, value in given.items() if value is not None}
+    settings |= {"features": features, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
+    if annotations is not None:
+        data = from_boxes(positives, negatives, annotations, settings)
+    elif negatives is None:
+        raise click.UsageError(
+            "give NEGATIVES, a folder of photographs without the object, or --annotations with the "
+            "boxes of the objects"
         )
-        if rounds is not None:
-            detector.set_params(n_rounds=rounds)
-        detector.check_parameters()
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
-    (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
+    else:
+        if folds:
+            raise click.UsageError("--folds needs photographs with boxes: --annotations")
+        data = from_crops(positives, negatives, settings)
     with progress_bars(quiet) as progress:
-        detector.fit(crops, photographs, progress=progress)
-    detector.save(output)
-    _print_summary(detector, len(crops), len(photographs))
-    skipped = [*skipped, *others, *detector.skipped_]
+        data.detector.fit(data.crops, data.backgrounds, progress=progress)
+    data.detector.save(output)
+    _print_summary(data)
+    n_folds = 3 if folds is None else folds
+    if data.photographs and n_folds:
+        from visualwords.apps.detection.photograph_folds import held_out_figures
+
+        with progress_bars(quiet) as progress:
+            figures = held_out_figures(
+                data.detector,
+                data.photographs,
+                data.label,
+                negatives=data.negatives,
+                n_folds=n_folds,
+                progress=progress,
+            )
+        _print_held_out(figures, data.detector.threshold, n_folds)
+    skipped = [*data.skipped, *data.detector.skipped_]
     say_skipped(skipped)
     say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
     return SKIPPED if skipped else DONE
 
 
-def _print_summary(detector: "PedestrianDetector", n_crops: int, n_photographs: int) -> None:
+def _print_summary(data: "TrainingData") -> None:
     from visualwords.apps.command_line.terminal import say
 
-    say(f"{n_crops} crops and their mirror images, {n_photographs} photographs without the object")
-    for number, one in enumerate(detector.rounds_):
+    say(data.summary)
+    for number, one in enumerate(data.detector.rounds_):
         name = f"round {number}" if number else "random windows"
         say(f"{name}: {one.n_new:,} new, {one.n_negatives:,} negative windows in all")
+
+
+def _print_held_out(figures: "DetectionFigures", threshold: float, n_folds: int) -> None:
+    """Print how the detector does on held-out photographs, and a better threshold if there is."""
+    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.detection.photograph_folds import best_threshold
+
+    at = figures.at_threshold(threshold)
+    say(
+        f"held out, {n_folds} folds: average precision {figures.average_precision:.3f}, "
+        f"{figures.n_objects} objects in {figures.n_images} photographs"
+    )
+    say(
+        f"held out, from confidence {threshold:g}: precision {at['precision']:.1%}, recall "
+        f"{at['recall']:.1%}"
+    )
+    total = at["precision"] + at["recall"]
+    usual = 2 * at["precision"] * at["recall"] / total if total else 0.0
+    better, best = best_threshold(figures)
+    if best > usual + WORTH_A_HINT:
+        other = figures.at_threshold(better)
+        say(
+            f"hint: run --threshold {max(better, 0.01):.2f} would have precision "
+            f"{other['precision']:.1%}, recall {other['recall']:.1%}"
+        )

@@ -28,7 +28,7 @@ from visualwords.threads import with_one_library_thread
 
 __all__ = ["PedestrianDetector"]
 
-ImageOrPath = np.ndarray | str | os.PathLike[str]
+ImageOrPath = np.ndarray | str | os.PathLike[str] | Callable[[], np.ndarray]
 
 
 class PedestrianDetector(BaseEstimator):
@@ -179,11 +179,11 @@ class PedestrianDetector(BaseEstimator):
 
         Parameters
         ----------
-        positives : sequence of images or paths
+        positives : sequence of images, paths, or functions that return an image
             Crops with the object in the middle, of the window's size or larger, where it has
             ``object_share`` of the window; the window is cut from the middle. Smaller crops are
             resized to the window. Mirror images are added.
-        negatives : sequence of images or paths
+        negatives : sequence of images, paths, or functions that return an image
             Photographs that don't show the object.
         progress : Progress, optional
 
@@ -336,7 +336,7 @@ class PedestrianDetector(BaseEstimator):
             try:
                 _as_image(image)
             except ImageError as problem:
-                name = f"{what} {number}" if isinstance(image, np.ndarray) else os.fspath(image)
+                name = f"{what} {number}" if isinstance(image, np.ndarray) else str(image)
                 self.skipped_.append((name, str(problem)))
             else:
                 readers.append(partial(_as_image, image))
@@ -367,6 +367,8 @@ class PedestrianDetector(BaseEstimator):
 
 def _as_image(image: ImageOrPath) -> np.ndarray:
     """Return an image as the array that every extractor takes."""
+    if callable(image):
+        image = image()
     if not isinstance(image, np.ndarray):
         return read_image(image)
     if image.dtype != np.uint8 or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):

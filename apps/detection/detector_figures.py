@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.boxes import intersection_over_union
+from visualwords.boxes import intersection_over_own, intersection_over_union
 
-__all__ = ["DetectionFigures", "compare_detections", "match"]
+__all__ = ["DetectionFigures", "compare_detections", "drop_ignored", "match"]
 
 LAMR_POINTS = np.logspace(-2, 0, 9)  # false positives per image  [Dollár et al. 2012, Sec. 3.1]
 
@@ -156,6 +156,20 @@ def match(
             right[i] = True
             shared[:, best] = -1
     return right
+
+
+def drop_ignored(
+    boxes_xyxy: np.ndarray, scores: np.ndarray, marked_xyxy: np.ndarray, ignored_xyxy: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Drop detections that lie by half in an ignored box, unless they are right.
+
+    Crowds and difficult objects then count neither as missed nor as false.
+    """
+    if not len(ignored_xyxy):
+        return boxes_xyxy, scores
+    inside = intersection_over_own(boxes_xyxy, ignored_xyxy).max(axis=1) >= 0.5
+    kept = ~inside | match(boxes_xyxy, scores, marked_xyxy)
+    return boxes_xyxy[kept], scores[kept]
 
 
 def _pairs(detections: Sequence[Any], marked: Sequence[Any]) -> Any:

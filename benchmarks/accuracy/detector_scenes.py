@@ -17,7 +17,7 @@ import numpy as np
 
 import visualwords
 from benchmarks.data import DATA
-from visualwords.apps.detection.annotations import read_annotations
+from visualwords.apps.annotations.box_table import read_box_table
 from visualwords.apps.detection.detector_figures import compare_detections
 from visualwords.boxes import suppress
 from visualwords.images import read_image
@@ -43,7 +43,8 @@ def opencv_windows(
 
 def main() -> None:
     cv2.setNumThreads(1)
-    truth = read_annotations(ROOT / "annotations.csv")
+    table = read_box_table(ROOT / "annotations.csv")
+    truth = {image.name: image.boxes_xyxy for image in table.images}
     paths = sorted((ROOT / "scenes").iterdir())
     marked = [truth.get(path.name, np.empty((0, 4))) for path in paths]
     sides = sys.argv[1:] or ["ours", "opencv"]

@@ -12,6 +12,8 @@ from PIL import Image
 import visualwords
 from tests.apps.detection.conftest import train
 from tests.apps.detection.figures import crop, scene
+from visualwords.apps.annotations.boxed_image import BoxedImage
+from visualwords.apps.annotations.coco import write_coco
 from visualwords.apps.detect_pedestrians.main import main
 from visualwords.images import read_image
 
@@ -165,13 +167,40 @@ def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     assert cv2.imdecode(np.fromfile(curves, np.uint8), cv2.IMREAD_COLOR).shape[1] > 500
 
 
+def test_training_and_evaluating_on_photographs_with_boxes(tmp_path, capsys):
+    images = []
+    (tmp_path / "photos").mkdir()
+    for k in range(6):
+        boxes = [[30 + k, 60, 54 + k, 132], [150, 30, 187, 141]][: 1 + k % 2]
+        path = tmp_path / "photos" / f"{k}.png"
+        Image.fromarray(scene(np.random.default_rng(k), boxes)).save(path)
+        images.append(BoxedImage(path.name, np.array(boxes), ("figure",) * len(boxes), (260, 200)))
+    images.append(BoxedImage("absent.png", np.array([[1, 1, 9, 9]]), ("figure",)))
+    write_coco(tmp_path / "boxes.json", images)
+    photos, made = str(tmp_path / "photos"), str(tmp_path / "made.vw")
+    given = [photos, "--annotations", str(tmp_path / "boxes.json"), "--quiet"]
+    flags = ["--features", "hog", "--rounds", "1", "--folds", "2"]
+    assert main(["train", *given, "-o", made, *flags]) == 3
+    said = capsys.readouterr().err
+    assert "9 objects and their mirror images in 6 photographs" in said
+    assert "held out, 2 folds: average precision" in said
+    assert "absent.png: annotated, but missing" in said
+    assert visualwords.load(made).label == "figure"
+    assert main(["evaluate", *given, "--model", made, "--json"]) == 3
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["objects"], figures["images"]) == (9, 6)
+    assert figures["average_precision"] > 0.9
+    assert main(["evaluate", *given, "--model", made, "--label", "dog"]) == 1
+    assert "no box is labelled 'dog', but 'figure' (10)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         ("a,b\n1,2", "no column file"),
-        ("file,xmin,ymin,xmax,ymax\nstreet.png,1,2,x,4", "line 2: a box is four numbers"),
+        ("file,xmin,ymin,xmax,ymax\nstreet.png,1,2,x,4", "line 2: 'x' where a number belongs"),
         ("file,xmin,ymin,xmax,ymax\nstreet.png,9,2,3,4", "is not a box"),
-        ("file,xmin,ymin,xmax,ymax\nother.png,1,2,3,4", "names none of the images"),
+        ("file,xmin,ymin,xmax,ymax\nother.png,1,2,3,4", "name none of the images"),
     ],
 )
 def test_tables_of_boxes_that_cannot_be_used_are_named(
@@ -192,6 +221,9 @@ def test_a_model_that_is_none_ends_with_4(street, tmp_path, capsys):
 def test_wrong_usage_ends_with_2(street, capsys):
     assert main(["run", str(street), "--csv", "--json"]) == 2
     assert main(["train", "a", "b", "-o", "m.vw", "--window", "64"]) == 2
+    assert main(["train", "a", "-o", "m.vw"]) == 2
+    assert main(["train", "a", "b", "-o", "m.vw", "--folds", "3"]) == 2
+    assert main(["evaluate", "a"]) == 2
     assert main(["run"]) == 2
     capsys.readouterr()
 
