@@ -24,7 +24,7 @@ from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
 from visualwords.apps.pipeline.trained import Trained, round_tables, state_of, trained_of
-from visualwords.classifiers import byte_linear, calibration
+from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 
 FOLDS = 5
@@ -64,10 +64,8 @@ class Training:
         Raises
         ------
         FolderError
-            If fewer than two classes are left, the images are too small for the patches, or
-            too many for the classifier.
+            If fewer than two classes are left, or the images are too small for the patches.
         """
-        _check_number(recipe, len(self.data))
         stage, content = self._stage(recipe), None
         if self.env.cache is not None:
             fingerprint_files(self.data, self.env)
@@ -163,16 +161,6 @@ class Training:
             "class_weight": self.class_weight,
         }
         return Stage("train", settings)
-
-
-def _check_number(recipe: Recipe, n_images: int) -> None:
-    """Refuse more images than a classifier can take, before all the work and not after it."""
-    most = int((byte_linear.LARGEST_GRAM / 4) ** 0.5)
-    if recipe.classifier == "ByteLinearClassifier" and n_images > most:
-        raise FolderError(
-            f"{n_images} images are too many for recipe {recipe.name!r}, whose classifier takes at "
-            f"most {most}; use fewer images, or another recipe such as 'words'"
-        )
 
 
 def train_classifier(

@@ -11,7 +11,7 @@ import numpy as np
 from visualwords.classifiers.solvers import _dual_gram
 from visualwords.threads import map_in_threads, n_threads
 
-_FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
+FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 FEWEST_LANES = 4  # problems from which on several are advanced together
 _GAP = 0.025, 1e-4  # duality gap, relative: this share of the tolerance, and the finest asked for
 
@@ -124,13 +124,13 @@ def solve_dual_gram(
 
 def _first_scores(gram: np.ndarray, coefficients: np.ndarray, tol: float) -> np.ndarray:
     """gram @ coefficients, (n_problems, n), in the precision that the tolerance needs."""
-    scores = np.zeros(coefficients.shape, np.float32 if tol >= _FINEST_SINGLE else np.float64)
+    scores = np.zeros(coefficients.shape, np.float32 if tol >= FINEST_SINGLE else np.float64)
     if coefficients.any():
         scores[:] = coefficients @ gram
     return scores
 
 
-def _allowed(tol: float) -> float:
+def allowed_gap(tol: float) -> float:
     return max(_GAP[0] * tol, _GAP[1])
 
 
@@ -167,7 +167,7 @@ def _solve_one_by_one(
             if now <= tol:
                 last = min(last, n_iter[p] + n_iter[p] // 2)
                 one = slice(p, p + 1)
-                if _gaps(alpha[one].T, y[one].T, scores[one].T, problem)[0] <= _allowed(tol):
+                if _gaps(alpha[one].T, y[one].T, scores[one].T, problem)[0] <= allowed_gap(tol):
                     break
     return alpha, n_iter, violation
 
@@ -207,7 +207,7 @@ def _solve_together(
         for g in np.flatnonzero(near.reshape(n_groups, lanes).any(axis=1)):
             group = slice(g * lanes, (g + 1) * lanes)
             gaps = _gaps(alpha[g], signs[g], scores[g], problem)
-            running[group] &= ~near[group] | (gaps > _allowed(tol))
+            running[group] &= ~near[group] | (gaps > allowed_gap(tol))
         running &= n_iter < last
         if running.sum() <= lanes * (live.any(axis=1).sum() - 1):  # fewer groups will do
             moved = np.argsort(~running, kind="stable")

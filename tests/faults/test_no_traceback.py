@@ -11,8 +11,6 @@ from tests.faults.commands import COMMAND
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.command_line.commands import run_command
 from visualwords.apps.command_line.exit_codes import FAILED, UNEXPECTED, USAGE
-from visualwords.apps.pipeline import training
-from visualwords.classifiers import byte_linear
 
 pytestmark = pytest.mark.posix
 
@@ -74,16 +72,6 @@ def test_a_closed_or_full_output_is_no_traceback(redirected):
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == (FAILED if "full" in redirected else 0)
-
-
-def test_more_images_than_a_classifier_takes_are_refused_before_the_work(
-    photos, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(byte_linear, "LARGEST_GRAM", 400)
-    monkeypatch.setattr(training, "encode", None)  # to begin the work would fail
-    train = ["train", str(photos), "-o", str(tmp_path / "m.vw"), "--recipe", "photo", "--no-cache"]
-    assert main(train) == FAILED
-    assert "18 images are too many for recipe 'photo'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,217 @@
+"""Training linear SVMs of signed bytes: on the matrix of all products, or in blocks of rows.
+
+Both ways solve the same dual problem to the same tolerance. The matrix takes n² d steps to make
+and 4 n² bytes; blocks take 2 d steps for every row, machine and pass. See `gram_is_faster`.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+
+from visualwords.classifiers import one_vs_rest
+from visualwords.classifiers.byte_blocks import (
+    COLUMNS_AT_A_TIME,
+    ByteBlocks,
+    exact_product,
+    prepare_blocks,
+)
+from visualwords.classifiers.calibration import divide
+from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.solvers.dual_blocks import Machines, Samples, solve_in_pieces
+from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, dual_problem, solve_dual_gram
+from visualwords.workers import map_on_workers, n_workers, within_reach
+
+LARGEST_GRAM = 1 << 31  # bytes
+ROWS_FOR_EACH_PROBLEM, ROWS_FOR_ANY = 70, 600  # up to which the matrix is faster
+MAX_ITER = 1000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One-vs-rest SVMs of rows.
+
+    Attributes
+    ----------
+    codes : (n,) int
+        Index of every row's class.
+    costs : (n,) float64
+    n_classes : int
+    folds : (n,) int, or None
+        Of the held-out scores that are wanted.
+    tol : float
+    seed : int
+    n_jobs : int or None
+    """
+
+    codes: np.ndarray
+    costs: np.ndarray
+    n_classes: int
+    folds: np.ndarray | None
+    tol: float
+    seed: int
+    n_jobs: int | None
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns of scores."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What was learned.
+
+    Attributes
+    ----------
+    weights : (n_outputs, d) float
+        Σ α y x of rows as they are.
+    mean_square : float
+        A score is weights · row / mean_square.
+    n_iter : int
+    held_out : (n,) for two classes, else (n, n_classes), or None
+        Every row's scores by a machine that was trained without its fold.
+    """
+
+    weights: np.ndarray
+    mean_square: float
+    n_iter: int
+    held_out: np.ndarray | None
+
+
+def gram_is_faster(n: int, n_problems: int) -> bool:
+    """Return whether the matrix of all products is made in less time than blocks are passed over.
+
+    Measured with 34,000 columns: the matrix takes n²/55 and blocks n (4 p · 14)/52 units of time,
+    for p problems (classes times trainings) and 14 passes, and groups of few problems a little
+    more for each.
+
+    Examples
+    --------
+    >>> gram_is_faster(1000, 60), gram_is_faster(5000, 60), gram_is_faster(2000, 10)
+    (True, False, False)
+    """
+    return n < ROWS_FOR_EACH_PROBLEM * n_problems + ROWS_FOR_ANY and 4 * n * n <= LARGEST_GRAM
+
+
+def train_on_bytes(X: Any, problem: Problem) -> Solution:
+    """Train on an array of bytes in the faster way, or on a `RowFile` in blocks.
+
+    Rows of a file must be in random order; products within its blocks are kept beside it.
+    """
+    n_trainings = 1 if problem.folds is None else 1 + len(np.unique(problem.folds))
+    if isinstance(X, RowFile):
+        grams = RowFile(X.path.with_name(X.path.name + "-products"))
+        return _train_in_blocks(X, problem, None, grams)
+    if gram_is_faster(len(X), n_trainings * problem.n_outputs):
+        return _train_on_gram(X, problem)
+    order = np.random.default_rng(problem.seed).permutation(len(X))
+    return _train_in_blocks(X, problem, order, None)
+
+
+def _train_in_blocks(
+    X: Any, problem: Problem, order: np.ndarray | None, grams: RowFile | None
+) -> Solution:
+    """Solve all machines, in groups that workers share, on blocks of rows."""
+    folds = np.full(len(X), -2) if problem.folds is None else problem.folds
+    numbers = [] if problem.folds is None else np.unique(folds).tolist()
+    ordered = slice(None) if order is None else order
+    with within_reach([X]) as [reference]:
+        bounds, grams, norms, mean_square = prepare_blocks(
+            X, reference, order, grams, problem.n_jobs
+        )
+        everyone = np.arange(len(X))
+        dual = dual_problem(everyone, problem.costs[ordered], norms / mean_square, "squared_hinge")
+        samples = Samples(problem.codes[ordered], folds[ordered], dual)
+        solved = solve_in_pieces(
+            ByteBlocks,
+            reference,
+            (order, bounds, grams, mean_square),
+            samples,
+            Machines.of(problem.n_classes, [-1, *numbers]),
+            tol=problem.tol,
+            max_iter=MAX_ITER,
+            seed=problem.seed,
+            n_jobs=problem.n_jobs,
+        )
+    held_out = None
+    if problem.folds is not None:
+        held_out = np.empty_like(solved.held_out)
+        held_out[ordered] = solved.held_out
+    return Solution(solved.weights, mean_square, solved.n_iter, held_out)
+
+
+def _train_on_gram(X: np.ndarray, problem: Problem) -> Solution:
+    """Solve all machines on the matrix of all products, which is computed once."""
+    products = _products(X)
+    mean_square = max(float(np.mean(np.diagonal(products))), 1.0)
+    gram = (products / mean_square).astype(np.float32)
+    divisions = [] if problem.folds is None else divide(problem.folds)
+    whole, *others = _solve(gram, problem, [None, *(train for train, _ in divisions)])
+    coefficients, n_iter = whole
+    weights = np.zeros((len(coefficients), X.shape[1]), np.float32)
+    for start in range(0, X.shape[1], COLUMNS_AT_A_TIME):
+        part = slice(start, start + COLUMNS_AT_A_TIME)
+        weights[:, part] = coefficients @ X[:, part].astype(np.float64)
+    held_out = None
+    if problem.folds is not None:
+        held_out = np.zeros((len(X), problem.n_outputs))
+        for (train, test), (found, _) in zip(divisions, others):
+            held_out[test] = gram[np.ix_(test, train)].astype(np.float64) @ found.T
+        held_out = held_out[:, 0] if problem.n_classes == 2 else held_out
+    return Solution(weights, mean_square, n_iter, held_out)
+
+
+def _solve(
+    gram: np.ndarray, problem: Problem, parts: list[np.ndarray | None]
+) -> list[tuple[np.ndarray, int]]:
+    """Return the solutions for several parts of the rows; None is all of them.
+
+    A solution is α y of every one-vs-rest problem, (n_outputs, n), and the passes it took.
+    Each part, and within it each block of problems, may be solved by another worker.
+    """
+    signs = one_vs_rest.signs(problem.codes, problem.n_classes)
+    blocks = one_vs_rest.blocks(len(signs), FEWEST_LANES)
+    settings = {"tol": problem.tol, "max_iter": MAX_ITER, "seed": problem.seed}
+    pieces = [(rows, block) for rows in parts for block in blocks]
+    shared = [gram, signs, problem.costs, settings]
+    solved = list(map_on_workers(_solve_block, pieces, shared=shared, n_jobs=1))
+    of_parts = [solved[k : k + len(blocks)] for k in range(0, len(solved), len(blocks))]
+    return [
+        (np.concatenate([found for found, _ in part]), max(n_iter for _, n_iter in part))
+        for part in of_parts
+    ]
+
+
+def _solve_block(
+    gram: np.ndarray,
+    signs: np.ndarray,
+    costs: np.ndarray,
+    settings: dict[str, Any],
+    rows: np.ndarray | None,
+    block: np.ndarray,
+) -> tuple[np.ndarray, int]:
+    """Return α y of some problems on some rows, and the passes it took."""
+    if rows is not None:
+        gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
+        signs, costs = signs[:, rows], costs[rows]
+    norms = np.diagonal(gram).astype(np.float64)
+    problem = dual_problem(np.arange(len(gram)), costs, norms, "squared_hinge")
+    alpha, n_iter, _ = solve_dual_gram(gram, signs[block], problem, **settings)
+    return alpha * signs[block], int(n_iter.max())
+
+
+def _products(X: np.ndarray) -> np.ndarray:
+    """Return X Xᵀ, in tiles where there are other workers: whole numbers are the same then."""
+    if n_workers() == 1:
+        return exact_product(X, X)
+    edges = np.linspace(0, len(X), ceil(sqrt(2 * n_workers())) + 1).astype(int)
+    tiles = [slice(*edge) for edge in pairwise(edges)]
+    pairs = [(a, b) for k, a in enumerate(tiles) for b in tiles[: k + 1]]
+    gram = np.empty((len(X), len(X)))
+    products = map_on_workers(exact_product, ((X[a], X[b]) for a, b in pairs))
+    for (a, b), found in zip(pairs, products, strict=True):
+        gram[a, b], gram[b, a] = found, found.T
+    return gram

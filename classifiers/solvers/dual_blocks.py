@@ -1,0 +1,353 @@
+"""Dual coordinate descent in blocks of rows: the way when samples are many, in memory or on disk.
+
+A block of rows is read, its scores by all machines are computed at once, the dual is minimised
+over the block's α with the products of its rows among each other ([Yu10]), and the weights are
+brought up to date. Every pass reads the rows once, whatever the number of classes and folds, and
+nothing has the size of the samples squared.
+
+[Yu10] H.-F. Yu, C.-J. Hsieh, K.-W. Chang and C.-J. Lin, "Large Linear Classification When Data
+Cannot Fit in Memory", KDD 2010.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from visualwords.classifiers.solvers import _dual_blocks
+from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE, DualProblem, allowed_gap
+from visualwords.threads import map_in_threads
+from visualwords.workers import map_on_workers, n_workers
+
+INNER = 3  # passes over a block while it is in memory
+GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 32 numbers of α, and its weights
+WIDTHS = 16, 32  # of a group of machines: products of fixed shapes give the same bits everywhere
+
+
+class BlockRows(Protocol):
+    """Samples in blocks, and the weights of machines in whatever form suits them."""
+
+    bounds: np.ndarray  # (n_blocks + 1,) first row of every block
+
+    def load(self, number: int, dtype: Any) -> Any:
+        """Return the rows of a block, in the form that the other methods take."""
+
+    def gram(self, number: int) -> np.ndarray:
+        """Return the products of a block's rows among each other, (b, b) float32."""
+
+    def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
+        """Return weights of no training: zeros."""
+
+    def scores(self, rows: Any, weights: np.ndarray) -> np.ndarray:
+        """Return the scores of a block's rows, (b, lanes)."""
+
+    def update(self, rows: Any, coefficients: np.ndarray, weights: np.ndarray) -> None:
+        """Add the rows of a block times their coefficients, (b, lanes), to the weights."""
+
+    def squares(self, weights: np.ndarray) -> np.ndarray:
+        """Return ‖w‖² of every machine, (lanes,) float64."""
+
+    def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        """Return the weights of some machines, one after the other along the first axis."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """One-vs-rest problems that share samples and costs.
+
+    Attributes
+    ----------
+    positive : (p,) int
+        The class that is against the rest.
+    excluded : (p,) int
+        The fold that takes no part; −1: all samples do.
+    """
+
+    positive: np.ndarray
+    excluded: np.ndarray
+
+    @classmethod
+    def of(cls, n_classes: int, folds: Sequence[int]) -> "Machines":
+        """Return all classes without each of some folds; two classes are one problem.
+
+        Examples
+        --------
+        >>> Machines.of(3, [-1, 0]).positive.tolist(), Machines.of(3, [-1, 0]).excluded.tolist()
+        ([0, 1, 2, 0, 1, 2], [-1, -1, -1, 0, 0, 0])
+        """
+        positive = np.array([1]) if n_classes == 2 else np.arange(n_classes)
+        return cls(np.tile(positive, len(folds)), np.repeat(np.asarray(folds), positive.size))
+
+    def groups(self) -> list["Machines"]:
+        """Divide the problems into groups that pass through the rows together."""
+        width = WIDTHS[len(self.positive) > WIDTHS[0]]
+        starts = range(0, len(self.positive), width)
+        return [
+            Machines(self.positive[s : s + width], self.excluded[s : s + width]) for s in starts
+        ]
+
+    def padded(self) -> "Machines":
+        """Return a group filled up to its width with problems of no samples' class."""
+        width = WIDTHS[len(self.positive) > WIDTHS[0]]
+        more = width - len(self.positive)
+        return Machines(np.pad(self.positive, (0, more)), np.pad(self.excluded, (0, more)))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the problems share, in the order of the blocks.
+
+    Attributes
+    ----------
+    codes, folds : (n,) int
+        Class and fold of every sample.
+    problem : DualProblem
+    """
+
+    codes: np.ndarray
+    folds: np.ndarray
+    problem: DualProblem
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A group of machines after training: weights as their rows have them, passes, violations."""
+
+    weights: np.ndarray
+    n_iter: np.ndarray
+    violation: np.ndarray
+
+
+@dataclass(frozen=True)
+class AllSolved:
+    """All machines after training.
+
+    Attributes
+    ----------
+    weights : those of the machines that exclude no fold, one after the other
+    n_iter : int
+    violation : float
+    held_out : (n, n_outputs) float64
+        Scores of the samples of every excluded fold, in the order of the blocks.
+    """
+
+    weights: np.ndarray
+    n_iter: int
+    violation: float
+    held_out: np.ndarray
+
+
+def solve_in_pieces(
+    kind: Callable[..., BlockRows],
+    reference: Any,
+    layout: tuple[Any, ...],
+    samples: Samples,
+    machines: Machines,
+    **settings: Any,
+) -> AllSolved:
+    """Solve many machines: a few groups at a time, and each worker some of them.
+
+    A group's result does not depend on what else is solved beside it, so that any number of
+    workers gives the same bits. Workers need the rows, or see the file that has them, and send
+    back weights and held-out scores.
+
+    Parameters
+    ----------
+    kind : function of ``reference`` and ``layout`` that gives the `BlockRows`
+    reference : Any
+        The rows, or what `visualwords.workers.within_reach` gave for them.
+    layout : tuple
+    samples, machines :
+        As in `solve_dual_blocks`.
+    settings : dict
+        The rest of its parameters.
+    """
+    groups = machines.groups()
+    count = max(1, min(GROUPS_AT_A_TIME, -(-len(groups) // n_workers())))
+    pieces = [(groups[k : k + count],) for k in range(0, len(groups), count)]
+    shared = [kind, reference, layout, samples, settings]
+    solved = [
+        one for some in map_on_workers(_solve_some, pieces, shared=shared, n_jobs=1) for one in some
+    ]
+    n_outputs = len(np.unique(machines.positive))
+    held_out = np.zeros((len(samples.codes), n_outputs))
+    for group, (_, _, _, scores) in zip(groups, solved):
+        for positive, excluded, found in zip(group.positive, group.excluded, scores):
+            if excluded >= 0:
+                held_out[samples.folds == excluded, positive if n_outputs > 1 else 0] = found
+    return AllSolved(
+        np.concatenate([weights for weights, *_ in solved]),
+        max(n_iter for _, n_iter, *_ in solved),
+        max(violation for _, _, violation, _ in solved),
+        held_out[:, 0] if n_outputs == 1 else held_out,
+    )
+
+
+def _solve_some(
+    kind: Callable[..., BlockRows],
+    known: Any,
+    layout: tuple[Any, ...],
+    samples: Samples,
+    settings: dict[str, Any],
+    groups: list[Machines],
+) -> list[tuple[np.ndarray, int, float, list[np.ndarray]]]:
+    """Solve some groups; return weights without a fold, passes, violation and held-out scores."""
+    rows = kind(known, *layout)
+    solved = solve_dual_blocks(rows, samples, groups, **settings)
+    held_out = _held_out(rows, samples, groups, [one.weights for one in solved])
+    return [
+        (
+            rows.lanes_of(one.weights, np.flatnonzero(group.excluded < 0)),
+            int(one.n_iter.max()),
+            float(one.violation[: len(group.positive)].max()),
+            scores,
+        )
+        for group, one, scores in zip(groups, solved, held_out)
+    ]
+
+
+def _held_out(
+    rows: BlockRows, samples: Samples, groups: list[Machines], weights: list[np.ndarray]
+) -> list[list[np.ndarray]]:
+    """Return every machine's scores of the samples of the fold that it excludes, in order."""
+    found: list[list[list[np.ndarray]]] = [[[] for _ in group.positive] for group in groups]
+    if all((group.excluded < 0).all() for group in groups):
+        return [[np.zeros(0)] * len(group.positive) for group in groups]
+    for number in range(len(rows.bounds) - 1):
+        block = rows.load(number, weights[0].dtype)
+        folds = samples.folds[slice(*rows.bounds[number : number + 2])]
+        for group, learned, scores in zip(groups, weights, found):
+            here = rows.scores(block, learned)
+            for lane, fold in enumerate(group.excluded):
+                scores[lane].append(here[folds == fold, lane])
+    return [[np.concatenate(lane) for lane in scores] for scores in found]
+
+
+def solve_dual_blocks(
+    rows: BlockRows,
+    samples: Samples,
+    groups: Sequence[Machines],
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int | None,
+    n_jobs: int | None = None,
+) -> list[Solved]:
+    """Solve several SVMs without bias that share samples and costs.
+
+    Parameters
+    ----------
+    rows : BlockRows
+    samples : Samples
+    groups : sequence of Machines, from ``Machines.groups``
+        Each is solved independently of the others, which only read the same blocks.
+    tol : float
+        A problem stops as in `visualwords.classifiers.solvers.dual_gram.solve_dual_gram`; the
+        duality gap is that of the scores met during the pass.
+    max_iter : int
+        Passes over the samples.
+    seed : int or None
+        Seed of the order of blocks, and of samples in a block; None is the order given.
+    n_jobs : int or None
+        Threads, over groups; the result does not depend on it.
+
+    Returns
+    -------
+    list of Solved, one for each group
+    """
+    dtype = np.float32 if tol >= FINEST_SINGLE else np.float64
+    states = [_Group(rows, samples, group, dtype, tol, max_iter) for group in groups]
+    rng = np.random.default_rng(seed)
+    n_blocks = len(rows.bounds) - 1
+    while running := [state for state in states if state.running.any()]:
+        blocks = np.arange(n_blocks) if seed is None else rng.permutation(n_blocks)
+        for number in blocks:
+            size = rows.bounds[number + 1] - rows.bounds[number]
+            plain = np.tile(np.arange(size), (INNER, 1))
+            orders = plain if seed is None else rng.permuted(plain, axis=1)
+            visit = _Visit(int(number), rows.load(number, dtype), rows.gram(number), orders)
+            map_in_threads(lambda state, visit=visit: state.visit(visit), running, n_jobs)
+        for state in running:
+            state.end_pass()
+    return [Solved(state.weights, state.n_iter, state.violation) for state in states]
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """A block that was read, and the orders to visit its samples in."""
+
+    number: int
+    rows: Any
+    gram: np.ndarray
+    orders: np.ndarray
+
+
+class _Group:
+    """How far a group of machines is."""
+
+    def __init__(
+        self,
+        rows: BlockRows,
+        samples: Samples,
+        group: Machines,
+        dtype: Any,
+        tol: float,
+        max_iter: int,
+    ):
+        self.rows, self.samples, self.tol, self.max_iter = rows, samples, tol, max_iter
+        self.size, self.machines = len(group.positive), group.padded()
+        lanes = len(self.machines.positive)
+        self.weights = rows.new_weights(lanes, dtype)
+        self.alpha = np.zeros((len(samples.codes), lanes), dtype)
+        self.n_iter, self.last = np.zeros(lanes, np.int64), np.full(lanes, max_iter)
+        self.violation = np.full(lanes, np.inf)
+        self.running = np.arange(lanes) < self.size
+        self._begin_pass()
+
+    def _begin_pass(self) -> None:
+        lanes = len(self.running)
+        self.extremes = np.array([[-np.inf], [np.inf]]) * np.ones(lanes)
+        self.sums = np.zeros((3, lanes))
+
+    def visit(self, visit: _Visit) -> None:
+        """Minimise over the α of a block."""
+        part = slice(*self.rows.bounds[visit.number : visit.number + 2])
+        samples, problem = self.samples, self.samples.problem
+        alpha = self.alpha[part]
+        signs, changes = np.empty_like(alpha), np.empty_like(alpha)
+        machines = self.machines.positive, self.machines.excluded
+        _dual_blocks.fill_signs(samples.codes[part], samples.folds[part], *machines, signs)
+        block = _dual_blocks.Block(
+            visit.gram, signs, problem.diagonal[part], problem.upper[part], problem.curvature[part]
+        )
+        scores = self.rows.scores(visit.rows, self.weights)
+        _dual_blocks.visit_block(
+            block,
+            visit.orders,
+            self.running.astype(np.uint8),
+            alpha,
+            scores,
+            changes,
+            self.extremes,
+        )
+        self.rows.update(visit.rows, changes, self.weights)
+        _dual_blocks.add_objectives(block, alpha, scores, self.sums)
+
+    def end_pass(self) -> None:
+        """Decide which problems are solved."""
+        running = self.running
+        self.n_iter[running] += 1
+        now = self.extremes[0] - self.extremes[1]
+        least = np.where(self.last < self.max_iter, np.minimum(self.violation, now), now)
+        self.violation[running] = least[running]
+        near = running & (now <= self.tol)
+        self.last[near] = np.minimum(self.last, self.n_iter + self.n_iter // 2)[near]
+        if near.any():
+            half = 0.5 * self.rows.squares(self.weights)
+            total, squares, losses = self.sums
+            dual = total - half - squares
+            gaps = (half + losses - dual) / np.maximum(dual, 1e-300)
+            running &= ~near | (gaps > allowed_gap(self.tol))
+        running &= self.n_iter < self.last
+        self._begin_pass()
