@@ -138,7 +138,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def _train(self, X: Any, y: Any, folds: np.ndarray | None) -> tuple[np.ndarray, Solution]:
         """Return the classes and what was learned of them."""
-        X = X if isinstance(X, RowFile) and X.dtype == np.int8 else _checked(X)
+        X = _checked(X)
         classes, codes = one_vs_rest.encode_labels(y)
         costs = one_vs_rest.sample_costs(self.C, codes, classes, self.class_weight)
         problem = Problem(
@@ -156,8 +156,8 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return found.held_out
 
 
-def _checked(X: Any) -> np.ndarray:
-    X = np.asarray(X)
+def _checked(X: Any) -> Any:
+    X = X if isinstance(X, RowFile) else np.asarray(X)
     if X.dtype != np.int8 or X.ndim != 2:
         raise TypeError(f"rows of {X.dtype}, {X.ndim}-dimensional; needed is an int8 matrix")
     return X
