@@ -13,7 +13,10 @@ from visualwords.apps.command_line import completion
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
 
-CHANGES = ("codebook", "words", "fisher", "sets", "pyramid", "kernel", "solver", "C", "max_side")
+CHANGES = (
+    *("codebook", "words", "fisher", "sets", "pyramid", "kernel", "solver", "C"),
+    *("max_side", "min_side", "copies"),
+)
 
 
 class Cost(click.ParamType):
@@ -33,7 +36,7 @@ class Cost(click.ParamType):
 
 
 NETWORK_COST = 30.0  # milliseconds by which auto plans: of a small network
-OF_ALL = ("C", "max_side")  # which "auto" changes in all that it tries
+OF_ALL = ("C", "max_side", "min_side", "copies")  # which "auto" changes in all that it tries
 
 OPTIONS = (
     click.option(
@@ -83,6 +86,14 @@ OPTIONS = (
     click.option("--C", "C", type=Cost(), metavar="X", help="Cost of a training error."),
     click.option(
         "--max-side", type=click.IntRange(min=1), metavar="N", help="Shrink images to this side."
+    ),
+    click.option(
+        "--min-side", type=click.IntRange(min=1), metavar="N", help="Enlarge images to this side."
+    ),
+    click.option(
+        "--copies",
+        type=click.Choice(["mirror", "rotations", "all", "none"]),
+        help="Train on copies of each image, too: mirrored, rotated by quarter turns, or both.",
     ),
     click.option(
         "--set",
@@ -254,6 +265,8 @@ def _changes(given: dict[str, Any]) -> list[tuple[str, Any]]:
     values = {name: value for name, value in given.items() if value not in (None, False)}
     if values.get("fisher") == "default":
         values["fisher"] = True
+    if values.get("copies") == "all":
+        values["copies"] = ["mirror", "rotations"]
     for name in ("fisher", "pyramid"):
         if isinstance(values.get(name), str):
             values[name] = parsed(values[name])

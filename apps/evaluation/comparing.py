@@ -263,15 +263,16 @@ def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environm
     """Let all encoders learn, and encode every image by all of them in one pass, into the cache."""
     if any(not isinstance(c.source, str) for d in divisions for c in d.training.contents):
         return  # the cache keeps what is made of files
-    sides = {recipe.max_side for recipe in recipes}
-    for side in sorted(sides, key=str):
+    for view in sorted({recipe.view for recipe in recipes}, key=str):
         channels: dict[str, Channel] = {
             repr(channel): channel
             for recipe in recipes
             for channel in recipe.channels
-            if recipe.max_side == side
+            if recipe.view == view
         }
-        together = Recipe("all", "", tuple(channels.values()), side)
+        together = Recipe(
+            "all", "", tuple(channels.values()), view.max_side, min_side=view.min_side
+        )
         encoders = {}
         everything: dict[int, Any] = {}
         for division in divisions:
@@ -283,7 +284,7 @@ def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environm
         labels = np.full(len(contents), "")
         nothing = [None] * len(contents)
         data = Dataset(contents, labels, nothing, nothing)
-        for _ in encode_each(list(encoders.values()), data, side, env):
+        for _ in encode_each(list(encoders.values()), data, view, env):
             pass
 
 

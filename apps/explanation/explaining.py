@@ -31,15 +31,15 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
         Fitted.
     image : path, bytes of a file, or uint8 array
     """
-    source, max_side = one_image(image), model.recipe_.max_side
+    source, view = one_image(image), model.recipe_.view
     opened = OpenedImage(Content(source, "image"), model.max_pixels)
     try:
-        found = [opened.features(channel, max_side) for channel in model.recipe_.channels]
+        found = [opened.features(channel, view) for channel in model.recipe_.channels]
     except ImageError as problem:
         if isinstance(source, str):
             raise ImageError(f"{source}: {problem}") from None
         raise
-    images = [opened.pixels(c.build().color_mode, max_side) for c in model.recipe_.channels]
+    images = [opened.pixels(c.build().color_mode, view) for c in model.recipe_.channels]
     parts = [e.assemble([e.encode(f)]) for e, f in zip(model.encoders_, found)]
     row = side_by_side(parts)
     scores = model.classifier_.decision_function(row)

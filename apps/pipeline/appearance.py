@@ -13,6 +13,7 @@ import numpy as np
 from visualwords.apps.pipeline._appearance import measure_colors, measure_edges
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.stage import Stage
+from visualwords.apps.pipeline.view import View
 from visualwords.classifiers.calibration import divide
 from visualwords.images import shrink
 
@@ -87,7 +88,7 @@ def appearance_stage() -> Stage:
 
 def measure_image(image: OpenedImage) -> np.ndarray:
     """Return the statistics of an opened image."""
-    return measure(image.pixels("rgb", SIDE))
+    return measure(image.pixels("rgb", View(SIDE)))
 
 
 def _are_statistics(array: np.ndarray) -> bool:

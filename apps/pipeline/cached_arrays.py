@@ -13,6 +13,7 @@ from visualwords.apps.pipeline.channel_encoder import UNIT, ChannelEncoder, side
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.recipe import Channel
 from visualwords.apps.pipeline.trained import HUGE, Trained, check_numbers
+from visualwords.apps.pipeline.view import View
 from visualwords.codebook import BagOfWords, FeatureSetEncoder
 from visualwords.errors import ImageError
 from visualwords.features import HOG, Centrist, ColorHistogram
@@ -70,9 +71,9 @@ class PatchKind:
         )
 
 
-def kind_of_encoded(encoder: ChannelEncoder, max_side: int | None) -> Kind | None:
+def kind_of_encoded(encoder: ChannelEncoder, view: View) -> Kind | None:
     """Return what an encoder makes of images; None where it can't be tried."""
-    made = encoded_sample(encoder, max_side)
+    made = encoded_sample(encoder, view)
     if made is None:
         return None
     if isinstance(encoder.stage, FeatureSetEncoder):
@@ -87,18 +88,18 @@ def kind_of_encoded(encoder: ChannelEncoder, max_side: int | None) -> Kind | Non
     return Kind(made.dtype, shape, max(low, -high), high)
 
 
-def encoded_sample(encoder: ChannelEncoder, max_side: int | None) -> np.ndarray | None:
+def encoded_sample(encoder: ChannelEncoder, view: View) -> np.ndarray | None:
     """Return what an encoder makes of a small image; None where the image is not for it."""
-    features = features_of_sample(encoder.channel, max_side)
+    features = features_of_sample(encoder.channel, view)
     return None if features is None else encoder.encode(features)
 
 
-def features_of_sample(channel: Channel, max_side: int | None) -> np.ndarray | LocalFeatures | None:
+def features_of_sample(channel: Channel, view: View) -> np.ndarray | LocalFeatures | None:
     """Return what a channel's extractor makes of a small image; None if it refuses it."""
     pixels = np.random.default_rng(0).integers(0, 256, (*_SIDES, 3), dtype=np.uint8)
     image = OpenedImage(Content(pixels, "a small image"), pixels.size)
     try:
-        return image.features(channel, max_side)
+        return image.features(channel, view)
     except ImageError:
         return None
 
@@ -109,7 +110,7 @@ def _is_never_negative(encoder: ChannelEncoder) -> bool:
     return isinstance(encoder.channel.build(), COUNTS)
 
 
-def check_learned(encoder: ChannelEncoder, state: State, max_side: int | None) -> None:
+def check_learned(encoder: ChannelEncoder, state: State, view: View) -> None:
     """Give an encoder a state of the cache, and try it on a small image.
 
     Raises
@@ -122,11 +123,11 @@ def check_learned(encoder: ChannelEncoder, state: State, max_side: int | None) -
     if words is not None and counts is not None:
         if counts.shape != words.shape[:1] or counts.dtype.kind != "i":
             raise ValueError("the counts are not those of the words")
-        features = features_of_sample(encoder.channel, max_side)
+        features = features_of_sample(encoder.channel, view)
         is_bytes = isinstance(features, LocalFeatures) and features.descriptors.dtype == np.uint8
         if is_bytes and not 0 <= words.min() <= words.max() <= 255:
             raise ValueError("the words are not means of descriptors")
-    made = encoded_sample(encoder.set_state(state), max_side)
+    made = encoded_sample(encoder.set_state(state), view)
     if made is not None and not np.isfinite(made).all():
         raise ValueError("what it makes of an image is not finite")
 
@@ -139,7 +140,7 @@ def try_out(trained: Trained) -> None:
     ValueError, …
     """
     encoders = trained.encoders
-    made = [encoded_sample(encoder, trained.recipe.max_side) for encoder in encoders]
+    made = [encoded_sample(encoder, trained.recipe.view) for encoder in encoders]
     found = [(encoder, one) for encoder, one in zip(encoders, made) if one is not None]
     if len(found) < len(encoders):  # the image is not for this recipe
         return

@@ -31,7 +31,7 @@ REPRESENTATIONS = ("words", "fisher", "sets")
 ICD_SOLVERS = ("dual", "gram", "primal")
 FLAGS = (
     *("codebook", "words", "fisher", "sets", "pyramid"),
-    *("kernel", "solver", "C", "max_side"),
+    *("kernel", "solver", "C", "max_side", "min_side", "copies"),
 )
 
 
@@ -226,8 +226,8 @@ def _change(table: dict[str, Any], key: str, value: Any) -> None:
         _set_solver(table, value)
     elif key == "C":
         _classifier(table)["C"] = value
-    elif key == "max_side":
-        table["max_side"] = value
+    elif key in ("max_side", "min_side", "copies"):
+        table[key] = value
     else:
         _set_other(table, key, value)
 
@@ -314,7 +314,7 @@ def _set_other(table: dict[str, Any], key: str, value: Any) -> None:
 def _places(table: dict[str, Any]) -> dict[str, list[str]]:
     """Return the parts of a recipe and the names of their settings."""
     places: dict[str, list[str]] = {
-        "recipe": ["name", "summary", "max_side"],
+        "recipe": ["name", "summary", "max_side", "min_side", "copies"],
         "channels": ["power", "weight", "rescale", "cost"],
     }
     for channel in table["channels"]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.pipeline.recipe import Channel
+from visualwords.apps.pipeline.view import View
 from visualwords.errors import ChangedImageError, ImageError, Skipped, UnreadableImageError
 from visualwords.features.extractor import as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures
@@ -175,7 +176,7 @@ class OpenedImage:
 
     def __init__(self, content: Content, max_pixels: int):
         self.content, self.max_pixels = content, max_pixels
-        self._pixels: dict[tuple[str, int | None], np.ndarray] = {}
+        self._pixels: dict[tuple[str, View], np.ndarray] = {}
         self._features: dict[str, Features] = {}
 
     @cached_property
@@ -189,17 +190,17 @@ class OpenedImage:
             self.data  # noqa: B018  (the pixels are decoded from the same bytes)
         self.content.identity  # noqa: B018  (raises what was wrong before)
 
-    def pixels(self, mode: str, max_side: int | None) -> np.ndarray:
-        """Return the image as "rgb" or "grey", its longer side no larger than wanted."""
-        if (mode, max_side) not in self._pixels:
-            self._pixels[mode, max_side] = self._read(mode, max_side)
-        return self._pixels[mode, max_side]
+    def pixels(self, mode: str, view: View) -> np.ndarray:
+        """Return the image as "rgb" or "grey", in the size and orientation that is wanted."""
+        if (mode, view) not in self._pixels:
+            self._pixels[mode, view] = view.of(self._read(mode, view.max_side))
+        return self._pixels[mode, view]
 
-    def features(self, channel: Channel, max_side: int | None) -> Features:
+    def features(self, channel: Channel, view: View) -> Features:
         """Return the local features or the vector that a channel's extractor gives."""
-        key = repr((channel.extractor, channel.params, channel.learns, max_side))
+        key = repr((channel.extractor, channel.params, channel.learns, view))
         if key not in self._features:
-            self._features[key] = channel.see(self.pixels(channel.build().color_mode, max_side))
+            self._features[key] = channel.see(self.pixels(channel.build().color_mode, view))
         return self._features[key]
 
     def _read(self, mode: str, max_side: int | None) -> np.ndarray:

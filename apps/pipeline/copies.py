@@ -10,6 +10,7 @@ from visualwords.apps.pipeline.appearance import N_STATISTICS, appearance_stage
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
+from visualwords.apps.pipeline.view import View
 from visualwords.errors import Skipped
 from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
 
@@ -68,7 +69,7 @@ def _portrait_stage() -> Stage:
 
 def draw_portrait(image: OpenedImage) -> np.ndarray:
     """Return the portrait of an image as one array."""
-    return portrait(image.pixels("rgb", 8 * SIDE)).to_array()
+    return portrait(image.pixels("rgb", View(8 * SIDE))).to_array()
 
 
 def find_copies(data: Dataset, env: Environment, *, measured: bool = False) -> Copies:

@@ -45,7 +45,7 @@ def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
     encoders = training.learn(recipe)
     data = training.data
     some = data.part(chosen_images(data.codes, training.seed))
-    found = encode(encoders, some, recipe.max_side, training.env)
+    found = encode(encoders, some, recipe.view, training.env)
     parts = [e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)]
     bytes_of_a_row = sum(part.shape[1] * part.dtype.itemsize for part in parts)
     if COPIES * len(data) * bytes_of_a_row <= memory:
@@ -63,10 +63,15 @@ def _train_on_disk(
             f"{len(data)} images are too many for recipe {recipe.name!r} in the memory "
             "that is allowed; allow more, or take recipe 'words', which can train from disk"
         )
+    if recipe.copies:
+        raise FolderError(
+            f"recipe {recipe.name!r} trains on copies of images, which are encoded in memory; "
+            'allow more memory, or set copies = "none"'
+        )
     parameters = {"C": recipe.classifier_params.get("C", C)}
     recipe = replace(recipe, classifier=CLASSIFIER, classifier_params=parameters)
     order, n_held_back = _order(data, training.seed)
-    stream = encode_each(encoders, data.part(order), recipe.max_side, env)
+    stream = encode_each(encoders, data.part(order), recipe.view, env)
     with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
         log = _Log(order)
         held_back = sparse.csr_matrix(rows_of(encoders, log.readable(islice(stream, n_held_back))))

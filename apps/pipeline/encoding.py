@@ -10,6 +10,7 @@ from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, channel_se
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Arrays, Environment, Stage, each_image
+from visualwords.apps.pipeline.view import View
 from visualwords.errors import Skipped
 
 
@@ -30,10 +31,10 @@ class Encoded:
 
 
 def encode(
-    encoders: Sequence[ChannelEncoder], data: Dataset, max_side: int | None, env: Environment
+    encoders: Sequence[ChannelEncoder], data: Dataset, view: View, env: Environment
 ) -> Encoded:
     """Encode many images by encoders that have learned."""
-    results = list(encode_each(encoders, data, max_side, env))
+    results = list(encode_each(encoders, data, view, env))
     found = [result for result in results if not isinstance(result, Skipped)]
     return Encoded(
         channels=[[arrays[c] for arrays in found] for c in range(len(encoders))],
@@ -45,7 +46,7 @@ def encode(
 def encode_each(
     encoders: Sequence[ChannelEncoder],
     data: Dataset,
-    max_side: int | None,
+    view: View,
     env: Environment,
     more: Sequence[Stage] = (),
 ) -> Iterator[Arrays | Skipped]:
@@ -53,22 +54,22 @@ def encode_each(
 
     What other stages make of it in the same pass comes after the channels.
     """
-    stages = [_stage(encoder, max_side, env.cache is not None) for encoder in encoders]
+    stages = [_stage(encoder, view, env.cache is not None) for encoder in encoders]
     return each_image([*stages, *more], data, env, "reading images")
 
 
-def _stage(encoder: ChannelEncoder, max_side: int | None, cached: bool) -> Stage:
+def _stage(encoder: ChannelEncoder, view: View, cached: bool) -> Stage:
     settings, kind = {}, None
     if cached:  # a fingerprint of all words or Gaussians takes time
-        kind = kind_of_encoded(encoder, max_side)
+        kind = kind_of_encoded(encoder, view)
         settings = {
             **channel_settings(encoder.channel),
-            "max_side": max_side,
+            **view.settings(),
             "encoder": encoder.fingerprint(),
         }
-    return Stage("encode", settings, encode_image, (encoder, max_side), kind)
+    return Stage("encode", settings, encode_image, (encoder, view), kind)
 
 
-def encode_image(image: OpenedImage, encoder: ChannelEncoder, max_side: int | None) -> np.ndarray:
+def encode_image(image: OpenedImage, encoder: ChannelEncoder, view: View) -> np.ndarray:
     """Return what an encoder makes of one image."""
-    return encoder.encode(image.features(encoder.channel, max_side))
+    return encoder.encode(image.features(encoder.channel, view))

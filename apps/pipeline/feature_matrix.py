@@ -64,7 +64,7 @@ def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 
     is_training = np.array([split in (None, "train") for split in data.splits], bool)
     part = data.part(np.flatnonzero(is_training)) if is_training.any() else data
     encoders = Training(part, seed, env).learn(recipe)
-    found = encode(encoders, data, recipe.max_side, env)
+    found = encode(encoders, data, recipe.view, env)
     if not len(found.kept):
         raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")
     learned_from = is_training[found.kept] if is_training.any() else np.ones(len(found.kept), bool)

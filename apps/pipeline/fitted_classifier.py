@@ -166,7 +166,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         env = self.environment()
-        found = encode(self.encoders_, Dataset.unlabelled(X), self.recipe_.max_side, env)
+        found = encode(self.encoders_, Dataset.unlabelled(X), self.recipe_.view, env)
         _raise_first(found.skipped)
         return side_by_side([e.assemble(c) for e, c in zip(self.encoders_, found.channels)])
 
@@ -187,7 +187,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         env = self.environment(progress)
         data, more = Dataset.unlabelled(X), [] if self._appearance is None else [appearance_stage()]
-        stream = encode_each(self.encoders_, data, self.recipe_.max_side, env, more)
+        stream = encode_each(self.encoders_, data, self.recipe_.view, env, more)
         return score_each(stream, self._score)
 
     def decide(self, scores: Scores) -> Decided:

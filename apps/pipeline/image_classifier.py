@@ -16,7 +16,6 @@ from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.novelty import Novelty
-from visualwords.apps.pipeline.recipe_choice import choose_recipe
 from visualwords.apps.pipeline.recipes import (
     RECIPES,
     Channel,
@@ -25,6 +24,7 @@ from visualwords.apps.pipeline.recipes import (
     find_recipe,
     recipes_to_try,
 )
+from visualwords.apps.pipeline.search.choosing import choose_recipe
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.trained import Trained, calibrate, learn_novelty
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageClassifier"]
 
-OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side")
+OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side", "min_side", "copies")
 
 
 class ImageClassifier(FittedImageClassifier):
@@ -67,7 +67,7 @@ class ImageClassifier(FittedImageClassifier):
     representation : {None, "histogram", "words", "fisher", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match, whose models are large.
-    n_words, n_gaussians, pyramid, C, max_side : numbers, optional
+    n_words, n_gaussians, pyramid, C, max_side, min_side, copies : optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.pipeline.recipes.change_recipe`.
     memory : int, optional
@@ -156,6 +156,8 @@ class ImageClassifier(FittedImageClassifier):
         pyramid: int | None = None,
         C: float | None = None,
         max_side: int | None = None,
+        min_side: int | None = None,
+        copies: "str | Sequence[str] | None" = None,
         memory: int | None = None,
         keep_training: bool = True,
         thumbnails: bool = False,
@@ -179,6 +181,8 @@ class ImageClassifier(FittedImageClassifier):
         self.pyramid = pyramid
         self.C = C
         self.max_side = max_side
+        self.min_side = min_side
+        self.copies = copies
         self.memory = memory
         self.keep_training = keep_training
         self.thumbnails = thumbnails
@@ -300,7 +304,7 @@ class ImageClassifier(FittedImageClassifier):
         choice = choose_recipe(candidates, few, self.budget, self.deadline, metric)
         self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.repeated_by_ = choice.cut_off, choice.repeated_by
-        return choice.best.recipe
+        return choice.recipe
 
     def _trained(self, training: Training, recipe: Recipe) -> Trained:
         """Train a recipe in memory, or from disk where rows would need too much of it."""

@@ -56,6 +56,16 @@ class Metric:
             return float((codes == truth).mean())
         return _mean_per_class(codes, truth)
 
+    def gains(self, trained: Trained) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each image adds to the merit, and its class if the figure is of classes."""
+        codes, truth = self._predicted(trained)
+        if codes is None:
+            raise ValueError("a class was too small for held-out scores")
+        if self.name == "cost":
+            return -self.decision.expected_costs(codes, truth), np.zeros_like(truth)
+        strata = truth if self.name == "mean-per-class" else np.zeros_like(truth)
+        return (codes == truth).astype(float), strata
+
     def mean_per_class(self, trained: Trained) -> float | None:
         """Return the mean accuracy per class of the same labels, whatever the metric is."""
         codes, truth = self._predicted(trained)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps.pipeline.view import View, check_copies
 from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
@@ -25,6 +26,7 @@ CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
 POWER_MEANS = {"chi2": -1.0, "hik": -math.inf, "intersection": -math.inf}  # their exponents
 ONE_SIZE = (128, 128)  # width and height that images get for a descriptor of a fixed size
 LATER_FIELDS = {"hashes": None, "rescale": True}  # not in older files; written if they differ
+LATER_RECIPE_FIELDS: dict[str, Any] = {"min_side": None, "copies": ()}
 
 
 def windows_of(pyramid: Any) -> Any:
@@ -194,7 +196,14 @@ class Channel:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that happens to an image before the classifier, and the classifier's settings."""
+    """Everything that happens to an image before the classifier, and the classifier's settings.
+
+    Images whose longer side is larger than ``max_side`` are shrunk to it; those whose longer side
+    is smaller than ``min_side`` are enlarged to it, so that patches of a fixed size see parts of
+    tiny images too. ``copies`` are further training images, made of each: "mirror" (left and right
+    exchanged), "rotations" (by quarter turns), or both, which are seven. They stay in the fold of
+    their original, and all figures are those of originals.
+    """
 
     name: str
     summary: str
@@ -202,15 +211,33 @@ class Recipe:
     max_side: int | None = 640
     classifier: str = "ICDClassifier"
     classifier_params: dict[str, Any] = field(default_factory=dict)
+    min_side: int | None = None
+    copies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.max_side is not None and not self.max_side >= 1:
-            raise ValueError(f"max_side={self.max_side!r} must be at least 1, or None")
+        for name, side in (("max_side", self.max_side), ("min_side", self.min_side)):
+            if side is not None and not side >= 1:
+                raise ValueError(f"{name}={side!r} must be at least 1, or None")
+        if self.max_side is not None and (self.min_side or 0) > self.max_side:
+            raise RecipeError(
+                f"min_side = {self.min_side} must be at most max_side = {self.max_side}"
+            )
+        object.__setattr__(self, "copies", check_copies(self.copies))
 
     def __repr__(self) -> str:
         channels = ", ".join(channel.described() for channel in self.channels)
         settings = ", ".join(f"{name}={value!r}" for name, value in self.classifier_params.items())
         return f"<Recipe {self.name}: {channels}; {self.classifier}({settings})>"
+
+    @property
+    def view(self) -> View:
+        """The size that images get."""
+        return View(self.max_side, self.min_side)
+
+    @property
+    def views(self) -> list[View]:
+        """Those of each training image: the original, then its copies."""
+        return [self.view, *self.view.copies(self.copies)]
 
     @property
     def cost(self) -> float:
@@ -243,6 +270,9 @@ class Recipe:
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as what JSON can hold."""
         values = asdict(self)
+        for name, usual in LATER_RECIPE_FIELDS.items():
+            if values[name] == usual:
+                del values[name]
         for channel in values["channels"]:
             for name, usual in LATER_FIELDS.items():
                 if channel[name] == usual:

@@ -29,13 +29,14 @@ from visualwords.apps.pipeline.recipe_names import (
     spelled_out,
     with_values,
 )
+from visualwords.apps.pipeline.view import check_copies
 from visualwords.errors import RecipeError
 from visualwords.features.registry import find_extractor
 
 NONE = "none"  # TOML has no word for it
 PARTS = {"words": Words, "fisher": Fisher, "sets": MatchedSets, "hashes": Hashes}
 CHANNEL_KEYS = ("extractor", "params", *PARTS, "power", "weight", "rescale", "linear", "cost")
-RECIPE_KEYS = ("name", "summary", "max_side", "channels", "classifier")
+RECIPE_KEYS = ("name", "summary", "max_side", "min_side", "copies", "channels", "classifier")
 CLASSIFIER_KEYS = ("kind", "kernel", "C", "params")
 Part = TypeVar("Part", Fisher, Hashes, MatchedSets)
 
@@ -78,9 +79,11 @@ def from_table(table: dict[str, Any]) -> Recipe:
         name,
         _text("summary", table.get("summary", "")),
         tuple(made),
-        _side(table.get("max_side", 640)),
+        _side("max_side", table.get("max_side", 640)),
         KINDS[kind],
         params,
+        _side("min_side", table.get("min_side", NONE)),
+        check_copies(table.get("copies")),
     )
     return fitted_to_classifier(recipe, [channel.get("linear") for channel in channels])
 
@@ -109,6 +112,10 @@ def to_toml(recipe: Recipe) -> str:
     if recipe.summary:
         lines.append(f"summary = {_written(recipe.summary)}")
     lines.append(f"max_side = {_written(recipe.max_side)}")
+    if recipe.min_side is not None:
+        lines.append(f"min_side = {recipe.min_side}")
+    if recipe.copies:
+        lines.append(f"copies = {_written(list(recipe.copies))}")
     usual = fitted_to_classifier(recipe)
     for channel, as_usual in zip(recipe.channels, usual.channels):
         lines += ["", "[[channels]]"]
@@ -391,11 +398,9 @@ def _number(name: str, value: Any) -> Any:
     return value
 
 
-def _side(value: Any) -> int | None:
+def _side(name: str, value: Any) -> int | None:
     if value == NONE:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise RecipeError(
-            f'max_side = {_written(value)} must be a whole number of pixels, or "none"'
-        )
+        raise RecipeError(f'{name} = {_written(value)} must be a whole number of pixels, or "none"')
     return value

@@ -58,6 +58,7 @@ _OBJECT_COLOR_FISHER = Channel(
     weight=0.63,
     cost=17,
 )
+_COLOR_FISHER = replace(_OBJECT_COLOR_FISHER, fisher=Fisher(n_components=80))
 _OBJECT_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, power=None, linear=True, weight=3.4, cost=1)
 _OBJECT_TEXTURE = Channel("Centrist", {"layout": "pyramid"}, linear=True, weight=2.0, cost=1)
 _COLOR_WINDOWS = Channel(
@@ -69,7 +70,17 @@ _COLOR_WINDOWS = Channel(
     cost=1.5,
 )
 
-_LINEAR = "ByteLinearClassifier"
+LINEAR = "ByteLinearClassifier"
+# What "auto" adds to the best recipe, if that has nothing of the kind and folds gain: for linear
+# classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
+MORE_LINEAR = (
+    replace(_OBJECT_SHAPE, weight=2.0),
+    _COLOR_WINDOWS,
+    replace(_OBJECT_TEXTURE, weight=1.2),
+    _CENTRIST_FISHER,
+    _COLOR_FISHER,
+)
+MORE_HISTOGRAMS = (_SHAPE, _COLOR, _TEXTURE, None, None)
 BESIDE_FISHER = 4.0  # weight of one vector beside Fisher vectors of 8 windows: half of the kernel
 
 RECIPES = {
@@ -89,7 +100,7 @@ RECIPES = {
             "scene",
             "Fisher vectors of SIFT at four scales and of CENTRIST patches in 8 windows",
             (_SIFT_FISHER, _CENTRIST_FISHER),
-            classifier=_LINEAR,
+            classifier=LINEAR,
         ),
         Recipe(
             "object",
@@ -101,19 +112,19 @@ RECIPES = {
                 _COLOR_WINDOWS,
                 _OBJECT_TEXTURE,
             ),
-            classifier=_LINEAR,
+            classifier=LINEAR,
         ),
         Recipe(
             "photo",
             "Fisher vectors of SIFT and colours in 3×3 windows",
             (_SIFT_FISHER, _COLOR_WINDOWS),
-            classifier=_LINEAR,
+            classifier=LINEAR,
         ),
         Recipe(
             "rich",
             "as scene, with 128 Gaussians for SIFT: slower, larger and a little better",
             (_RICH_FISHER, _CENTRIST_FISHER),
-            classifier=_LINEAR,
+            classifier=LINEAR,
         ),
         Recipe(
             "pyramid-match",
@@ -142,6 +153,8 @@ def change_recipe(
     pyramid: int | None = None,
     C: float | None = None,
     max_side: int | None = None,
+    min_side: int | None = None,
+    copies: "str | Sequence[str] | None" = None,
     strict: bool = True,
 ) -> Recipe:
     """Return a recipe with some settings changed; None leaves a setting as it is.
@@ -157,6 +170,10 @@ def change_recipe(
         Cost of an error of the classifier.
     max_side : int, optional
         Longer side that images are shrunk to.
+    min_side : int, optional
+        Longer side that smaller images are enlarged to.
+    copies : "mirror", "rotations", both of them, or "none"
+        Copies of each training image to train on, too.
     strict : bool
         Whether it is an error to change words of a recipe that has none.
 
@@ -175,8 +192,9 @@ def change_recipe(
     if strict and pyramid is not None and not any(c.words or c.fisher for c in channels):
         raise ValueError(f"recipe {recipe.name!r} has no windows; pyramid can't be set")
     params = recipe.classifier_params if C is None else {**recipe.classifier_params, "C": C}
-    side = recipe.max_side if max_side is None else max_side
-    return replace(recipe, channels=tuple(channels), classifier_params=params, max_side=side)
+    changed = replace(recipe, channels=tuple(channels), classifier_params=params)
+    given = {"max_side": max_side, "min_side": min_side, "copies": copies}
+    return replace(changed, **{name: value for name, value in given.items() if value is not None})
 
 
 def _changed(
@@ -210,13 +228,13 @@ def recipes_to_try(
         return found
     names = "+".join(map(_called, channels))
     as_bytes = tuple(replace(channel, linear=True) for channel in channels)
-    alone = Recipe(names, "", as_bytes, None, _LINEAR)
+    alone = Recipe(names, "", as_bytes, None, LINEAR)
     return [*found, alone, *(_with(recipe, channels, names) for recipe in found)]
 
 
 def _with(recipe: Recipe, channels: Sequence[Channel], names: str) -> Recipe:
     """Return a recipe with more channels, in the form that its classifier takes."""
-    linear = recipe.classifier == _LINEAR
+    linear = recipe.classifier == LINEAR
     factor = BESIDE_FISHER if recipe.representation == "fisher" else 1.0
     more = tuple(
         replace(channel, linear=linear, weight=channel.weight * factor) for channel in channels

@@ -19,6 +19,7 @@ from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipe import Channel
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image, fingerprint_files
+from visualwords.apps.pipeline.view import View
 from visualwords.codebook.codebook import fair_shares
 from visualwords.errors import Skipped
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
@@ -47,13 +48,13 @@ def chosen_images(codes: np.ndarray, seed: int, n_images: int = IMAGES) -> np.nd
 
 
 def sample_patches(
-    channels: Sequence[Channel], data: Dataset, max_side: int | None, env: Environment
+    channels: Sequence[Channel], data: Dataset, view: View, env: Environment
 ) -> Sample:
     """Return some patches of every image that can be read, for each channel."""
     if not channels:
         return Sample([], [])
     n = max(LEAST, -(-PATCHES // max(len(data), 1)))
-    stages = [_sample_stage(channel, n, max_side, env) for channel in channels]
+    stages = [_sample_stage(channel, n, view, env) for channel in channels]
     found = list(each_image(stages, data, env, "sampling patches"))
     kept = [images for images in found if not isinstance(images, Skipped)]
     return Sample(
@@ -65,11 +66,9 @@ def sample_patches(
     )
 
 
-def learn(
-    encoders: Sequence[ChannelEncoder], data: Dataset, max_side: int | None, env: Environment
-) -> None:
+def learn(encoders: Sequence[ChannelEncoder], data: Dataset, view: View, env: Environment) -> None:
     """Let encoders learn from a sample of patches; what is in the cache is not learned again."""
-    stages = [_learn_stage(encoder, max_side, env) for encoder in encoders]
+    stages = [_learn_stage(encoder, view, env) for encoder in encoders]
     content = None
     if env.cache is not None:
         fingerprint_files(data, env)
@@ -77,9 +76,9 @@ def learn(
     new = []
     for encoder, stage in zip(encoders, stages):
         learned = stage.load(content, env.cache)
-        if learned is None or not _has_learned(encoder, learned, max_side):
+        if learned is None or not _has_learned(encoder, learned, view):
             new.append((encoder, stage))
-    sample = sample_patches([encoder.channel for encoder, _ in new], data, max_side, env)
+    sample = sample_patches([encoder.channel for encoder, _ in new], data, view, env)
     if any(skipped.may_pass for skipped in sample.skipped):
         content = None  # another time these images may be learned from, too
     for (encoder, stage), patches in zip(new, sample.patches):
@@ -87,44 +86,44 @@ def learn(
         stage.store(content, env.cache, encoder.get_state())
 
 
-def _learn_stage(encoder: ChannelEncoder, max_side: int | None, env: Environment) -> Stage:
+def _learn_stage(encoder: ChannelEncoder, view: View, env: Environment) -> Stage:
     settings = {
         **channel_settings(encoder.channel),
         "channel": repr(encoder.channel),
         "sample": [IMAGES, PATCHES, LEAST],
-        "max_side": max_side,
+        **view.settings(),
         "max_pixels": env.max_pixels,
         "seed": encoder.seed,
     }
     return Stage("learn", settings)
 
 
-def _has_learned(encoder: ChannelEncoder, state: State, max_side: int | None) -> bool:
+def _has_learned(encoder: ChannelEncoder, state: State, view: View) -> bool:
     """Give an encoder what the cache has; False if that is no state of it."""
     try:
-        check_learned(encoder, state, max_side)
+        check_learned(encoder, state, view)
     except Exception:  # an entry by another hand can be wrong in any way
         return False
     return True
 
 
-def _sample_stage(channel: Channel, n: int, max_side: int | None, env: Environment) -> Stage:
-    settings = {**channel_settings(channel), "max_side": max_side, "n": n}
-    kind = None if env.cache is None else _kind_of_patches(channel, n, max_side)
-    return Stage("sample", settings, some_patches, (channel, n, max_side), kind)
+def _sample_stage(channel: Channel, n: int, view: View, env: Environment) -> Stage:
+    settings = {**channel_settings(channel), **view.settings(), "n": n}
+    kind = None if env.cache is None else _kind_of_patches(channel, n, view)
+    return Stage("sample", settings, some_patches, (channel, n, view), kind)
 
 
-def _kind_of_patches(channel: Channel, n: int, max_side: int | None) -> PatchKind | None:
+def _kind_of_patches(channel: Channel, n: int, view: View) -> PatchKind | None:
     """Return what `some_patches` makes of images; None where it can't be tried."""
-    local = features_of_sample(channel, max_side)
+    local = features_of_sample(channel, view)
     if not isinstance(local, LocalFeatures):
         return None
     return PatchKind(records_of(local, np.arange(0)).dtype, n)
 
 
-def some_patches(image: OpenedImage, channel: Channel, n: int, max_side: int | None) -> np.ndarray:
+def some_patches(image: OpenedImage, channel: Channel, n: int, view: View) -> np.ndarray:
     """Return records of n patches, or of all there are, in the order of the extractor."""
-    local = image.features(channel, max_side)
+    local = image.features(channel, view)
     if not isinstance(local, LocalFeatures):
         raise TypeError(f"{channel.extractor} gives no patches to learn from")
     rows = np.random.default_rng(image.content.seed).permutation(len(local))[:n]

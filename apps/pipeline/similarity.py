@@ -11,6 +11,7 @@ from visualwords.apps.pipeline._similarity import nearest_squares
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
+from visualwords.apps.pipeline.view import View
 from visualwords.errors import Skipped
 from visualwords.images import encode_image
 from visualwords.model_file import part_of, prefixed
@@ -242,7 +243,7 @@ def _is_jpeg(array: np.ndarray) -> bool:
 
 def draw_thumbnail(image: OpenedImage) -> np.ndarray:
     """Return the bytes of a small JPEG."""
-    jpeg = encode_image(image.pixels("rgb", THUMBNAIL_SIDE), "jpeg", THUMBNAIL_QUALITY)
+    jpeg = encode_image(image.pixels("rgb", View(THUMBNAIL_SIDE)), "jpeg", THUMBNAIL_QUALITY)
     return np.frombuffer(jpeg, np.uint8)
 
 

@@ -19,11 +19,12 @@ from visualwords.apps.pipeline.channel_encoder import (
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
 from visualwords.apps.pipeline.novelty import held_out_distances
-from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
 from visualwords.apps.pipeline.trained import Trained, round_tables, state_of, trained_of
+from visualwords.apps.pipeline.view import View
 from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 
@@ -84,7 +85,7 @@ class Training:
         held_out = train_classifier(classifier, recipe, rows, data, folds, self.env)
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
-        sketch = sketch_rows(rows)
+        sketch = sketch_rows(rows[: len(data)])
         signer = Signer().fit(sketch)
         trained = Trained(
             recipe,
@@ -104,7 +105,7 @@ class Training:
 
     def learn(self, recipe: Recipe) -> list[ChannelEncoder]:
         """Return the encoders of a recipe's channels; those that are new learn from a sample."""
-        names = _names(recipe)
+        names = [_name(channel, recipe.view) for channel in recipe.channels]
         new = {
             name: ChannelEncoder(channel, self.seed)
             for name, channel in zip(names, recipe.channels)
@@ -113,31 +114,42 @@ class Training:
         learning = [encoder for encoder in new.values() if encoder.channel.learns]
         if learning:
             sample = self.data.part(chosen_images(self.data.codes, self.seed))
-            learn(learning, sample, recipe.max_side, self.env)
+            learn(learning, sample, recipe.view, self.env)
         self._encoders |= new
         return [self._encoders[name] for name in names]
 
     def encode(self, recipe: Recipe, encoders: list[ChannelEncoder]) -> tuple[Dataset, Rows]:
         """Return the images that all channels could encode, and their rows.
 
-        Only channels that are new pass over the images. Encoders learn the scale of their rows.
+        Rows of copies follow those of all originals, in the order of the recipe's views. Only
+        channels that are new pass over the images. Encoders learn the scale of their rows.
         """
-        names = _names(recipe)
-        new = {n: e for n, e in zip(names, encoders) if n not in self._encoded}
-        if new:
-            found = encode(list(new.values()), self.data, recipe.max_side, self.env)
-            for name, arrays in zip(new, found.channels):
-                self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
-                self._skipped[name] = found.skipped
+        for view in recipe.views:
+            self._encode_new(recipe, encoders, view)
+        names = _names_of_all_views(recipe)
         kept = self._kept(recipe)
         self.skipped = list(dict.fromkeys(s for name in names for s in self._skipped[name]))
         data = self.data.part(kept)
         data.check_classes()
         parts = [
-            encoder.assemble([self._encoded[name][i] for i in kept], learn=True)
-            for encoder, name in zip(encoders, names)
+            encoder.assemble(
+                [self._encoded[_name(channel, view)][i] for view in recipe.views for i in kept],
+                learn=True,
+            )
+            for encoder, channel in zip(encoders, recipe.channels)
         ]
         return data, side_by_side(parts)
+
+    def _encode_new(self, recipe: Recipe, encoders: list[ChannelEncoder], view: View) -> None:
+        """Encode the images, or copies of them, by those encoders that have not yet."""
+        names = [_name(channel, view) for channel in recipe.channels]
+        new = {n: e for n, e in zip(names, encoders) if n not in self._encoded}
+        if not new:
+            return
+        found = encode(list(new.values()), self.data, view, self.env)
+        for name, arrays in zip(new, found.channels):
+            self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
+            self._skipped[name] = found.skipped
 
     def part(self, positions: np.ndarray) -> "Training":
         """Return the training of some of the images."""
@@ -149,7 +161,8 @@ class Training:
 
     def _kept(self, recipe: Recipe) -> list[int]:
         """Return the positions of the images that all channels of a recipe could encode."""
-        return sorted(set.intersection(*(set(self._encoded[name]) for name in _names(recipe))))
+        names = _names_of_all_views(recipe)
+        return sorted(set.intersection(*(set(self._encoded[name]) for name in names)))
 
     def _stage(self, recipe: Recipe) -> Stage:
         settings = {
@@ -171,11 +184,11 @@ def train_classifier(
     folds: np.ndarray | None,
     env: Environment,
 ) -> np.ndarray | None:
-    """Fit the classifier of a recipe to the rows of images.
+    """Fit the classifier of a recipe to the rows of images, and of copies, which come after them.
 
     Returns
     -------
-    scores of every row by a classifier that was trained without its fold, or None
+    scores of every image by a classifier that was trained without its fold, or None
     """
     if not rows.shape[1]:
         raise FolderError(
@@ -183,9 +196,11 @@ def train_classifier(
             "use larger images or recipe='auto'"
         )
     env.progress.start("training the classifier", 1)
-    held_out = fit_and_hold_out(classifier, rows, data.labels, folds)
+    views = len(recipe.views)
+    folds = None if folds is None else np.tile(folds, views)
+    held_out = fit_and_hold_out(classifier, rows, np.tile(data.labels, views), folds)
     env.progress.advance()
-    return held_out
+    return None if held_out is None else held_out[: len(data)]
 
 
 def fit_and_hold_out(
@@ -201,6 +216,10 @@ def fit_and_hold_out(
     return calibration.held_out_scores(classifier, X, y, folds=folds)
 
 
-def _names(recipe: Recipe) -> list[str]:
-    """Return what tells the channels of all recipes apart."""
-    return [repr((channel, recipe.max_side)) for channel in recipe.channels]
+def _name(channel: Channel, view: View) -> str:
+    """Return what tells the channels of all recipes apart, and what they make of copies."""
+    return repr((channel, view))
+
+
+def _names_of_all_views(recipe: Recipe) -> list[str]:
+    return [_name(channel, view) for view in recipe.views for channel in recipe.channels]

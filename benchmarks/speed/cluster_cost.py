@@ -35,6 +35,7 @@ from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.sampling import PATCHES, sample_patches
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
+from visualwords.apps.pipeline.view import View
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import PmSVMClassifier
 from visualwords.codebook import KMeansCodebook
@@ -90,7 +91,7 @@ def n_written() -> int:
     return tcp.TCP.n_written
 
 
-def measured_network(data: Dataset, encoders: list, max_side: int | None) -> tuple[float, float]:
+def measured_network(data: Dataset, encoders: list, view: View) -> tuple[float, float]:
     """Return the bytes an image adds, and those that do not depend on the number of images."""
     with (
         tempfile.TemporaryDirectory() as place,
@@ -103,12 +104,12 @@ def measured_network(data: Dataset, encoders: list, max_side: int | None) -> tup
         count_writes()
         with on_cluster(client):
             env = Environment(FeatureCache(f"{place}/warm"))
-            encode(encoders, data.part(range(32)), max_side, env)
+            encode(encoders, data.part(range(32)), view, env)
             sizes = []
             for n in (len(data) // 3, len(data)):
                 before = sum(client.run(n_written).values()) + n_written()
                 env = Environment(FeatureCache(f"{place}/{n}"))
-                assert len(encode(encoders, data.part(range(n)), max_side, env).kept) == n
+                assert len(encode(encoders, data.part(range(n)), view, env).kept) == n
                 sizes.append(sum(client.run(n_written).values()) + n_written() - before)
     slope = (sizes[1] - sizes[0]) / (len(data) - len(data) // 3)
     return slope, sizes[1] - slope * len(data)
@@ -117,7 +118,7 @@ def measured_network(data: Dataset, encoders: list, max_side: int | None) -> tup
 def measured_learning(data: Dataset, recipe: object) -> float:
     """Return seconds for one descriptor and iteration of k-means."""
     channel = recipe.channels[0]
-    sample = sample_patches([channel], data, recipe.max_side, Environment()).patches[0].descriptors
+    sample = sample_patches([channel], data, recipe.view, Environment()).patches[0].descriptors
     book = KMeansCodebook(channel.words.n_words, random_state=0, **channel.words.codebook_params)
     seconds = cpu_seconds(lambda: book.fit(sample), 2)
     return seconds / len(sample) / book.n_iter_
@@ -153,16 +154,16 @@ def measure(n_images: int, name: str) -> Cost:
     paths = [listed.paths[i] for i in chosen]
     labels = np.array(listed.labels)[chosen]
     recipe = find_recipe(name)
-    env, max_side = Environment(), recipe.max_side
+    env, view = Environment(), recipe.view
     encoders = Training(Dataset.of(paths, labels), 0, env).learn(recipe)
     data = Dataset.unlabelled(paths)  # which keeps no bytes: every pass reads the files
     opened = [OpenedImage(one, env.max_pixels) for one in islice(data.contents, 0, None, 8)]
-    counts = [sum(len(one.features(c, max_side)) for c in recipe.channels) for one in opened]
-    found = encode(encoders, data, max_side, env)
-    cpu = cpu_seconds(lambda: encode(encoders, data, max_side, env)) / n_images
+    counts = [sum(len(one.features(c, view)) for c in recipe.channels) for one in opened]
+    found = encode(encoders, data, view, env)
+    cpu = cpu_seconds(lambda: encode(encoders, data, view, env)) / n_images
     with tempfile.TemporaryDirectory() as place:
         cache = FeatureCache(place)
-        encode(encoders, data, max_side, Environment(cache))
+        encode(encoders, data, view, Environment(cache))
         cached = cache.size()[1] / n_images
     rows = side_by_side([e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)])
     on_disk, scan = measured_training(rows, labels)
@@ -176,7 +177,7 @@ def measure(n_images: int, name: str) -> Cost:
         on_disk,
         scan,
         measured_names(DATA / "scene15" / "train"),
-        *measured_network(data, encoders, max_side),
+        *measured_network(data, encoders, view),
     )
 
 

@@ -77,7 +77,7 @@ def classifier_seconds(recipe, division, env) -> float:
     training = Training(division.training, division.seed, env)
     encoders = training.learn(recipe)
     data, rows = training.encode(recipe, encoders)
-    test = encode(encoders, division.testing, recipe.max_side, env)
+    test = encode(encoders, division.testing, recipe.view, env)
     others = rows_of(encoders, [list(arrays) for arrays in zip(*test.channels)])
     folds = data.folds_of_all_classes(FOLDS, division.seed)
 

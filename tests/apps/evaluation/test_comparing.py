@@ -64,7 +64,7 @@ def test_patches_are_extracted_once_for_all_recipes_and_folds(few, monkeypatch, 
         lambda self, image: seen.append(image.tobytes()) or extract(self, image),
     )
     for recipe in FOUR:  # on which entries of caches are tried
-        features_of_sample(recipe.channels[0], recipe.max_side)
+        features_of_sample(recipe.channels[0], recipe.view)
     sample = set(seen)
     recipes = FOUR[:2], FOUR
     counts = []

@@ -11,6 +11,7 @@ from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
 from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.view import View
 from visualwords.codebook import FisherVectors
 from visualwords.features.local_features import LocalFeatureSets
 from visualwords.folders import ImageFolder
@@ -18,6 +19,7 @@ from visualwords.images import MAX_PIXELS
 from visualwords.progress import Silent
 
 FISHER = RECIPES["scene"].channels[0]
+VIEW = View(640)
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def opened(source):
 
 def sampled(paths, n_jobs=None):
     data, env = Dataset.of(paths, paths), Environment(n_jobs=n_jobs)
-    (patches,) = sampling.sample_patches([FISHER], data, 640, env).patches
+    (patches,) = sampling.sample_patches([FISHER], data, VIEW, env).patches
     return patches
 
 
@@ -44,7 +46,7 @@ def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch
     one, other = sampled(paths), sampled(paths[::-1], n_jobs=3)
     assert np.diff(one.offsets).tolist() == [20] * len(paths)
     np.testing.assert_array_equal(one[0].descriptors, other[len(paths) - 1].descriptors)
-    everything = opened(paths[0]).features(FISHER, 640)
+    everything = opened(paths[0]).features(FISHER, VIEW)
     assert len(everything) > 20
     assert {d.tobytes() for d in one[0].descriptors} <= {
         d.tobytes() for d in everything.descriptors
@@ -60,8 +62,8 @@ def test_images_to_sample_from_are_equal_shares_of_the_classes():
 
 def test_rows_are_bytes_that_keep_the_products_of_fisher_vectors(learned):
     encoder, image = learned
-    exact = encoder.stage.encode(image.features(FISHER, 640)).astype(float)
-    row = encoder.encode(image.features(FISHER, 640))
+    exact = encoder.stage.encode(image.features(FISHER, VIEW)).astype(float)
+    row = encoder.encode(image.features(FISHER, VIEW))
     assert row.dtype == np.int8
     cosine = exact @ row / np.linalg.norm(exact) / np.linalg.norm(row.astype(float))
     assert cosine > 0.999
@@ -70,15 +72,15 @@ def test_rows_are_bytes_that_keep_the_products_of_fisher_vectors(learned):
 def test_an_image_without_patches_has_a_row_of_zeros(learned, rng):
     encoder, image = learned
     tiny = opened(noisy(COLORS["sea"], rng, (9, 9)))
-    row = encoder.encode(tiny.features(FISHER, 640))
-    assert row.shape == encoder.encode(image.features(FISHER, 640)).shape
+    row = encoder.encode(tiny.features(FISHER, VIEW))
+    assert row.shape == encoder.encode(image.features(FISHER, VIEW)).shape
     assert not row.any()
 
 
 def test_a_restored_encoder_has_the_same_rows_and_fingerprint(learned):
     encoder, image = learned
     again = ChannelEncoder(FISHER, 0).set_state(encoder.get_state())
-    found = image.features(FISHER, 640)
+    found = image.features(FISHER, VIEW)
     np.testing.assert_array_equal(again.encode(found), encoder.encode(found))
     assert again.fingerprint() == encoder.fingerprint()
     assert ChannelEncoder(FISHER, 0).fingerprint() != encoder.fingerprint()
@@ -110,7 +112,7 @@ def test_channels_may_take_square_roots_of_counts(photos):
     )
     model = ImageClassifier(Recipe("r", "", (channel,), classifier="ByteLinearClassifier"))
     model.fit(photos)
-    found = opened(ImageFolder(photos).paths[0]).features(channel, 640)
+    found = opened(ImageFolder(photos).paths[0]).features(channel, VIEW)
     encoder = model.encoders_[0]
     roots = encoder.prepared(LocalFeatureSets.concatenate([found])).descriptors
     np.testing.assert_allclose(roots, np.sqrt(found.descriptors.astype(float)), rtol=1e-6)

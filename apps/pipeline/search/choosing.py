@@ -1,0 +1,195 @@
+"""Running the search of "auto" on training images; test images are never seen.
+
+A budget buys a fixed plan of work: recorded costs, times the number of images and their size. The
+search does not look at the clock, so that the same images and budget give the same choice on any
+machine, busy or idle. A deadline is the limit by the clock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from visualwords.apps.pipeline.metric import METRICS, Metric
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.search.costs import Images
+from visualwords.apps.pipeline.search.noise import Result
+from visualwords.apps.pipeline.search.sample import some_images
+from visualwords.apps.pipeline.search.steps import Plan, Try, plan, search
+from visualwords.apps.pipeline.trained import Trained
+from visualwords.apps.pipeline.training import Training
+from visualwords.errors import FolderError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best recipe, and what each that was tried reached.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    figures : dict of recipe name → what the metric gives for the folds, of the last try
+    seconds : dict of recipe name → seconds of the clock that it took
+    cut_off : names of recipes that the deadline left no time for
+    repeated_by : float or None
+        The budget that tries the same recipes without a deadline, where there is one.
+    """
+
+    recipe: Recipe
+    figures: dict[str, float]
+    seconds: dict[str, float]
+    cut_off: list[str]
+    repeated_by: float | None
+
+
+def choose_recipe(
+    candidates: Sequence[Recipe],
+    training: Training,
+    budget: float,
+    deadline: float | None,
+    metric: Metric,
+) -> Choice:
+    """Search for the best recipe by a metric (`visualwords.apps.pipeline.search.steps`).
+
+    Words are learned from all images of a try, independently of their labels; classifiers are
+    tried on folds, which are the same for all recipes and keep groups together. With a class of
+    fewer than two images nothing can be compared, and the last recipe of the plan, the richest, is
+    taken. A recipe that was trained on all images is left in ``training.chosen``.
+
+    Parameters
+    ----------
+    candidates : recipes to try
+    training : Training
+    budget : float
+        Seconds of the reference machine.
+    deadline : float, optional
+        Seconds of the clock. No recipe is begun that would last longer, by the speed of those
+        before it; the first always is.
+    metric : Metric
+    """
+    images = Images.of(training.data, training.env.max_pixels)
+    planned = plan(candidates, images, budget)
+    training.env.progress.note(
+        f"{planned.describe(images, budget)}; chosen by {METRICS[metric.name]} (--metric)"
+    )
+    trials = _Trials(training, metric, planned)
+    steps, late = search(planned, images, budget), None
+    result: Result | None = None
+    best: Recipe | None = None
+    while late is None:
+        try:
+            step = steps.send(result)
+        except StopIteration as end:
+            best = end.value
+            break
+        if deadline is not None and step.best is not None and trials.end_of(step) > deadline:
+            late, best = step, step.best
+        else:
+            result = trials.run(step)
+    if best is None:
+        raise trials.failure
+    training.chosen = trials.of_all_images.get(best.name)
+    if training.chosen is not None:
+        training.skipped = training.chosen.skipped
+    return Choice(
+        best,
+        trials.figures,
+        trials.seconds,
+        [] if late is None else [recipe.name for recipe in (late.recipe, *late.waiting)],
+        None if late is None else _repeating(candidates, images, trials, late),
+    )
+
+
+class _Trials:
+    """Recipes that were trained, and how long that took."""
+
+    def __init__(self, training: Training, metric: Metric, planned: Plan):
+        self.training, self.metric, self.planned = training, metric, planned
+        self.start = perf_counter()
+        self.done = 0.0  # seconds of the reference machine
+        self.results: dict[tuple[str, int], Result | None] = {}
+        self.figures: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}
+        self.of_all_images: dict[str, Trained] = {}
+        self.failure = FolderError("no recipe could be trained")
+        self._parts = {len(training.data): training}
+
+    def end_of(self, step: Try) -> float:
+        """Return the seconds of the clock when a try would end, by the speed of those before."""
+        return self._clock_at(step.until)
+
+    def _clock_at(self, seconds: float) -> float:
+        """Return the seconds of the clock when those of the reference machine will have passed."""
+        passed = perf_counter() - self.start
+        slowness = passed / self.done if self.done else 1.0
+        return passed + slowness * (seconds - self.done)
+
+    def run(self, step: Try) -> Result | None:
+        """Train a recipe; return what it reached, None where the images are not for it."""
+        recipe, begun, progress = step.recipe, perf_counter(), self.training.env.progress
+        progress.status(self._status(step))
+        if step.n_images == len(self.training.data):  # models may be large
+            self.of_all_images = {
+                name: one
+                for name, one in self.of_all_images.items()
+                if step.best is not None and name == step.best.name
+            }
+        result = None
+        try:
+            trained = self._part(step.n_images).train(recipe)
+        except FolderError as problem:  # the images may be too small for its patches
+            self.failure = problem
+        else:
+            result = Result.of(trained, self.metric)
+            self._note(trained, result, step.n_images, perf_counter() - begun)
+        self.results[recipe.name, step.n_images], self.done = result, step.until
+        return result
+
+    def _note(self, trained: Trained, result: Result, n_images: int, seconds: float) -> None:
+        name = trained.recipe.name
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        if n_images == len(self.training.data):
+            self.of_all_images[name] = trained
+        if result.figure is None:
+            return
+        self.figures[name] = result.figure
+        some = f" on {n_images:,} images" if n_images < len(self.training.data) else ""
+        self.training.env.progress.note(
+            f"recipe {name}: {self.metric.shown(result.figure)} by cross-validation{some}, "
+            f"{seconds:.1f} s"
+        )
+
+    def _part(self, n_images: int) -> Training:
+        """Return the training of so many of the images."""
+        if n_images not in self._parts:
+            some = some_images(self.training.data, n_images, self.training.seed)
+            self._parts[n_images] = self.training.part(some)
+        return self._parts[n_images]
+
+    def _status(self, step: Try) -> str:
+        number, n_planned = len(self.results) + 1, len(self.planned.recipes)
+        of_all = f" of {n_planned}" if number <= n_planned else ""
+        line = f"recipe {number}{of_all}: {step.recipe.name}"
+        if step.best is not None and step.best.name in self.figures:
+            best = self.metric.shown(self.figures[step.best.name])
+            line += f" · best so far {step.best.name} {best}"
+        end = max(step.until, self.planned.seconds[-1])
+        left = self._clock_at(end) - (perf_counter() - self.start)
+        return f"{line} · about {left:.0f} s left"
+
+
+def _repeating(
+    candidates: Sequence[Recipe], images: Images, trials: _Trials, late: Try
+) -> float | None:
+    """Return the budget whose search ends where the deadline did; None if there is none."""
+    budget = round((trials.done + late.until) / 2, 4)
+    steps, result = search(plan(candidates, images, budget), images, budget), None
+    tried = []
+    while True:
+        try:
+            step = steps.send(result)
+        except StopIteration:
+            return budget if tried == list(trials.results) else None
+        tried.append((step.recipe.name, step.n_images))
+        if tried[-1] not in trials.results:
+            return None
+        result = trials.results[tried[-1]]

@@ -1,0 +1,210 @@
+"""The search of "auto": which recipe to try next, on how many images, until the budget is used.
+
+It is a procedure of the candidates, the images and the budget alone, and of what recipes reached:
+it knows no clock, and does no work itself.
+
+1. All candidates that the budget holds are tried, cheapest first: on all images, or, of many, on a
+   sample that is small enough for half of the budget.
+2. The best of them on a sample are tried on four times as many images.
+3. The best recipe is changed, one thing at a time: channels are added, training images mirrored
+   and rotated, C changed. What is ahead by more than noise is kept.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of
+from visualwords.apps.pipeline.search.noise import Result, leads
+from visualwords.apps.pipeline.search.variations import changes, sized_for
+
+SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
+GROWTH = 4  # of the sample, for the best
+FINALISTS = 3
+MOST_BYTES = 1e9  # of rows, for a changed recipe
+
+
+class Try(NamedTuple):
+    """A recipe to train.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    n_images : int
+    until : float
+        Seconds of the reference machine when it is done, from the beginning of the search.
+    best : Recipe or None
+        The one to take if this is not tried.
+    waiting : list of Recipe
+        Those of the same round that come after it.
+    """
+
+    recipe: Recipe
+    n_images: int
+    until: float
+    best: Recipe | None
+    waiting: list[Recipe]
+
+
+Steps = Generator[Try, Result | None, Recipe | None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The first round of the search.
+
+    Attributes
+    ----------
+    recipes : list of Recipe
+        Those to try, cheapest first.
+    seconds : list of float
+        Seconds of the reference machine until each of them is done.
+    left_out : list of Recipe
+        Those that the budget has no room for.
+    n_images : int
+        That they are tried on.
+    """
+
+    recipes: list[Recipe]
+    seconds: list[float]
+    left_out: list[Recipe]
+    n_images: int
+
+    def describe(self, images: Images, budget: float) -> str:
+        """Return what will be done, in a sentence."""
+        names = ", ".join(recipe.name for recipe in self.recipes)
+        some = f" on {self.n_images:,} of the images" if self.n_images < images.n else ""
+        line = f"auto tries {names}{some}: about {self.seconds[-1]:.0f} s on two idle cores"
+        if self.left_out:
+            return f"{line}; too long for the budget: {', '.join(r.name for r in self.left_out)}"
+        return f"{line}, then changes of the best until {budget:.0f} s"
+
+
+def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
+    """Return the recipes to try, cheapest first: as many as the budget holds, at least one.
+
+    Of many images, the largest sample is taken that leaves half of the budget; recipes that need
+    more than this half for all images are left out.
+    """
+    candidates = [sized_for(recipe, images) for recipe in candidates]
+    if images.n <= SAMPLES[-1] or cost_of(candidates, images) <= budget / 2:
+        return _planned(candidates, images, budget)
+    eligible = [recipe for recipe in candidates if cost_of([recipe], images) <= budget / 2]
+    if not eligible:
+        return _planned(candidates, images, budget)
+    sizes = [n for n in SAMPLES if n < images.n]
+    fitting = [n for n in sizes if cost_of(eligible, images.some(n)) <= budget / 2]
+    planned = _planned(eligible, images.some(max(fitting, default=sizes[-1])), budget / 2)
+    too_long = [recipe for recipe in candidates if recipe not in eligible]
+    return Plan(planned.recipes, planned.seconds, [*planned.left_out, *too_long], planned.n_images)
+
+
+def _planned(candidates: Sequence[Recipe], images: Images, limit: float) -> Plan:
+    chosen: list[Recipe] = []
+    seconds: list[float] = []
+    left_out: list[Recipe] = []
+    for recipe in sorted(candidates, key=lambda recipe: cost_of([recipe], images)):
+        total = cost_of([*chosen, recipe], images)
+        if chosen and total > limit:
+            left_out.append(recipe)
+            continue
+        chosen.append(recipe)
+        seconds.append(total)
+    return Plan(chosen, seconds, left_out, images.n)
+
+
+def search(planned: Plan, images: Images, budget: float) -> Steps:
+    """Yield recipes to try, take what each reached (None: it failed), and return the best.
+
+    Parameters
+    ----------
+    planned : Plan
+    images : Images
+        All of them.
+    budget : float
+        Seconds of the reference machine.
+    """
+    round_ = _Round(images.some(planned.n_images))
+    for number, (recipe, until) in enumerate(zip(planned.recipes, planned.seconds), start=1):
+        result = yield Try(recipe, planned.n_images, until, round_.best, planned.recipes[number:])
+        round_.add(recipe, result, until)
+    if planned.n_images < images.n:
+        round_ = yield from _finals(round_, images, budget)
+    elif planned.left_out:
+        return round_.best
+    return (yield from _changed(round_, images, budget, planned.recipes))
+
+
+@dataclass
+class _Round:
+    """Recipes that were tried on the same images, and the best of them."""
+
+    images: Images
+    spent: float = 0.0
+    results: dict[str, tuple[Recipe, Result]] = field(default_factory=dict)
+    best: Recipe | None = None
+
+    def add(self, recipe: Recipe, result: Result | None, until: float) -> bool:
+        """Note what a recipe reached; return whether it is the best now."""
+        self.spent = until
+        if result is None:
+            return False
+        ahead = self.best is None or leads(result, self.results[self.best.name][1])
+        self.results[recipe.name] = recipe, result
+        if ahead:
+            self.best = recipe
+        return ahead
+
+    def ranked(self) -> list[Recipe]:
+        """Return the recipes, the best first."""
+        found = sorted(self.results.values(), key=lambda pair: -pair[1].merit)
+        return [recipe for recipe, _ in found]
+
+    @property
+    def can_compare(self) -> bool:
+        """Whether classes are large enough for folds."""
+        return self.best is not None and self.results[self.best.name][1].figure is not None
+
+
+def _finals(
+    ranking: _Round, images: Images, budget: float
+) -> Generator[Try, Result | None, _Round]:
+    """Try the best on more images; those that the budget has no time for are not tried."""
+    more = images.some(ranking.images.n * GROWTH)
+    found = _Round(more, ranking.spent)
+    finalists = [r for r in ranking.ranked()[:FINALISTS] if ranking.can_compare]
+    ordered = sorted(finalists, key=lambda recipe: cost_of([recipe], more))
+    tried: list[Recipe] = []
+    for recipe in ordered:
+        until = found.spent + cost_of([recipe], more, known=tried)
+        if len(finalists) == 1 or until + _final_training(recipe, more, images) > budget:
+            continue
+        result = yield Try(recipe, more.n, until, found.best or ranking.best, [])
+        found.add(recipe, result, until)
+        tried.append(recipe)
+    return ranking if found.best is None else found
+
+
+def _final_training(recipe: Recipe, some: Images, images: Images) -> float:
+    return 0.0 if some.n == images.n else cost_of([recipe], images)
+
+
+def _changed(round_: _Round, images: Images, budget: float, candidates: Sequence[Recipe]) -> Steps:
+    """Try changes of the best recipe, each once, as long as the budget lasts."""
+    known = [recipe for recipe, _ in round_.results.values()]
+    for change in changes(candidates):
+        if round_.best is None or not round_.can_compare:
+            break
+        recipe = change(round_.best)
+        if recipe is None:
+            continue
+        if bytes_of(recipe, images) > MOST_BYTES:
+            continue
+        until = round_.spent + cost_of([recipe], round_.images, known=known)
+        if until + _final_training(recipe, round_.images, images) > budget:
+            break
+        result = yield Try(recipe, round_.images.n, until, round_.best, [])
+        round_.add(recipe, result, until)
+        known.append(recipe)
+    return round_.best

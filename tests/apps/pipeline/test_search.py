@@ -1,0 +1,254 @@
+"""What "auto" plans to try, and that the plan depends on the images alone."""
+
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy, write_png
+from visualwords import ImageClassifier, load
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
+from visualwords.apps.pipeline.search import choosing
+from visualwords.apps.pipeline.search.costs import Images, cost_of
+from visualwords.apps.pipeline.search.noise import Result
+from visualwords.apps.pipeline.search.sample import some_images
+from visualwords.apps.pipeline.search.steps import plan, search
+from visualwords.apps.pipeline.view import View
+from visualwords.progress import Silent
+
+
+@pytest.mark.parametrize("n", [400, 1500, 25_000])
+@pytest.mark.parametrize("budget", [0.1, 10, 30, 600])
+def test_cheap_recipes_come_first_and_the_budget_holds(budget, n):
+    planned = plan(recipes_to_try(), Images(n), budget)
+    some = Images(planned.n_images)
+    costs = [cost_of([recipe], some) for recipe in planned.recipes]
+    assert costs == sorted(costs)
+    assert planned.seconds == sorted(planned.seconds)
+    assert planned.seconds[-1] <= budget or len(planned.recipes) == 1
+    names = {recipe.name for recipe in planned.recipes + planned.left_out}
+    assert names == set(RECIPES) - {"pyramid-match"}
+
+
+def test_a_shared_channel_counts_once():
+    scene, photo, images = RECIPES["scene"], RECIPES["photo"], Images(100)
+    both = cost_of([scene, photo], images)
+    assert both < cost_of([scene], images) + cost_of([photo], images)
+    assert both == pytest.approx(cost_of([scene], images) + cost_of([photo], images, known=[scene]))
+    assert plan([scene, photo], images, both).recipes == [photo, scene]
+    assert plan([scene, photo], images, both - 0.01).recipes == [photo]
+
+
+def test_copies_cost_as_much_as_originals_but_learn_nothing():
+    recipe, images = RECIPES["fast"], Images(1000)
+    mirrored = replace(recipe, copies=("mirror",))
+    turned = replace(recipe, copies=("mirror", "rotations"))
+    one = cost_of([mirrored], images) - cost_of([recipe], images)
+    assert one < cost_of([recipe], images)
+    assert cost_of([turned], images) == pytest.approx(cost_of([recipe], images) + 7 * one)
+
+
+def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():
+    sizes = ((96, 96),)
+    planned = plan(recipes_to_try(), Images(25_000, sizes), 60)
+    assert planned.n_images in (500, 1000, 2000)
+    assert planned.seconds[-1] <= 30
+    assert all(cost_of([r], Images(25_000, sizes)) <= 30 for r in planned.recipes)
+    assert plan(recipes_to_try(), Images(400, sizes), 60).n_images == 400
+
+
+def test_small_images_are_enlarged_unless_a_recipe_says_else():
+    tiny, usual = Images(100, ((32, 30),)), Images(100, ((300, 200),))
+    candidates = [RECIPES["words"], replace(RECIPES["fast"], min_side=48)]
+    assert {r.min_side for r in plan(candidates, tiny, 60).recipes} == {96, 48}
+    assert {r.min_side for r in plan(candidates, usual, 60).recipes} == {None, 48}
+
+
+def result(merit, n=100):
+    right = {i: float(i < merit * n) for i in range(n)}
+    return Result(merit, merit, right, dict.fromkeys(right, 0))
+
+
+def searched(merits, images, budget, candidates):
+    """Run a search in which recipes reach what `merits` says by parts of their names."""
+    steps, tried, sent = search(plan(candidates, images, budget), images, budget), [], None
+    while True:
+        try:
+            step = steps.send(sent)
+        except StopIteration as end:
+            return end.value, tried
+        tried.append(step)
+        sent = result(0.5 + sum(gain for part, gain in merits.items() if part in step.recipe.name))
+
+
+def test_what_gains_is_kept_one_change_after_the_other():
+    candidates = [RECIPES[name] for name in ("color", "photo", "scene")]
+    merits = {"photo": 0.2, "HOG": 0.1, "mirror": -0.1, "rotations": 0.1, "C=1": 0.05}
+    best, tried = searched(merits, Images(100), 10_000, candidates)
+    assert [channel.extractor for channel in best.channels] == [
+        "DenseSIFT",
+        "ColorHistogram",
+        "HOG",
+    ]
+    assert best.copies == ("rotations",)
+    assert best.classifier_params == {"C": 1.0}
+    names = [step.recipe.name for step in tried]
+    assert len(set(names)) == len(names)
+    assert [step.until for step in tried] == sorted(step.until for step in tried)
+    assert tried[-1].until <= 10_000
+
+
+def test_a_lead_inside_noise_does_not_change_the_choice():
+    best, _ = searched({"photo": 0.3, "HOG": 1e-3}, Images(1000), 1e5, [RECIPES["photo"]])
+    assert best == RECIPES["photo"]
+
+
+def test_changes_wait_until_all_recipes_were_tried():
+    planned = plan(recipes_to_try(), Images(400), 5)
+    _, tried = searched({}, Images(400), 5, recipes_to_try())
+    assert planned.left_out
+    assert [step.recipe for step in tried] == planned.recipes
+
+
+def test_the_best_of_a_sample_are_tried_on_more_images():
+    images = Images(25_000, ((96, 96),))
+    candidates = [RECIPES[name] for name in ("color", "texture", "tiny", "fast", "words")]
+    best, tried = searched({"words": 0.2, "fast": 0.1, "tiny": 0.05}, images, 60, candidates)
+    sizes = {step.n_images for step in tried}
+    first = min(sizes)
+    assert sizes == {first, 4 * first}
+    finals = [step.recipe.name for step in tried if step.n_images > first]
+    assert finals[:3] == ["tiny", "fast", "words"]
+    assert best.name.startswith("words")
+
+
+def test_a_search_among_histograms_adds_no_patches():
+    candidates = recipes_to_try("histogram")
+    _, tried = searched({}, Images(100), 1e5, candidates)
+    assert all(channel.representation is None for step in tried for channel in step.recipe.channels)
+
+
+def test_a_sample_has_all_classes_and_whole_groups():
+    labels = np.repeat(["many", "few", "rare"], [900, 90, 10])
+    groups = [f"{label}{i // 3}" for i, label in enumerate(labels)]
+    images = [np.zeros((4, 4), np.uint8)] * len(labels)
+    data = Dataset.of(images, labels, groups)
+    some = some_images(data, 100, 0)
+    assert np.array_equal(some, some_images(data, 100, 0))
+    counts = Counter(labels[some].tolist())
+    assert 90 <= counts["many"] <= 93
+    assert 20 <= counts["few"] <= 23
+    assert counts["rare"] == 10
+    chosen = Counter(groups[i] for i in some)
+    assert all(n == Counter(groups)[group] for group, n in chosen.items())
+
+
+def test_large_images_cost_more_until_they_are_shrunk():
+    object_recipe = RECIPES["object"]
+    small, large, huge = (Images(500, ((side, side),)) for side in (64, 640, 6400))
+    costs = [cost_of([object_recipe], images) for images in (small, large, huge)]
+    assert costs[1] > 3 * costs[0]
+    assert huge.megapixels(View(640)) == pytest.approx(large.megapixels(View(640)))
+    names = {r.name for r in plan(recipes_to_try(), small, 30).recipes}
+    assert names > {r.name for r in plan(recipes_to_try(), large, 30).recipes}
+
+
+def test_sizes_come_from_headers_and_broken_files_do_not_count(tmp_path, rng):
+    paths = [write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng)) for i in range(3)]
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    data = Dataset.unlabelled([*paths, tmp_path / "broken.png", np.zeros((10, 20), np.uint8)])
+    assert Images.of(data, 10**8).sizes_wh == ((64, 48),) * 3 + ((20, 10),)
+
+
+def test_a_small_budget_tries_less_and_says_how_long_it_took(photos):
+    model = ImageClassifier("auto", budget=0.001).fit(photos)
+    assert set(model.tried_) < {"color", "texture", "shape", "tiny"}
+    assert model.tried_seconds_.keys() == model.tried_.keys()
+    assert all(seconds > 0 for seconds in model.tried_seconds_.values())
+    assert model.cross_validated_ == pytest.approx(max(model.tried_.values()))
+
+
+def test_the_clock_has_no_part_in_a_budget(photos, monkeypatch):
+    clock = iter(range(0, 10**6, 1000))  # a very slow machine
+    fast = ImageClassifier("auto", representation="histogram").fit(photos)
+    monkeypatch.setattr(choosing, "perf_counter", lambda: next(clock))
+    slow = ImageClassifier("auto", representation="histogram").fit(photos)
+    assert slow.tried_ == fast.tried_
+    assert not slow.cut_off_
+
+
+def test_what_a_deadline_cuts_off_is_kept_and_a_budget_repeats_it(photos, tmp_path, monkeypatch):
+    clock = iter(range(0, 10**6, 1000))
+    monkeypatch.setattr(choosing, "perf_counter", lambda: next(clock))
+    late = ImageClassifier("auto", representation="histogram", deadline=100).fit(photos)
+    assert list(late.tried_) == ["color"]
+    assert late.cut_off_ == ["texture", "shape", "tiny"]
+    late.save(tmp_path / "late.vw")
+    assert load(tmp_path / "late.vw").cut_off_ == late.cut_off_
+    budget = late.repeated_by_
+    again = ImageClassifier("auto", representation="histogram", budget=budget).fit(photos)
+    assert again.tried_ == late.tried_
+
+
+def test_no_budget_repeats_a_choice_that_left_out_what_costs_nothing_more(photos, monkeypatch):
+    clock = iter(range(0, 10**6, 1000))
+    monkeypatch.setattr(choosing, "perf_counter", lambda: next(clock))
+    late = ImageClassifier("auto", representation="histogram", deadline=12_000).fit(photos)
+    assert late.cut_off_ == ["shape", "tiny"]  # the channels of tiny are those of color and texture
+    assert late.repeated_by_ is None
+
+
+def test_the_plan_the_status_and_results_are_reported(photos):
+    class Listener(Silent):
+        def __init__(self):
+            self.lines = []
+
+        def status(self, line):
+            self.lines.append(line)
+
+        note = status
+
+    listener = Listener()
+    model = ImageClassifier("auto", representation="histogram").fit(photos, progress=listener)
+    assert listener.lines[0].startswith("auto tries color, texture, shape, tiny: about ")
+    assert listener.lines[1].startswith("recipe 1 of 4: color · about ")
+    assert listener.lines[2].startswith("recipe color: ")
+    best = max(model.tried_.values())
+    assert f"best so far {model.recipe_.name} {best:.1%}" in listener.lines[-2]
+
+
+def test_the_command_says_what_a_deadline_cut_off(photos, tmp_path, capsys):
+    words = ["train", str(photos), "-o", str(tmp_path / "m.vw"), "--no-cache", "--deadline", "0"]
+    assert main(words) == 0
+    err = capsys.readouterr().err
+    assert "chosen: color" in err
+    assert "the deadline of 0 s left no time for texture" in err
+    repeated = err.split("repeats the choice: ")[1].splitlines()[0].split()
+    assert "--deadline" not in repeated
+    assert main([*repeated[1:], "-q"]) == 0
+    assert load(tmp_path / "m.vw").tried_.keys() == {"color"}
+
+
+@pytest.mark.posix  # busy loops are ended by a signal
+def test_equal_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    busy: list[subprocess.Popen] = []
+    models = []
+    try:
+        for number in range(3):
+            path = tmp_path / f"{number}.vw"
+            words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "0.05s"]
+            assert main(words) == 0
+            models.append(path.read_bytes())
+            busy.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert len(load(path).tried_) > 1
+    assert models[0] == models[1] == models[2]

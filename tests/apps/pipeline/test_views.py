@@ -1,0 +1,156 @@
+"""Sizes that a recipe brings images to, and copies of them to train on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.apps.conftest import COLORS, noisy, write_png
+from visualwords import ImageClassifier, Recipe, load
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline import training
+from visualwords.apps.pipeline.contents import Content, OpenedImage
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.recipes import RECIPES, change_recipe
+from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.training import Training
+from visualwords.apps.pipeline.view import LARGEST_FACTOR, View
+from visualwords.cache import open_cache
+from visualwords.errors import RecipeError
+
+ALL = ("mirror", "rotations")
+
+
+@pytest.fixture
+def leaning(rng):
+    """Give images of stripes that rise or fall to the right, and labels."""
+    across = np.add.outer(np.arange(40), np.arange(40)) % 10 < 5
+    images = []
+    for i in range(16):
+        stripes = np.roll(across, rng.integers(10), axis=1)
+        pixels = np.where(stripes if i % 2 else stripes[:, ::-1], 180, 60)
+        images.append((pixels + rng.integers(-20, 20, pixels.shape)).astype(np.uint8))
+    return images, ["falls" if i % 2 == 0 else "rises" for i in range(16)]
+
+
+def test_images_are_shrunk_or_enlarged_to_the_sides_of_a_view():
+    view = View(max_side=64, min_side=32)
+    sizes = {
+        (16, 24): (21, 32),
+        (128, 100): (64, 50),
+        (40, 50): (40, 50),
+        (1, 1): (LARGEST_FACTOR, LARGEST_FACTOR),
+    }
+    for shape, expected in sizes.items():
+        opened = OpenedImage(Content(np.zeros(shape, np.uint8), "image"), 10**6)
+        assert opened.pixels("grey", view).shape == expected
+        assert opened.pixels("rgb", view).shape == (*expected, 3)
+
+
+def test_eight_views_are_the_symmetries_of_a_square(rng):
+    image = rng.integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    views = [View(), *View().copies(ALL)]
+    made = [view.of(image) for view in views]
+    assert len({pixels.tobytes() for pixels in made}) == 8
+    assert all(pixels.flags.c_contiguous for pixels in made)
+    np.testing.assert_array_equal(View(turn=1).of(image), np.rot90(image))
+    np.testing.assert_array_equal(View(turn=4).of(image), np.fliplr(image))
+
+
+def test_a_recipe_with_sides_and_copies_is_the_same_in_all_its_forms():
+    recipe = replace(RECIPES["fast"], min_side=96, copies=ALL)
+    assert Recipe.from_toml(recipe.to_toml()) == recipe
+    assert Recipe.from_json(recipe.to_json()) == recipe
+    assert change_recipe(RECIPES["fast"], min_side=96, copies=ALL) == recipe
+    assert change_recipe(recipe, copies="none").copies == ()
+    assert not {"min_side", "copies"} & RECIPES["fast"].to_json().keys()  # as in older files
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('copies = "flip"', 'must be "mirror", "rotations"'),
+        ("copies = 3", 'must be "mirror"'),
+        ("min_side = 0", "min_side = 0 must be a whole number"),
+        ("min_side = 800", "at most max_side = 640"),
+    ],
+)
+def test_wrong_sides_and_copies_are_one_sentence(text, complaint):
+    with pytest.raises(RecipeError, match=complaint):
+        Recipe.from_toml(f'{text}\n[[channels]]\nextractor = "HOG"\n')
+
+
+def test_copies_stay_in_the_fold_of_their_original_and_figures_are_those_of_originals(
+    leaning, monkeypatch
+):
+    data, seen = Dataset.of(*leaning), []
+    original = training.fit_and_hold_out
+
+    def noted(classifier, X, y, folds):
+        scores = original(classifier, X, y, folds)
+        seen.append((X, y, folds, scores))
+        return scores
+
+    monkeypatch.setattr(training, "fit_and_hold_out", noted)
+    recipe = replace(RECIPES["shape"], copies=("mirror",))
+    trained = Training(data, 0, Environment()).train(recipe)
+    ((X, y, folds, scores),) = seen
+    assert X.shape[0] == 2 * len(data)
+    np.testing.assert_array_equal(y, [*data.labels] * 2)
+    np.testing.assert_array_equal(folds[: len(data)], folds[len(data) :])
+    np.testing.assert_array_equal(trained.held_out, scores[: len(data)])
+    assert len(trained.held_out_labels) == len(trained.kept) == len(data)
+    mirrored = ImageClassifier(RECIPES["shape"]).fit(*leaning)
+    flipped = np.stack([mirrored.transform([image[:, ::-1]])[0] for image in leaning[0]])
+    encoder = mirrored.encoders_[0]
+    np.testing.assert_allclose(
+        X[len(data) :] * trained.encoders[0].scale, flipped * encoder.scale, rtol=1e-5
+    )
+
+
+def test_what_a_copy_contradicts_is_not_learned(leaning):
+    plain = ImageClassifier("shape").fit(*leaning)
+    mirrored = ImageClassifier("shape", copies="mirror").fit(*leaning)
+    assert plain.cross_validated_ == 1.0
+    assert mirrored.cross_validated_ < 0.8
+
+
+@pytest.mark.parametrize("name", ["tiny", "fast", "photo"])
+def test_evidence_still_sums_to_the_scores(leaning, name):
+    images = [np.repeat(image[:, :, None], 3, axis=2) for image in leaning[0]]
+    model = ImageClassifier(name, min_side=72, copies=ALL).fit(images, leaning[1])
+    explanation = model.explain(images[0])
+    scores = model.decision_function(images[:1])
+    sums = explanation.heat_map("rises").sum() + explanation.offsets[1]
+    assert sums == pytest.approx(scores[0], abs=1e-5)
+
+
+def test_models_keep_sides_and_copies(leaning, tmp_path):
+    model = ImageClassifier("tiny", min_side=60, copies="mirror").fit(*leaning)
+    model.save(tmp_path / "m.vw")
+    again = load(tmp_path / "m.vw")
+    assert (again.recipe_.min_side, again.recipe_.copies) == (60, ("mirror",))
+    np.testing.assert_array_equal(
+        again.decision_function(leaning[0]), model.decision_function(leaning[0])
+    )
+
+
+def test_copies_are_encoded_once(tmp_path, rng, monkeypatch):
+    paths = [write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng)) for i in range(6)]
+    data = Dataset.of(paths, ["a", "b"] * 3)
+    env = Environment(open_cache(tmp_path / "cache"))
+    recipe = replace(RECIPES["color"], copies=ALL)
+    first = Training(data, 0, env)
+    rows = first.encode(recipe, first.learn(recipe))[1]
+    monkeypatch.setattr(View, "of", lambda self, pixels: pytest.fail("looked at again"))
+    monkeypatch.setattr("visualwords.apps.pipeline.encoding.kind_of_encoded", lambda *_: None)
+    second = Training(data, 0, env)
+    np.testing.assert_array_equal(second.encode(recipe, second.learn(recipe))[1], rows)
+
+
+def test_the_command_asks_for_sides_and_copies(photos, tmp_path, capsys):
+    target = str(tmp_path / "m.vw")
+    flags = ["--recipe", "color", "--min-side", "80", "--copies", "all"]
+    assert main(["train", str(photos), "-o", target, *flags]) == 0
+    recipe = load(target).recipe_
+    assert (recipe.min_side, recipe.copies) == (80, ALL)
