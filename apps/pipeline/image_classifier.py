@@ -55,10 +55,9 @@ class ImageClassifier(FittedImageClassifier):
     cache_dir : path-like or URL, optional
         Where features are kept, so that the same image is described once.
     budget : float, default=60
-        Seconds that "auto" plans with: recipes are tried, cheapest first, whose recorded costs,
-        for two reference cores, add up to no more (see
-        `visualwords.apps.pipeline.recipe_choice.plan`). The choice depends on the images alone,
-        not on the clock.
+        Seconds that "auto" plans with: what it tries has recorded costs, for two reference cores,
+        that add up to no more (see `visualwords.apps.pipeline.search.steps`). The choice depends
+        on the images alone, not on the clock.
     deadline : float, optional
         Seconds of the clock that "auto" may take; ``cut_off_`` lists the recipes that it had no
         time for.

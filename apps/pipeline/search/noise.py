@@ -22,12 +22,15 @@ class Result:
         What is higher for the better of two.
     gains : dict of image position → what its prediction adds to the merit
     classes : dict of image position → class
+    perfect : bool
+        Whether nothing can be better.
     """
 
     figure: float | None
     merit: float
     gains: dict[int, float]
     classes: dict[int, int]
+    perfect: bool = False
 
     @classmethod
     def of(cls, trained: Trained, metric: Metric) -> "Result":
@@ -42,6 +45,7 @@ class Result:
             metric.merit(figure),
             dict(zip(positions, gains.tolist())),
             dict(zip(positions, truth.tolist())),
+            figure == (0.0 if metric.name == "cost" else 1.0),
         )
 
 

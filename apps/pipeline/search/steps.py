@@ -162,9 +162,12 @@ class _Round:
         return [recipe for recipe, _ in found]
 
     @property
-    def can_compare(self) -> bool:
-        """Whether classes are large enough for folds."""
-        return self.best is not None and self.results[self.best.name][1].figure is not None
+    def can_gain(self) -> bool:
+        """Whether folds could tell something better: classes are large enough, and errors left."""
+        if self.best is None:
+            return False
+        result = self.results[self.best.name][1]
+        return result.figure is not None and not result.perfect
 
 
 def _finals(
@@ -173,7 +176,7 @@ def _finals(
     """Try the best on more images; those that the budget has no time for are not tried."""
     more = images.some(ranking.images.n * GROWTH)
     found = _Round(more, ranking.spent)
-    finalists = [r for r in ranking.ranked()[:FINALISTS] if ranking.can_compare]
+    finalists = ranking.ranked()[:FINALISTS] if ranking.can_gain else []
     ordered = sorted(finalists, key=lambda recipe: cost_of([recipe], more))
     tried: list[Recipe] = []
     for recipe in ordered:
@@ -194,7 +197,7 @@ def _changed(round_: _Round, images: Images, budget: float, candidates: Sequence
     """Try changes of the best recipe, each once, as long as the budget lasts."""
     known = [recipe for recipe, _ in round_.results.values()]
     for change in changes(candidates):
-        if round_.best is None or not round_.can_compare:
+        if round_.best is None or not round_.can_gain:
             break
         recipe = change(round_.best)
         if recipe is None:

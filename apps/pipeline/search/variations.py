@@ -39,7 +39,7 @@ def changes(candidates: Sequence[Recipe]) -> list[Change]:
     ]
     if copies == {()}:  # otherwise they were asked for
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
-    return [*found, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
+    return [*found, _balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
 
 
 def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Recipe | None:
@@ -61,6 +61,14 @@ def _kind(channel: Channel) -> tuple[str | None, ...]:
 
 def _with_copies(recipe: Recipe, kind: str) -> Recipe:
     return replace(recipe, name=f"{recipe.name} {kind}", copies=(*recipe.copies, kind))
+
+
+def _balanced(recipe: Recipe) -> Recipe | None:
+    """Return a recipe whose classifier counts all classes alike."""
+    if recipe.classifier not in USUAL_C or "class_weight" in recipe.classifier_params:
+        return None
+    params = {**recipe.classifier_params, "class_weight": "balanced"}
+    return replace(recipe, name=f"{recipe.name} balanced", classifier_params=params)
 
 
 def _with_cost(recipe: Recipe, factor: float) -> Recipe | None:

@@ -119,7 +119,7 @@ def test_one_class_is_refused_with_a_sentence(photos):
 def test_images_smaller_than_a_patch_leave_words_out_of_the_choice(rng):
     images = [noisy(color, rng, (10, 12)) for color in COLORS.values() for _ in range(4)]
     labels = [name for name in COLORS for _ in range(4)]
-    model = ImageClassifier("auto").fit(images, labels)
+    model = ImageClassifier("auto", min_side=1).fit(images, labels)
     assert "words" not in model.tried_
     assert model.score(images, labels) == 1.0
     with pytest.raises(FolderError, match="no image has a patch for recipe 'words'"):
@@ -128,7 +128,7 @@ def test_images_smaller_than_a_patch_leave_words_out_of_the_choice(rng):
 
 def test_a_representation_limits_what_auto_tries(photos, tmp_path):
     model = ImageClassifier(representation="pyramid-match").fit(photos)
-    assert list(model.tried_) == ["pyramid-match"]
+    assert all(name.startswith("pyramid-match") for name in model.tried_)
     model.save(tmp_path / "m.vw")
     folder = ImageFolder(photos)
     np.testing.assert_array_equal(
