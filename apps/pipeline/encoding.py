@@ -23,24 +23,60 @@ class Encoded:
     channels : for each channel of the recipe, the encoded arrays of the images that could be read
     kept : positions of these images
     skipped : the others
+    rows : (n, d) int8 or None
+        The arrays of all channels side by side, of which ``channels`` has parts: there is no second
+        copy. None where channels do not make bytes of one length.
     """
 
     channels: list[list[np.ndarray]]
     kept: np.ndarray
     skipped: list[Skipped]
+    rows: np.ndarray | None = None
 
 
 def encode(
     encoders: Sequence[ChannelEncoder], data: Dataset, view: View, env: Environment
 ) -> Encoded:
     """Encode many images by encoders that have learned."""
-    results = list(encode_each(encoders, data, view, env))
-    found = [result for result in results if not isinstance(result, Skipped)]
-    return Encoded(
-        channels=[[arrays[c] for arrays in found] for c in range(len(encoders))],
-        kept=np.array([i for i, r in enumerate(results) if not isinstance(r, Skipped)], np.intp),
-        skipped=[result for result in results if isinstance(result, Skipped)],
-    )
+    table = _Table(len(data))
+    kept: list[int] = []
+    skipped: list[Skipped] = []
+    channels: list[list[np.ndarray]] = [[] for _ in encoders]
+    for position, result in enumerate(encode_each(encoders, data, view, env)):
+        if isinstance(result, Skipped):
+            skipped.append(result)
+            continue
+        kept.append(position)
+        for known, array in zip(channels, table.add(result)):
+            known.append(array)
+    return Encoded(channels, np.array(kept, np.intp), skipped, table.filled)
+
+
+class _Table:
+    """The bytes of all channels of many images in one matrix, filled as they come."""
+
+    def __init__(self, n_images: int):
+        self.n_images = n_images
+        self.n_rows = 0
+        self.lengths: list[int] = []
+        self.rows: np.ndarray | None = None
+
+    def add(self, arrays: Arrays) -> Arrays:
+        """Keep the arrays of one image; return them, as parts of the matrix if they fit."""
+        if not self.n_rows and all(a.dtype == np.int8 and a.ndim == 1 for a in arrays):
+            self.lengths = [len(array) for array in arrays]
+            self.rows = np.empty((self.n_images, sum(self.lengths)), np.int8)
+        self.n_rows += 1
+        if self.rows is None or [len(array) for array in arrays] != self.lengths:
+            self.rows = None
+            return arrays
+        row = self.rows[self.n_rows - 1]
+        np.concatenate(arrays, out=row)
+        return np.split(row, np.cumsum(self.lengths)[:-1])
+
+    @property
+    def filled(self) -> np.ndarray | None:
+        return None if self.rows is None else self.rows[: self.n_rows]
 
 
 def encode_each(

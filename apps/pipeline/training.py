@@ -58,6 +58,7 @@ class Training:
         self._encoders: dict[str, ChannelEncoder] = {}
         self._encoded: dict[str, dict[int, np.ndarray]] = {}
         self._skipped: dict[str, list[Skipped]] = {}
+        self._side_by_side: dict[tuple[str, ...], np.ndarray] = {}
 
     def train(self, recipe: Recipe) -> Trained:
         """Learn a recipe from the images that all its channels can take, or load it.
@@ -131,6 +132,9 @@ class Training:
         self.skipped = list(dict.fromkeys(s for name in names for s in self._skipped[name]))
         data = self.data.part(kept)
         data.check_classes()
+        rows = self._side_by_side.get(tuple(names))
+        if rows is not None and len(rows) == len(data):
+            return data, rows
         parts = [
             encoder.assemble(
                 [self._encoded[_name(channel, view)][i] for view in recipe.views for i in kept],
@@ -150,6 +154,8 @@ class Training:
         for name, arrays in zip(new, found.channels):
             self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
             self._skipped[name] = found.skipped
+        if found.rows is not None and all(encoder.channel.linear for encoder in new.values()):
+            self._side_by_side[tuple(new)] = found.rows
 
     def part(self, positions: np.ndarray) -> "Training":
         """Return the training of some of the images."""

@@ -25,7 +25,9 @@ PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales ever
 MS_TO_DECODE = 10.0  # a megapixel of an image file
 LOOKED_AT = 32  # images whose headers are read
 COLUMNS_OF_A_VECTOR = 1000  # where no patches are described
-PRODUCTS_A_SECOND = 2e10  # of two rows' bytes, summed: the matrix that a linear classifier needs
+PRODUCTS_A_SECOND = 2e10  # of two bytes, by which linear classifiers are trained
+PASSES = 10  # over the rows, where these are too many for the matrix of their products
+TRAININGS = 6  # of a classifier: five folds, and all images
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,20 @@ class Images:
     ----------
     n : int
     sizes_wh : sizes of some of them
+    n_classes : int
     """
 
     n: int
     sizes_wh: tuple[tuple[int, int], ...] = ((300, 250),)
+    n_classes: int = 10
 
     @classmethod
     def of(cls, data: Dataset, max_pixels: int) -> "Images":
         """Read the headers of some images, the same ones every time."""
         some = np.linspace(0, len(data) - 1, min(LOOKED_AT, len(data))).astype(int)
         sizes = [_size_of(data.contents[i], max_pixels) for i in some]
-        return cls(len(data), tuple(size for size in sizes if size is not None) or cls.sizes_wh)
+        known = tuple(size for size in sizes if size is not None) or cls.sizes_wh
+        return cls(len(data), known, len(np.unique(data.labels)))
 
     def megapixels(self, view: View = View()) -> float:  # noqa: B008  (it is frozen)
         """Return the mean size, in megapixels, as a recipe sees the images."""
@@ -113,11 +118,12 @@ def bytes_of(recipe: Recipe, images: Images) -> float:
 
 
 def _of_classifier(recipe: Recipe, images: Images) -> float:
-    """Return the seconds of one core for the products of all rows, of which there are copies."""
+    """Return the seconds of one core: rows times rows, or in blocks, rows times machines."""
     if recipe.classifier != "ByteLinearClassifier":
         return 0.0
-    columns = sum(_n_columns(channel) for channel in recipe.channels)
-    return (images.n * len(recipe.views)) ** 2 * columns / PRODUCTS_A_SECOND
+    rows = images.n * len(recipe.views)
+    of_a_column = rows * min(rows, 2 * PASSES * TRAININGS * images.n_classes)
+    return of_a_column * sum(map(_n_columns, recipe.channels)) / PRODUCTS_A_SECOND
 
 
 def _n_columns(channel: Channel) -> int:

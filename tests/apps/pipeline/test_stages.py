@@ -1,5 +1,7 @@
 """The stages of a recipe: samples by content, small rows, what is learned once is remembered."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
 from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.training import Training
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook import FisherVectors
 from visualwords.features.local_features import LocalFeatureSets
@@ -186,3 +189,18 @@ def test_a_file_that_changes_and_was_not_kept_is_left_out_and_learned_when_it_is
     again = ImageClassifier("color", cache_dir=cache).fit(photos)
     assert again.skipped_ == []
     assert again.class_counts_.sum() == 24
+
+
+def test_bytes_of_all_channels_are_kept_once(photos):
+    recipe, data = RECIPES["photo"], Dataset.of(photos)
+    together = Training(data, 0, Environment())
+    encoders = together.learn(recipe)
+    rows = together.encode(recipe, encoders)[1]
+    assert rows is together.encode(recipe, encoders)[1]
+    one_by_one = Training(data, 0, Environment())
+    for channel in recipe.channels:
+        alone = replace(recipe, channels=(channel,))
+        one_by_one.encode(alone, one_by_one.learn(alone))
+    apart = one_by_one.encode(recipe, one_by_one.learn(recipe))[1]
+    np.testing.assert_array_equal(rows, apart)
+    assert rows.dtype == apart.dtype == np.int8
