@@ -1,15 +1,16 @@
 """The same task by OpenCV and scikit-learn alone, as a careful engineer would write it; and by us.
 
     python -m benchmarks.peers.opencv_pipeline [--data scene15] [--ours fast scene] [--peer chi2]
-    python -m benchmarks.peers.opencv_pipeline --data tasks/blood tasks/tiles tasks/traffic --ours auto
+    python -m benchmarks.peers.opencv_pipeline --data tasks/blood tasks/traffic --ours auto
 
 Dense SIFT of OpenCV (16-pixel patches every 8 pixels), 200 words of MiniBatchKMeans, a spatial
 pyramid of 21 windows, each level of sum 1, then either additive chi-squared features and a linear
 SVM ("chi2") or an SVM with the intersection kernel, whose matrix is computed once
 ("intersection"); C is chosen on folds of the training images, out of four values, by the mean
-accuracy per class, and classes are weighted alike. All steps use both cores. Ours is ``ImageClassifier`` without a cache: recipe "fast", which is of the same kind as
-the peers, and "scene". All read the same files, learn from the training part, are tried once on the
-test part, and are timed from the first file to the last label: seconds of the clock and of CPU.
+accuracy per class, and classes are weighted alike. All steps use both cores. Ours is
+``ImageClassifier`` without a cache: recipe "fast", which is of the same kind as the peers, and
+"scene". All read the same files, learn from the training part, are tried once on the test part, and
+are timed from the first file to the last label: seconds of the clock and of CPU.
 """
 
 import argparse
