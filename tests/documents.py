@@ -101,7 +101,9 @@ def write_user_folder(folder: Path) -> None:
         write(name, tiles[0])
     for name in ("street.jpg", "scenes/1.jpg", "kitchen.jpg"):
         write(name, demo_picture())
-    (folder / "boxes.csv").write_text("path,x0,y0,x1,y1\n1.jpg,10,10,60,140\n", encoding="utf-8")
+    (folder / "boxes.csv").write_text(
+        "file,xmin,ymin,xmax,ymax\n1.jpg,10,10,60,140\n", encoding="utf-8"
+    )
     write_demo("tiles", os.path.join(folder, "visualwords-demo", "tiles"))
     mine = 'name = "hue"\n[[channels]]\nextractor = "ColorHistogram"\nparams = { space = "hsv" }\n'
     (folder / "mine.toml").write_text(mine, encoding="utf-8")

@@ -44,6 +44,12 @@ class DamagedImageError(ImageError):
     kind = "damaged"
 
 
+class CrashedDecoderError(DamagedImageError):
+    """The process that decoded the image ended: by a fault of its decoder, or by another hand."""
+
+    kind = "crashed"
+
+
 class ImageTooLargeError(ImageError):
     """The header promises more pixels than are allowed; nothing was decoded."""
 
@@ -79,7 +85,8 @@ class Skipped:
     reason : str
         One line.
     kind : str
-        "missing", "unreadable", "changed", "unknown-format", "damaged", "too-large" or "unusable".
+        "missing", "unreadable", "changed", "unknown-format", "damaged", "crashed", "too-large" or
+        "unusable".
 
     Examples
     --------
@@ -96,6 +103,13 @@ class Skipped:
     def of(cls, source: str, problem: ImageError) -> "Skipped":
         """Return what an error says about an image."""
         return cls(source, str(problem), problem.kind)
+
+    def error(self) -> ImageError:
+        """Return an error that says why, of the class that the kind stands for."""
+        known = [ImageError]
+        for one in known:
+            known += one.__subclasses__()
+        return next((one for one in known if one.kind == self.kind), ImageError)(self.reason)
 
     @property
     def may_pass(self) -> bool:

@@ -7,6 +7,7 @@ second, and pixels that come back through a pipe a millisecond per megapixel.
 
 import atexit
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -28,6 +29,7 @@ MEMORY = 256 << 20  # bytes for an image,
 MEMORY_PER_PIXEL = 24  # and for each of its pixels
 LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
 START_SECONDS = 60.0  # for a process to start
+OUT_OF_TIME = [-signal.SIGPROF] if hasattr(signal, "SIGPROF") else []  # return codes
 STEP = 0.5  # seconds between looks at a decoder
 PIECE = 1 << 20
 
@@ -70,7 +72,8 @@ def decode_isolated(
     Raises
     ------
     ImageError
-        That of the decoder; a `DamagedImageError` where it exceeds the time or crashes.
+        That of the decoder; a `DamagedImageError` where it exceeds the time, and a
+        `CrashedDecoderError` where it crashes.
     """
     with _large if n_pixels > LARGE else nullcontext():
         decoder = _take()
@@ -101,9 +104,14 @@ def close() -> None:
 
 
 def _take() -> "_Decoder | None":
-    with _lock:
-        if _idle:
-            return _idle.pop()
+    while True:
+        with _lock:
+            decoder = _idle.pop() if _idle else None
+        if decoder is None:
+            break
+        if decoder.is_running:
+            return decoder
+        decoder.end()  # it was ended while it was idle
     try:
         return _Decoder()
     except OSError:
@@ -147,8 +155,13 @@ class _Decoder:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
-        self._is_started = False
+        self._is_started = self._is_late = False
         self.is_alive = True
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended, as far as the system knows."""
+        return self._process.poll() is None
 
     def decode(
         self, data: bytes, mode: str, max_pixels: int, max_side: int | None, n_pixels: int
@@ -171,9 +184,10 @@ class _Decoder:
             name, _, text = self._receive(sizes[0]).decode().partition("\n")
         except (OSError, EOFError):
             self.is_alive = False
-            raise errors.DamagedImageError(
-                f"damaged file (its decoder crashed, or took longer than {seconds:.0f} s)"
-            ) from None
+            if self._took_too_long():
+                sentence = f"damaged file (its decoder took longer than {seconds:.0f} s)"
+                raise errors.DamagedImageError(sentence) from None
+            raise errors.CrashedDecoderError("damaged file (its decoder crashed)") from None
         finally:
             done.set()
         raise getattr(errors, name)(text)
@@ -186,7 +200,14 @@ class _Decoder:
         for _ in range(1 + int(seconds / STEP)):
             if done.wait(STEP):
                 return
+        self._is_late = True
         self._process.kill()
+
+    def _took_too_long(self) -> bool:
+        """Return whether a process that ended was ended by one of its limits of time."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        return self._is_late or self._process.returncode in OUT_OF_TIME
 
     def end(self) -> None:
         """End the process, whatever it does."""

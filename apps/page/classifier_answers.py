@@ -19,7 +19,6 @@ from visualwords.apps.pipeline.decision import Decided, Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images
 from visualwords.classifiers.one_vs_rest import both_classes
-from visualwords.errors import ImageError
 from visualwords.images import encode_image
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
@@ -76,8 +75,8 @@ class ClassifierAnswers:
         """Return the best classes of an image."""
         start = time.perf_counter()
         found = self.model.score_images([data])
-        for _, reason in found.skipped:
-            raise ImageError(reason)
+        for skipped in found.skipped:
+            raise skipped.error()
         scores, decided = both_classes(found.values)[0], self.model.decide(found)
         shares = None if decided.probabilities is None else decided.probabilities[0]
         strange = decided.novelty

@@ -32,7 +32,7 @@ from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, logger,
 from visualwords.apps.page.served_models import Answers, ServedModels
 from visualwords.apps.page.uploads import images_of, one_image
 from visualwords.apps.page.worker_threads import Workers
-from visualwords.errors import ImageError
+from visualwords.errors import CrashedDecoderError, ImageError
 
 STATIC = {  # address → file and media type; nothing else is served
     "/": ("index.html", "text/html"),
@@ -179,7 +179,7 @@ class _Api:
                 try:
                     answer = await self._work(request, answers.predict, image, question)
                 except RefusedError as refused:
-                    if refused.status != 422:
+                    if refused.status not in (422, 500):
                         raise
                     answer = {"error": str(refused)}  # the others are answered nevertheless
                 found.append({"name": printable(name), **answer})
@@ -205,6 +205,9 @@ class _Api:
     async def _work(self, request: Request, work: Any, image: bytes, *arguments: Any) -> Any:
         try:
             return await self.workers.run(request, work, image, *arguments)
+        except CrashedDecoderError:
+            logger.warning("the decoder of an image crashed; its request was answered with 500")
+            raise RefusedError(500, "the decoder of this image crashed; try another file") from None
         except ImageError as problem:
             raise RefusedError(422, f"this image can't be used: {problem}") from None
 

@@ -1,7 +1,9 @@
 """A small file can't make a decoder run for ever: it is refused, or its process is ended."""
 
 import io
+import signal
 import struct
+import threading
 import zlib
 
 import numpy as np
@@ -9,10 +11,11 @@ import pytest
 from PIL import Image
 
 from visualwords import isolation
-from visualwords.errors import DamagedImageError, ImageTooLargeError
+from visualwords.errors import CrashedDecoderError, DamagedImageError, ImageTooLargeError
 from visualwords.images import read_image
 from visualwords.isolation import isolated_decoding
 
+CRASH = [getattr(signal, name, 0) for name in ("SIGSEGV", "SIGCONT")]
 NOISE = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
 
 
@@ -139,11 +142,24 @@ def test_a_decoder_that_runs_too_long_costs_its_image_only(monkeypatch, fresh_de
     assert read_image(SLOW["plain PPM"]()).shape == (40, 60, 3)
 
 
+@pytest.mark.posix
 def test_a_decoder_that_crashes_costs_its_image_only(fresh_decoders):
     read_image(SLOW["plain PPM"]())
-    isolation._idle[0]._process.kill()
-    with pytest.raises(DamagedImageError, match="crashed"):
+    process = isolation._idle[0]._process
+    process.send_signal(signal.SIGSTOP)  # so that it has the file when it ends
+    crash = threading.Timer(0.3, lambda: [process.send_signal(s) for s in CRASH])
+    crash.start()
+    with pytest.raises(CrashedDecoderError, match="crashed"):
         read_image(SLOW["plain PPM"]())
+    crash.join()
+    assert read_image(SLOW["plain PPM"]()).shape == (40, 60, 3)
+
+
+def test_a_decoder_that_ended_while_it_was_idle_costs_nothing(fresh_decoders):
+    read_image(SLOW["plain PPM"]())
+    process = isolation._idle[0]._process
+    process.kill()
+    process.wait()
     assert read_image(SLOW["plain PPM"]()).shape == (40, 60, 3)
 
 

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import httpx
 import numpy as np
@@ -255,6 +257,46 @@ def test_the_command_serves_two_models_with_a_key_and_reloads_on_sighup(model, t
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=20)
     assert run.returncode == 130
+
+
+@pytest.mark.posix
+def test_a_decoder_that_segfaults_costs_one_answer_and_nothing_else(model):
+    command = [sys.executable, "-m", "visualwords.apps.classify_images", "serve", model]
+    process = subprocess.Popen([*command, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    try:
+        address = re.search(r"http://\S+/", process.stdout.readline())[0]
+        ask = partial(CLIENT.post, f"{address}api/predict", content=sea(), timeout=60)
+        good = ask()
+        (decoder,) = children_of(process.pid)
+        os.kill(decoder, signal.SIGSTOP)  # so that it has the image when it ends
+        with ThreadPoolExecutor(4) as clients:
+            waiting = clients.submit(ask)
+            time.sleep(0.5)
+            others = [clients.submit(ask) for _ in range(3)]
+            os.kill(decoder, signal.SIGSEGV)
+            os.kill(decoder, signal.SIGCONT)
+        answer = waiting.result()
+        assert answer.status_code == 500
+        assert "crashed" in answer.json()["error"]
+        labels = {one.result().json()["label"] for one in others}
+        assert [one.result().status_code for one in others] == [200] * 3
+        assert labels == {good.json()["label"]} == {"sea"}
+        assert decoder not in children_of(process.pid)
+        assert CLIENT.get(f"{address}healthz").status_code == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def children_of(pid):
+    """Return the processes that a process has started and that run."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True)
+    rows = [line.split(None, 3) for line in found.stdout.splitlines()[1:]]
+    return [
+        int(own)
+        for own, parent, state, words in rows
+        if int(parent) == pid and "_isolated" in words and not state.startswith("Z")
+    ]
 
 
 @pytest.mark.parametrize(("content", "words"), [("short", "16 or more letters"), (None, "no such")])
