@@ -199,7 +199,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         chances = doubts = strange = None
         if self.calibration_ is not None:
-            chances = self.probabilities(scores.values)
+            chances = self.calibration_.probabilities(scores.values)
             doubts = 1 - chances.max(axis=1)
         if self.novelty_ is not None:
             strange = self.novelty_.of(scores.values, scores.distances, scores.looks, doubts)
