@@ -61,3 +61,25 @@ def pass_precomputed(index, logs, mean1, mean2, bounds, order, y, Q, cost, c0, i
                         inverse[k, 0] * c0 + inverse[k, 1] * mean1[q] + inverse[k, 2] * mean2[q]
                     )
     return largest, smallest
+
+
+@njit()
+def pass_mapped(index, level, bounds, order, y, Q, cost, table, alpha, a):
+    """A pass of LIBLINEAR's algorithm on mapped features that are looked up, not stored."""
+    largest, smallest = -np.inf, np.inf
+    for i in order:
+        g = np.float32(0)
+        for q in range(bounds[i], bounds[i + 1]):
+            j, h = index[q], level[q]
+            for k in range(3):
+                g += a[j, k] * table[h, k]
+        new, projected = step(y[i] * g - np.float32(1), alpha[i], Q[i], cost)
+        largest, smallest = max(largest, projected), min(smallest, projected)
+        if new != alpha[i]:
+            delta = (new - alpha[i]) * y[i]
+            alpha[i] = new
+            for q in range(bounds[i], bounds[i + 1]):
+                j, h = index[q], level[q]
+                for k in range(3):
+                    a[j, k] += delta * table[h, k]
+    return largest, smallest

@@ -5,6 +5,7 @@ each keeps of the data is in ``memory``: 20 and 8 bytes for every value that is 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,39 @@ def power_mean(x: Any, y: Any, p: float) -> np.ndarray:
     positive = (x > 0) & (y > 0)
     x, y = np.where(positive, x, 1.0), np.where(positive, y, 1.0)
     return np.where(positive, ((x**p + y**p) / 2) ** (1 / p), 0.0)
+
+
+def one_vs_rest(
+    one_pass: Callable[..., tuple[float, float]],
+    codes: np.ndarray,
+    n_columns: int,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, list[int]]:
+    """Train every class against the rest; return three numbers a column, and the passes."""
+    n_classes = codes.max() + 1
+    weights = np.zeros((1 if n_classes == 2 else n_classes, n_columns, 3), np.float32)
+    passes = []
+    for c, a in enumerate(weights):
+        positive = codes == (1 if n_classes == 2 else c)
+        y = np.where(positive, np.float32(1), np.float32(-1))
+        alpha, rng = np.zeros(y.size, np.float32), np.random.default_rng(0)
+        violation, n = np.inf, 0
+        while violation > tol and n < max_iter:
+            n += 1
+            high, low = one_pass(rng.permutation(y.size), y, alpha, a)
+            violation = high - low
+        passes.append(n)
+    return weights, passes
+
+
+def predicted(X: sparse.csr_matrix, weights: np.ndarray, mapped: np.ndarray) -> np.ndarray:
+    """Return class numbers from the weights and the three numbers of every stored value."""
+    scores = np.empty((X.shape[0], len(weights)))
+    for c, a in enumerate(weights):
+        added = np.einsum("nk,nk->n", a[X.indices], mapped)
+        scores[:, c] = sparse.csr_matrix((added, X.indices, X.indptr), X.shape).sum(1).ravel()
+    return (scores[:, 0] > 0).astype(int) if len(weights) == 1 else scores.argmax(axis=1)
 
 
 class PmSVMAsPrinted:
@@ -61,31 +95,15 @@ class PmSVMAsPrinted:
         self.index, bounds = X.indices.astype(np.int32), X.indptr.astype(np.int64)
         Q = np.maximum(np.asarray(X.sum(axis=1)).ravel(), 1e-12).astype(np.float32)
         one_pass = self._prepare_tables() if self.tables else self._prepare_values()
-        n_classes = codes.max() + 1
-        self.a = np.zeros((1 if n_classes == 2 else n_classes, X.shape[1], 3), np.float32)
-        self.passes = []
-        for c, a in enumerate(self.a):
-            positive = codes == (1 if n_classes == 2 else c)
-            y = np.where(positive, np.float32(1), np.float32(-1))
-            alpha, rng = np.zeros(y.size, np.float32), np.random.default_rng(0)
-            violation, n = np.inf, 0
-            while violation > self.tol and n < self.max_iter:
-                n += 1
-                order = rng.permutation(y.size)
-                high, low = one_pass(bounds, order, y, Q, np.float32(self.C), alpha, a)
-                violation = high - low
-            self.passes.append(n)
+        descent = partial(one_pass, bounds, Q=Q, cost=np.float32(self.C))
+        self.a, self.passes = one_vs_rest(descent, codes, X.shape[1], self.tol, self.max_iter)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return class numbers by Eq. 9 and 20."""
         X = sparse.csr_matrix(X)
         t = np.log(np.clip(X.data, 0, 1) + 0.05)
-        scores = np.empty((X.shape[0], len(self.a)))
-        for c, a in enumerate(self.a):
-            added = sum(a[X.indices, k] * t**k for k in range(3))
-            scores[:, c] = sparse.csr_matrix((added, X.indices, X.indptr), X.shape).sum(1).ravel()
-        return (scores[:, 0] > 0).astype(int) if len(self.a) == 1 else scores.argmax(axis=1)
+        return predicted(X, self.a, np.stack([t**0, t, t * t], axis=1))
 
     def _prepare_tables(self, b: int = 1000) -> Callable[..., Any]:
         nodes, grid = chebyshev(2), np.arange(b + 1) / b
@@ -93,7 +111,7 @@ class PmSVMAsPrinted:
         T1 = np.log(grid + 0.05).astype(np.float32)
         T2 = (inverse @ power_mean(nodes[:, None], grid, self.p)).T.astype(np.float32, order="C")
         self.memory = self.index.nbytes + self.value.nbytes
-        return lambda bounds, order, y, Q, cost, alpha, a: pass_with_tables(
+        return lambda bounds, order, y, alpha, a, Q, cost: pass_with_tables(
             self.index, self.value, bounds, order, y, Q, cost, T1, T2, alpha, a
         )
 
@@ -104,6 +122,6 @@ class PmSVMAsPrinted:
         means = [power_mean(self.value, np.float32(c), self.p).astype("f4") for c in AD_HOC[1:]]
         c0 = np.float32(AD_HOC[0])
         self.memory = self.index.nbytes + 4 * self.value.nbytes
-        return lambda bounds, order, y, Q, cost, alpha, a: pass_precomputed(
+        return lambda bounds, order, y, alpha, a, Q, cost: pass_precomputed(
             self.index, logs, *means, bounds, order, y, Q, cost, c0, inverse, alpha, a
         )

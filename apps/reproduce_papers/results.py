@@ -4,6 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from visualwords.apps.evaluation.intervals import wilson
+
+SAME = 1.0  # points: closer figures are called equal
+
 
 @dataclass(frozen=True)
 class Row:
@@ -21,12 +25,24 @@ class Row:
         CPU time of the training (or whatever ``what`` names) in one thread.
     unit : str, default "%"
         Of both figures; appended to them.
+    n : int, optional
+        Test items that ours is a share of; gives Wilson's 95 % interval where nothing is repeated.
+    error : bool
+        Whether the figure is an error, so that less is better.
+    unlike : str
+        Why the two figures are not of the same thing (other images, other features).
+    why : str
+        What an experiment showed to be the reason of a worse figure.
 
     Examples
     --------
     >>> row = Row("HIK", 81.25, paper=81.9, spread=0.5)
     >>> row.cells()
     ['HIK', '81.9 %', '81.25 ± 0.50 %', '-0.65', '']
+    >>> row.verdict
+    'equal'
+    >>> Row("HIK", 80.0, paper=84.0, n=1000).cells()[2]
+    '80.00 % (77.4 to 82.4)'
     """
 
     what: str
@@ -35,11 +51,30 @@ class Row:
     spread: float | None = None
     seconds: float | None = None
     unit: str = "%"
+    n: int | None = None
+    error: bool = False
+    unlike: str = ""
+    why: str = ""
 
     @property
     def difference(self) -> float | None:
         """Ours minus the paper's."""
         return None if self.paper is None else self.ours - self.paper
+
+    @property
+    def verdict(self) -> str:
+        """How ours stands to the paper's: equal (within one point), better, worse or unlike.
+
+        Empty where the paper has no such figure.
+        """
+        if self.difference is None:
+            return ""
+        if self.unlike:
+            return "unlike"
+        gain = -self.difference if self.error else self.difference
+        if abs(gain) <= (SAME if self.unit in ("%", "points") else 0.1 * abs(self.paper or 0)):
+            return "equal"
+        return "better" if gain > 0 else "worse"
 
     def cells(self) -> list[str]:
         """Return the row as text: what, paper, ours, difference, seconds."""
@@ -49,7 +84,14 @@ class Row:
             ours += f" ± {_number(self.spread)}"
         difference = "" if self.difference is None else f"{self.difference:+.2f}"
         seconds = "" if self.seconds is None else _number(self.seconds)
-        return [self.what, paper, self._with_unit(ours), difference, seconds]
+        return [self.what, paper, self._with_unit(ours) + self._interval(), difference, seconds]
+
+    def _interval(self) -> str:
+        """Return the 95 % interval of a single run."""
+        if self.n is None or self.spread is not None:
+            return ""
+        low, high = wilson(min(max(self.ours / 100, 0.0), 1.0), self.n)
+        return f" ({100 * low:.1f} to {100 * high:.1f})"
 
     def _with_unit(self, number: str) -> str:
         return f"{number} {self.unit}".rstrip()

@@ -1,23 +1,20 @@
-"""Results as Markdown and PNG."""
+"""Records as Markdown and PNG."""
 
-import importlib.metadata
 import importlib.util
 import io
 import os
-import platform
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from visualwords.apps.reproduce_papers.experiments import Experiment
+from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS, Experiment
 from visualwords.apps.reproduce_papers.results import HEADER, Results, Row
+from visualwords.apps.reproduce_papers.stored import Record
 from visualwords.files import write_atomically
 
-LIBRARIES = ("visualwords", "numpy", "scipy", "scikit-learn", "numba", "opencv-python-headless")
 PAPER, OURS = "#9aa5b1", "#2166ac"
-
-
+QUICK = "quick run on small generated data: a test of the code, not of the method"
 NO_FIGURE = "no figure without matplotlib: pip install matplotlib, then run the command again"
 
 
@@ -26,35 +23,46 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def write_results(
-    folder: str, experiment: Experiment, results: Results, seconds: float, remark: str = ""
-) -> str:
-    """Write NAME.md, and NAME.png where matplotlib is installed; return the path of the text."""
+def write_record(folder: str, record: Record) -> str:
+    """Write NAME.json, NAME.png (where matplotlib is installed) and NAME.md; return its path."""
     if can_draw():
-        write_atomically(os.path.join(folder, f"{experiment.name}.png"), picture(results))
-    path = os.path.join(folder, f"{experiment.name}.md")
-    text = markdown(experiment, results, seconds, remark)
+        content = picture(record.results)
+        write_atomically(os.path.join(folder, f"{record.experiment}.png"), content)
+    record.write(folder)
+    return write_page(folder, record)
+
+
+def write_page(folder: str, record: Record) -> str:
+    """Write NAME.md from a record; return its path."""
+    drawn = os.path.exists(os.path.join(folder, f"{record.experiment}.png"))
+    path = os.path.join(folder, f"{record.experiment}.md")
+    text = markdown(EXPERIMENTS[record.experiment], record, drawn)
     write_atomically(path, text.encode())
     return path
 
 
-def markdown(experiment: Experiment, results: Results, seconds: float, remark: str = "") -> str:
+def markdown(experiment: Experiment, record: Record, drawn: bool = True) -> str:
     """Return the page of an experiment."""
+    results = record.results
+    remark = f" **{QUICK}.**" if record.quick else ""
+    reasons = [f"- {row.what}: {row.why}" for row in results.rows if row.why]
+    unlike = {row.unlike: 0 for row in results.rows if row.unlike}
     parts = [
         f"# {experiment.name}",
-        f"{experiment.paper}, {experiment.place}." + (f" **{remark}.**" if remark else ""),
+        f"{experiment.paper}, {experiment.place}.{remark}",
         experiment.description,
         f"**Data.** {results.data}",
         markdown_table(HEADER, [row.cells() for row in results.rows]),
+        "\n".join([*(f"- Not like for like: {text}" for text in unlike), *reasons]),
         "\n".join(f"- {note}" for note in results.notes),
-        f"![{experiment.name}]({experiment.name}.png)" if can_draw() else f"({NO_FIGURE})",
+        f"![{experiment.name}]({experiment.name}.png)" if drawn else f"({NO_FIGURE})",
     ]
     for table in results.tables:
         parts += [f"## {table.title}", markdown_table(table.header, table.texts())]
-    quick = " --quick" if remark else ""
+    quick = " --quick" if record.quick else ""
     parts.append(
-        f"`reproduce-papers run {experiment.name}{quick}` · {seconds:.0f} CPU seconds in one "
-        f"thread · {versions()}"
+        f"`reproduce-papers run {experiment.name}{quick}` · {record.seconds:.0f} CPU seconds in "
+        f"one thread · {record.date} · state {record.state} · {record.versions}"
     )
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -73,17 +81,6 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     texts = ["| " + " | ".join(line) + " |" for line in lines]
     texts.insert(1, "|---" + "|--:" * (len(header) - 1) + "|")
     return "\n".join(texts)
-
-
-def versions() -> str:
-    """Return the versions of what the figures depend on."""
-    found = [f"Python {platform.python_version()}"]
-    for name in LIBRARIES:
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:  # another distribution of the same library
-            continue
-    return ", ".join(found)
 
 
 def picture(results: Results) -> bytes:

@@ -4,23 +4,27 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
+from scipy.stats import norm
 
 from visualwords.apps.reproduce_papers._stochastic_hik import descend
-from visualwords.apps.reproduce_papers.additive_methods import FeatureMap
+from visualwords.apps.reproduce_papers.additive_methods import FeatureMap, FeatureTable
 from visualwords.apps.reproduce_papers.cost_choice import over_costs, summarize
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 from visualwords.apps.reproduce_papers.generated_counts import word_counts
+from visualwords.apps.reproduce_papers.harris_points import RIDGE, bhattacharyya, harris_features
 from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.main import main
+from visualwords.apps.reproduce_papers.memory import memory_of
 from visualwords.apps.reproduce_papers.pedestrian_windows import bootstrapped_windows
 from visualwords.apps.reproduce_papers.pmk_fig3 import approximate_costs
 from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
 from visualwords.apps.reproduce_papers.stochastic_hik import StochasticHIK
+from visualwords.apps.reproduce_papers.stored import Record
 from visualwords.apps.reproduce_papers.writing import markdown
 from visualwords.classifiers import ICDClassifier, PmSVMClassifier, kernels
 
@@ -46,7 +50,14 @@ def test_a_quick_run_writes_a_table_and_a_picture(name, tmp_path, capsys):
     assert text.count("\n| ") > len(printed["rows"])
     assert "quick run on small generated data" in text
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    assert len(list(tmp_path.iterdir())) == 2
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png"]
+    stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    assert [row["ours"] for row in stored["results"]["rows"]] == [
+        r["ours"] for r in printed["rows"]
+    ]
+    page = text.encode()
+    assert main(["run", name, "--pages", "-o", str(tmp_path)]) == 0
+    assert (tmp_path / f"{name}.md").read_bytes() == page
 
 
 def test_list_names_every_experiment_with_its_paper(capsys):
@@ -78,8 +89,8 @@ def test_without_matplotlib_the_table_is_written_and_the_figure_explained(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["run", "pmk-fig3", "--quick", "-o", str(tmp_path)]) == 0
     assert "pip install matplotlib" in capsys.readouterr().err
-    (page,) = tmp_path.iterdir()
-    assert page.name == "pmk-fig3.md"
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
+    page = tmp_path / "pmk-fig3.md"
     assert "![" not in page.read_text(encoding="utf-8")
     assert "pip install matplotlib" in page.read_text(encoding="utf-8")
 
@@ -90,7 +101,7 @@ def test_the_page_has_paper_ours_and_difference():
         [Row("HIK", 81.25, paper=82.0, spread=0.5, seconds=1.5), Row("other", 3.0, unit="×")],
         tables=[Table("More", ("a", "b"), [["x", 0.5]])],
     )
-    text = markdown(EXPERIMENTS["pmk-fig3"], results, seconds=12.0)
+    text = markdown(EXPERIMENTS["pmk-fig3"], Record.now("pmk-fig3", results, 12.0, quick=False))
     assert "| HIK | 82 % | 81.25 ± 0.50 % | -0.75 | 1.50 |" in text
     assert "| other |  | 3.00 × |  |  |" in text
     assert "| x | 0.50 |" in text
@@ -166,15 +177,39 @@ def test_the_feature_map_approximates_its_kernel(name, error, rng):
     assert np.abs((mapped @ mapped.T).toarray() - exact).mean() < error * exact.mean()
 
 
+def test_the_feature_table_learns_what_liblinear_learns_from_mapped_features():
+    data = word_counts(300, n_words=200, n_classes=3)
+    stored = FeatureMap("chi2").fit(data.X, data.y).predict(data.X_test)
+    table = FeatureTable("chi2").fit(data.X, data.y).predict(data.X_test)
+    assert np.mean(stored == table) > 0.95
+
+
+def test_the_bhattacharyya_affinity_is_the_integral_of_both_roots(rng):
+    sets = [rng.normal(shift, 1 + shift, (4000, 1)) for shift in (0.0, 0.5)]
+    gram, x = bhattacharyya(sets), np.linspace(-12, 12, 20_001)
+    ridge = RIDGE * np.mean([np.var(one) for one in sets])
+    densities = [norm.pdf(x, one.mean(), np.sqrt(one.var() + ridge)) for one in sets]
+    integral = trapezoid(np.sqrt(densities[0] * densities[1]), x)
+    np.testing.assert_allclose(gram[0, 1], integral, rtol=1e-6)
+
+
+def test_harris_points_of_a_blank_image_are_none_and_of_a_corner_near_it():
+    image = np.zeros((64, 64), np.uint8)
+    assert len(harris_features([image])[0]) == 0
+    image[32:, 32:] = 255
+    found = harris_features([image])[0]
+    assert np.abs(found.positions - 0.5).max(axis=1).min() < 0.05
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc of Linux")
+def test_the_memory_of_work_is_what_it_allocates():
+    grown = memory_of(lambda: np.ones(8_000_000))
+    assert 60 < grown < 80
+    assert memory_of(lambda: None) < 20
+
+
 def test_the_pyramid_match_cost_of_points_in_one_bin_is_small(rng):
     near = np.array([[8, 8], [900, 900]])
     match, embedding = approximate_costs([near, near + 1, near[:1] + 500])
     assert match[0, 1] < match[0, 2]
     assert embedding[0, 0] == 0
-
-
-def test_every_result_in_the_documents_belongs_to_an_experiment():
-    folder = Path(__file__).resolve().parents[2] / "docs" / "results"
-    pages = {page.stem for page in folder.glob("*.md")} - {"README"}
-    assert pages <= set(EXPERIMENTS)
-    assert {picture.stem for picture in folder.glob("*.png")} == pages

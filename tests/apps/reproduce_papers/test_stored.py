@@ -1,0 +1,77 @@
+"""Stored results: pages and summary come from them, and a run of all goes on where it stopped."""
+
+from dataclasses import replace
+
+from visualwords.apps.reproduce_papers import run as running
+from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
+from visualwords.apps.reproduce_papers.main import main
+from visualwords.apps.reproduce_papers.results import Results, Row, Table
+from visualwords.apps.reproduce_papers.stored import Record
+from visualwords.apps.reproduce_papers.summary import UNEXPLAINED, summary
+from visualwords.apps.reproduce_papers.writing import markdown
+
+
+def record(name="pmk-fig3", **changes):
+    results = Results("Ten rows.", [Row("HIK", 81.25, 82.0, n=100)], ["A note."], [])
+    tables = [Table("More", ("a", "b"), [["x", 0.5]])]
+    return replace(Record.now(name, replace(results, tables=tables), 12.0, quick=False), **changes)
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    written = record()
+    written.write(str(tmp_path))
+    read = Record.read(str(tmp_path), "pmk-fig3")
+    assert markdown(EXPERIMENTS["pmk-fig3"], read) == markdown(EXPERIMENTS["pmk-fig3"], written)
+    assert read.results.rows == written.results.rows
+
+
+def test_a_damaged_record_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "pmk-fig3.json").write_text('{"experiment": 1}')
+    assert main(["run", "pmk-fig3", "--pages", "-o", str(tmp_path)]) == 1
+    assert "pmk-fig3.json: not a stored result" in capsys.readouterr().err
+
+
+def test_pages_of_a_result_that_is_not_stored_are_one_sentence(tmp_path, capsys):
+    assert main(["run", "pmk-fig3", "--pages", "-o", str(tmp_path)]) == 1
+    assert "no stored result of pmk-fig3" in capsys.readouterr().err
+
+
+def test_a_run_of_all_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    started = []
+
+    def repeat(experiment, lab):
+        started.append(experiment.name)
+        if len(started) == 3:
+            raise KeyboardInterrupt
+        return record(experiment.name, quick=True)
+
+    monkeypatch.setattr(running, "_repeat", repeat)
+    command = ["run", "all", "--quick", "-o", str(tmp_path), "-q"]
+    assert main(command) == 130
+    assert main(command) == 0
+    names = list(EXPERIMENTS)
+    assert started == [*names[:3], *names[2:]]
+    started.clear()
+    assert main([*command, "--again"]) == 130
+    assert started == names[:3]
+
+
+def test_verdicts_follow_the_difference_and_the_direction():
+    assert Row("x", 81.5, 82.0).verdict == "equal"
+    assert Row("x", 79.0, 82.0).verdict == "worse"
+    assert Row("x", 79.0, 82.0, error=True).verdict == "better"
+    assert Row("x", 79.0, 82.0, unlike="other images").verdict == "unlike"
+    assert Row("x", 79.0).verdict == ""
+
+
+def test_the_summary_counts_verdicts_and_gives_reasons():
+    rows = [
+        Row("same", 81.5, 82.0),
+        Row("lower", 70.0, 82.0, why="fewer images"),
+        Row("lower still", 60.0, 82.0),
+    ]
+    text = summary([record("icd-table3", results=Results("", rows))])
+    assert "| [icd-table3](icd-table3.md) | 1 |  | 2 |" in text
+    assert "| 82 % | 70.00 % | fewer images |" in text
+    assert f"| 82 % | 60.00 % | {UNEXPLAINED} |" in text
+    assert "sports" in text
