@@ -36,6 +36,22 @@ class Silent:
         """Print a result."""
 
 
+class PartOf(Silent):
+    """Reports the steps of a part of a stage as steps of the stage, which has begun.
+
+    Parameters
+    ----------
+    stage : Progress
+    """
+
+    def __init__(self, stage: Progress):
+        self.stage = stage
+
+    def advance(self, steps: int = 1) -> None:
+        """Finish some steps."""
+        self.stage.advance(steps)
+
+
 class StageTimes:
     """Pass progress on, and record how long every stage took.
 

@@ -1,6 +1,5 @@
 """classify-images predict"""
 
-import csv
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -74,9 +73,9 @@ def predict(
     share of known images that are less strange than the image.
     """
     from visualwords.apps.classify_images.deciding import decide_otherwise
+    from visualwords.apps.classify_images.prediction_output import printer_of
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, results_in
-    from visualwords.apps.pipeline.predictions import label_images
     from visualwords.apps.pipeline.saving import load_image_classifier
     from visualwords.errors import FolderError
 
@@ -95,27 +94,50 @@ def predict(
             f"{model}: the model has no probabilities, because its training images were "
             "too few; omit --min-confidence or train on more images"
         )
+    form = "json" if as_json else "csv" if as_csv else "table"
     if live:
-        form = "json" if as_json else "csv" if as_csv else "table"
         return _follow(run, classifier, live, form, top, min_confidence, raw, stream)
     paths = _listed(run, images, sort_into)
-    with run.progress() as progress:
-        answers, skipped = label_images(classifier, paths, top, min_confidence, progress=progress)
-    run.skip(skipped)
-    run.check_strict()
-    if sort_into is not None and answers:
-        _sort(run, answers, sort_into, set(map(str, classifier.classes_)))
-    with results_in(output):
-        if as_json:
-            run.print_summary({"predictions": [answer.to_json() for answer in answers]})
-        elif as_csv:
-            _print_csv(answers, raw)
-        elif answers:
-            _print_table(answers)
+    with results_in(output, held=run.strict):
+        printer = printer_of(form, raw)
+        labelled = _print_each(run, classifier, paths, printer, top, min_confidence)
+        run.check_strict()
+        printer.end(run.skipped)
+    if sort_into is not None and labelled:
+        _sort(run, labelled, sort_into, set(map(str, classifier.classes_)))
     code = run.exit_code()
-    if not answers:
+    if not labelled:
         raise FolderError("none of the images could be read")
     return code
+
+
+def _print_each(
+    run: "Run",
+    classifier: "ImageClassifier",
+    paths: list[str],
+    printer: Any,
+    top: int,
+    min_confidence: float,
+) -> list[tuple[str, str | None]]:
+    """Print predictions as they come; return the images with their labels, None for no class."""
+    from visualwords.apps.classify_images.prediction_output import MOST_ROWS
+    from visualwords.apps.pipeline.predictions import label_each
+
+    labelled: list[tuple[str, str | None]] = []
+    waiting: list[Answer] = []
+    # On a terminal few rows follow the bar of their progress, and many take its place.
+    is_watched, are_many = sys.stdout.isatty(), len(paths) > MOST_ROWS
+    with run.progress(hidden=is_watched and are_many) as progress:
+        found = label_each(classifier, paths, top, min_confidence, progress=progress)
+        for answers, skipped in found:
+            run.skip(skipped)
+            labelled += ((one.path, one.label if one.is_confident else None) for one in answers)
+            if is_watched and not are_many:
+                waiting += answers
+            else:
+                printer.print(answers)
+    printer.print(waiting)
+    return labelled
 
 
 def _streams_of(
@@ -157,13 +179,15 @@ def _follow(
     return run.exit_code()
 
 
-def _sort(run: "Run", answers: "list[Answer]", folder: str, classes: set[str]) -> None:
+def _sort(
+    run: "Run", labelled: list[tuple[str, str | None]], folder: str, classes: set[str]
+) -> None:
     from visualwords.apps.classify_images.sort_into import folder_of_rejected, sort_images
     from visualwords.apps.command_line.terminal import note
 
     rejected = folder_of_rejected(classes)
-    paths = [answer.path for answer in answers]
-    labels = [answer.label if answer.is_confident else rejected for answer in answers]
+    paths = [path for path, _ in labelled]
+    labels = [rejected if label is None else label for _, label in labelled]
     with run.progress() as progress:
         sort_images(paths, labels, folder, progress=progress)
     note(f"{folder}: {len(paths)} images in {len(set(labels))} folders")
@@ -198,44 +222,3 @@ def _with_stdin(names: tuple[str, ...]) -> list[str]:
         lines = given.split(b"\0") if b"\0" in given else given.splitlines()
         listed += [os.fsdecode(line) for line in lines if line]
     return listed
-
-
-def _print_csv(answers: "list[Answer]", raw: bool) -> None:
-    from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-
-    raw = is_raw(raw)
-    writer = csv.writer(sys.stdout)
-    writer.writerow(["path", "label", "rank", "class", "probability", "score", "novelty"])
-    for answer in answers:
-        for rank, (name, score) in enumerate(answer.scores.items(), start=1):
-            probability = "" if answer.probabilities is None else answer.probabilities[name]
-            numbers = [probability, score, "" if answer.novelty is None else answer.novelty]
-            row = [answer.path, answer.label, rank, name, *map(_short, numbers)]
-            writer.writerow(csv_cells(row, raw))
-
-
-def _short(number: float | str) -> str:
-    return number if isinstance(number, str) else f"{number:.6g}"
-
-
-def _print_table(answers: "list[Answer]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from visualwords.apps.command_line.terminal import printable, stdout
-
-    table = Table()
-    table.add_column("image", overflow="fold")
-    table.add_column("label", overflow="fold")
-    table.add_column("probability", justify="right")
-    table.add_column("score", justify="right")
-    table.add_column("novelty", justify="right")
-    for answer in answers:
-        for rank, (name, score) in enumerate(answer.scores.items()):
-            shown = "" if rank else printable(answer.path)
-            chance = "" if answer.probabilities is None else f"{answer.probabilities[name]:.1%}"
-            strange = "" if rank or answer.novelty is None else f"{answer.novelty:.1%}"
-            if rank == 0 and answer.label != name:
-                name = f"{answer.label} ({name}?)"
-            table.add_row(Text(shown), Text(printable(name)), chance, f"{score:+.2f}", strange)
-    stdout().print(table)

@@ -68,9 +68,9 @@ class Run:
         self.times = StageTimes()
 
     @contextmanager
-    def progress(self) -> Iterator[Progress]:
-        """Show progress, and take the time of every stage, while the block runs."""
-        with progress_bars(self.quiet) as bars:
+    def progress(self, *, hidden: bool = False) -> Iterator[Progress]:
+        """Show progress unless it is hidden, and take the time of every stage in the block."""
+        with progress_bars(self.quiet or hidden) as bars:
             self.times.listener = bars
             yield self.times
             self.times.stop()

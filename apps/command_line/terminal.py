@@ -3,13 +3,15 @@
 Results go to stdout, everything else to stderr.
 """
 
-import io
 import json
 import os
+import shutil
 import sys
+import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from typing import Any, TextIO
 
 import click
@@ -132,7 +134,7 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
         MofNCompleteColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with RichProgress(*columns, console=console) as bars:
+    with RichProgress(*columns, console=console, redirect_stdout=False) as bars:
         shown = _Bars(bars)
         with _compiling_noted(shown):
             yield shown
@@ -203,11 +205,22 @@ def check_output(path: str) -> None:
 
 
 @contextmanager
-def results_in(path: str | None) -> Iterator[None]:
-    """Write what the block prints to a file, atomically; to stdout if there is none."""
-    if path is None:
+def results_in(path: str | None, *, held: bool = False) -> Iterator[None]:
+    """Write what the block prints to a file, atomically; to stdout if there is none.
+
+    It waits in a temporary file until the block ends; so does what goes to stdout if it is
+    ``held``, and is lost if the block fails.
+    """
+    if path is None and not held:
         yield
         return
-    with redirect_stdout(io.StringIO(newline="")) as printed:
-        yield
-    write_atomically(path, printed.getvalue().encode("utf-8", "surrogateescape"))
+    with tempfile.TemporaryFile(
+        "w+", encoding="utf-8", errors="surrogateescape", newline=""
+    ) as file:
+        with redirect_stdout(file):
+            yield
+        file.seek(0)
+        if path is None:
+            shutil.copyfileobj(file, sys.stdout)
+        else:
+            write_atomically(path, partial(shutil.copyfileobj, file.buffer))

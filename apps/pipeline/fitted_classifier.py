@@ -1,6 +1,7 @@
 """What a fitted model of images answers: scores, labels, features, similar images."""
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from visualwords.apps.pipeline.decision import Decided, Decision
 from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
-from visualwords.apps.pipeline.scoring import Found, Scores, score_each
+from visualwords.apps.pipeline.scoring import Found, Scores, join_scores, score_each
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.cache import open_cache
@@ -27,7 +28,7 @@ from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
 from visualwords.features.extractor import is_one_image
 from visualwords.progress import Progress, Silent
-from visualwords.threads import with_one_library_thread
+from visualwords.threads import one_library_thread, with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
@@ -175,7 +176,6 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return names_of_columns(self.encoders_)
 
-    @with_one_library_thread
     def score_images(self, X: Any, *, progress: Progress | None = None) -> Scores:
         """Return the scores of images; unreadable ones are listed, not raised.
 
@@ -184,11 +184,19 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         X : Dataset, or sequence of paths, files as bytes, or arrays
         progress : Progress, optional
         """
+        return join_scores(self.score_stream(X, progress=progress))
+
+    def score_stream(self, X: Any, *, progress: Progress | None = None) -> Iterator[Scores]:
+        """Yield the scores of images as they come, some images at a time.
+
+        Parameters are those of `score_images`.
+        """
         check_is_fitted(self)
         env = self.environment(progress)
         data, more = Dataset.unlabelled(X), [] if self._appearance is None else [appearance_stage()]
-        stream = encode_each(self.encoders_, data, self.recipe_.view, env, more)
-        return score_each(stream, self._score)
+        with one_library_thread():
+            stream = encode_each(self.encoders_, data, self.recipe_.view, env, more)
+            yield from score_each(stream, self._score)
 
     def decide(self, scores: Scores) -> Decided:
         """Return labels, probabilities and novelty of scored images: the one rule of all outputs.

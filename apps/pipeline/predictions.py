@@ -1,6 +1,6 @@
 """Labels for many images, the unreadable ones listed instead of raised."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,14 @@ import numpy as np
 
 from visualwords.apps.pipeline.dataset import Source
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.scoring import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import Skipped
-from visualwords.progress import Progress
+from visualwords.progress import PartOf, Progress, Silent
 
-__all__ = ["Answer", "label_images"]
+__all__ = ["Answer", "label_each", "label_images"]
+
+PART = 4096  # images whose names and contents are known at once
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,43 @@ def label_images(
     answers : list of Answer
     skipped : list of Skipped
     """
-    found = model.score_images(paths, progress=progress)
+    answers: list[Answer] = []
+    skipped: list[Skipped] = []
+    for found, left_out in label_each(model, paths, top, min_confidence, progress=progress):
+        answers += found
+        skipped += left_out
+    return answers, skipped
+
+
+def label_each(
+    model: ImageClassifier,
+    paths: Sequence[Source],
+    top: int = 1,
+    min_confidence: float = 0.0,
+    *,
+    progress: Progress | None = None,
+) -> Iterator[tuple[list[Answer], list[Skipped]]]:
+    """Yield the answers for some images at a time, as they come, and those that were left out.
+
+    Memory does not depend on the number of images. Parameters are those of `label_images`.
+    """
+    progress = progress or Silent()
+    progress.start("reading images", len(paths))
+    for start in range(0, len(paths), PART):
+        part = paths[start : start + PART]
+        for found in model.score_stream(part, progress=PartOf(progress)):
+            yield _answers(model, part, found, top, min_confidence), found.skipped
+
+
+def _answers(
+    model: ImageClassifier,
+    paths: Sequence[Source],
+    found: Scores,
+    top: int,
+    min_confidence: float,
+) -> list[Answer]:
     if not len(found.kept):
-        return [], found.skipped
+        return []
     scores, (labels, chances, strange) = both_classes(found.values), model.decide(found)
     order = np.argsort(-(scores if chances is None else chances), axis=1, kind="stable")
     names = [str(name) for name in model.classes_]
@@ -101,4 +138,4 @@ def label_images(
         ranked = {names[c]: float(scores[row, c]) for c in best}
         source = paths[i] if isinstance(paths[i], str) else ""
         answers.append(Answer(source, label, ranked, known, label != rejected, sure, novelty))
-    return answers, found.skipped
+    return answers

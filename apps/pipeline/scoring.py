@@ -5,7 +5,7 @@ same model meets the same files again, they are only fingerprinted.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,8 +50,8 @@ class Scores:
 def score_each(
     results: Iterable[Arrays | Skipped],
     score: Callable[[list[Arrays]], Found],
-) -> Scores:
-    """Score images as they come.
+) -> Iterator[Scores]:
+    """Yield the scores of images as they come, of up to `AT_ONCE` that could be read at a time.
 
     Parameters
     ----------
@@ -61,7 +61,6 @@ def score_each(
     """
     kept: list[int] = []
     skipped: list[Skipped] = []
-    found: list[Found] = []
     waiting: list[Arrays] = []
     for position, result in enumerate(results):
         if isinstance(result, Skipped):
@@ -70,17 +69,32 @@ def score_each(
         kept.append(position)
         waiting.append(result)
         if len(waiting) == AT_ONCE:
-            found.append(score(waiting))
-            waiting = []
-    if waiting:
-        found.append(score(waiting))
-    values = np.concatenate([one for one, _, _ in found]) if found else np.zeros(0)
-    distances = [far for _, far, _ in found if far is not None]
-    looks = [look for _, _, look in found if look is not None]
+            yield _scored(waiting, kept, skipped, score)
+            kept, skipped, waiting = [], [], []
+    if waiting or skipped:
+        yield _scored(waiting, kept, skipped, score)
+
+
+def _scored(
+    waiting: list[Arrays],
+    kept: list[int],
+    skipped: list[Skipped],
+    score: Callable[[list[Arrays]], Found],
+) -> Scores:
+    values, distances, looks = score(waiting) if waiting else (np.zeros(0), None, None)
+    return Scores(values, np.array(kept, np.intp), skipped, distances, looks)
+
+
+def join_scores(parts: Iterable[Scores]) -> Scores:
+    """Return the scores of all images that `score_each` yields."""
+    parts = list(parts)
+    found = [part for part in parts if len(part.kept)]
+    distances = [part.distances for part in found if part.distances is not None]
+    looks = [part.looks for part in found if part.looks is not None]
     return Scores(
-        values,
-        np.array(kept, np.intp),
-        skipped,
+        np.concatenate([part.values for part in found]) if found else np.zeros(0),
+        np.concatenate([part.kept for part in found]) if found else np.zeros(0, np.intp),
+        [one for part in parts for one in part.skipped],
         np.concatenate(distances) if distances else None,
         np.concatenate(looks) if looks else None,
     )

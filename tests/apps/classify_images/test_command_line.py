@@ -313,3 +313,53 @@ def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
     example = next(Path(tmp_path, "demo", "tiles", "test", "brick").glob("*.png"))
     answer = run("predict", tmp_path / "demo" / "tiles.vw", example, "--json", "--no-cache")
     assert json.loads(answer.stdout)["predictions"][0]["label"] == "brick"
+
+
+def test_predictions_are_printed_as_they_come(model, photos, monkeypatch, capsys):
+    from visualwords.apps.classify_images import prediction_output
+    from visualwords.apps.pipeline import predictions, scoring
+
+    arguments = ["predict", str(model), str(photos), "--no-cache", "--top", "2", "--quiet"]
+    forms = ([], ["--csv"], ["--json"])
+    whole = []
+    for form in forms:
+        assert main([*arguments, *form]) == 0
+        whole.append(capsys.readouterr().out)
+    monkeypatch.setattr(scoring, "AT_ONCE", 2)
+    monkeypatch.setattr(predictions, "PART", 7)
+    seen = []
+    score = prediction_output.CsvPrinter.print
+
+    def spy(self, answers):
+        score(self, answers)
+        seen.append(capsys.readouterr().out)
+
+    for form, expected in zip(forms[:2], whole):
+        assert main([*arguments, *form]) == 0
+        assert capsys.readouterr().out == expected
+    monkeypatch.setattr(prediction_output.CsvPrinter, "print", spy)
+    assert main([*arguments, "--csv"]) == 0
+    assert len(seen) > 5
+    assert "".join(seen) == whole[1]
+    assert json.loads(whole[2])["skipped"] == []
+    assert whole[2] == json.dumps(json.loads(whole[2]), indent=1) + "\n"
+
+
+def test_many_predictions_have_several_tables(model, photos, monkeypatch, capsys):
+    from visualwords.apps.classify_images import prediction_output
+
+    monkeypatch.setattr(prediction_output, "MOST_ROWS", 10)
+    assert main(["predict", str(model), str(photos), "--no-cache"]) == 0
+    assert capsys.readouterr().out.count("probability") == 3
+
+
+def test_strict_prints_nothing_if_a_file_is_skipped(model, photos, tmp_path, capsys):
+    (photos / "sea" / "zz.png").write_bytes(b"no picture")
+    arguments = ["predict", str(model), str(photos), "--no-cache", "--csv", "--strict"]
+    assert main(arguments) == 1
+    assert capsys.readouterr().out == ""
+    (photos / "sea" / "zz.png").unlink()
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.count("\n") == 25
+    assert main([*arguments, "-o", str(tmp_path / "all.csv")]) == 0
+    assert (tmp_path / "all.csv").read_bytes().count(b"\r\n") == 25
