@@ -7,6 +7,7 @@ machine, busy or idle. A deadline is the limit by the clock.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from time import perf_counter
 
 from visualwords.apps.pipeline.metric import METRICS, Metric
@@ -181,7 +182,7 @@ def _repeating(
     candidates: Sequence[Recipe], images: Images, trials: _Trials, late: Try
 ) -> float | None:
     """Return the budget whose search ends where the deadline did; None if there is none."""
-    budget = round((trials.done + late.until) / 2, 4)
+    budget = ceil(trials.done * 1e4) / 1e4  # leaves no time for anything else
     steps, result = search(plan(candidates, images, budget), images, budget), None
     tried = []
     while True:

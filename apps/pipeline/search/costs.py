@@ -19,13 +19,13 @@ from visualwords.codebook import SpatialPyramid
 from visualwords.errors import ImageError
 
 CORES = 2  # of the reference machine, in whose seconds plans are made
-SECONDS_TO_LEARN = 8.0  # words or Gaussians of one channel from a full sample, by one core
+SECONDS_TO_LEARN = 5.0  # words or Gaussians of one channel from a full sample, by one core
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
 MS_TO_DECODE = 10.0  # a megapixel of an image file
 LOOKED_AT = 32  # images whose headers are read
 COLUMNS_OF_A_VECTOR = 1000  # where no patches are described
-PRODUCTS_A_SECOND = 2e10  # of two bytes, by which linear classifiers are trained
+PRODUCTS_A_SECOND = 5e10  # of two bytes, by which linear classifiers are trained
 PASSES = 10  # over the rows, where these are too many for the matrix of their products
 TRAININGS = 6  # of a classifier: five folds, and all images
 
@@ -119,14 +119,14 @@ def bytes_of(recipe: Recipe, images: Images) -> float:
 
 def _of_classifier(recipe: Recipe, images: Images) -> float:
     """Return the seconds of one core: rows times rows, or in blocks, rows times machines."""
-    if recipe.classifier != "ByteLinearClassifier":
-        return 0.0
     rows = images.n * len(recipe.views)
     of_a_column = rows * min(rows, 2 * PASSES * TRAININGS * images.n_classes)
     return of_a_column * sum(map(_n_columns, recipe.channels)) / PRODUCTS_A_SECOND
 
 
 def _n_columns(channel: Channel) -> int:
+    if channel.words is not None:
+        return channel.words.n_words * SpatialPyramid(windows_of(channel.words.pyramid)).n_windows
     if channel.fisher is None:
         return COLUMNS_OF_A_VECTOR
     windows = SpatialPyramid(windows_of(channel.fisher.pyramid)).n_windows

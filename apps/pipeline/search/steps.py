@@ -3,8 +3,8 @@
 It is a procedure of the candidates, the images and the budget alone, and of what recipes reached:
 it knows no clock, and does no work itself.
 
-1. All candidates that the budget holds are tried, cheapest first: on all images, or, of many, on a
-   sample that is small enough for half of the budget.
+1. All candidates that the budget holds are tried, cheapest first: on all images, or, of more than
+   2,000, on a sample that is small enough for half of the budget.
 2. The best of them on a sample are tried on four times as many images.
 3. The best recipe is changed, one thing at a time: channels are added, training images mirrored
    and rotated, C changed. What is ahead by more than noise is kept.
@@ -76,26 +76,30 @@ class Plan:
         names = ", ".join(recipe.name for recipe in self.recipes)
         some = f" on {self.n_images:,} of the images" if self.n_images < images.n else ""
         line = f"auto tries {names}{some}: about {self.seconds[-1]:.0f} s on two idle cores"
+        line += f", then changes of the best until {budget:.0f} s"
+        if self.n_images < images.n:
+            longest = max(cost_of([recipe], images) for recipe in self.recipes)
+            line += f", then trains it on all {images.n:,}: up to {longest:.0f} s more"
         if self.left_out:
-            return f"{line}; too long for the budget: {', '.join(r.name for r in self.left_out)}"
-        return f"{line}, then changes of the best until {budget:.0f} s"
+            line += f"; too long for the budget: {', '.join(r.name for r in self.left_out)}"
+        return line
 
 
 def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
     """Return the recipes to try, cheapest first: as many as the budget holds, at least one.
 
-    Of many images, the largest sample is taken that leaves half of the budget; recipes that need
-    more than this half for all images are left out.
+    Of many images, the largest sample is taken that leaves half of the budget. The best is trained
+    on all images after that; recipes for which this alone takes longer than the budget are left
+    out.
     """
     candidates = [sized_for(recipe, images) for recipe in candidates]
-    if images.n <= SAMPLES[-1] or cost_of(candidates, images) <= budget / 2:
+    if images.n <= SAMPLES[0] or cost_of(candidates, images) <= budget / 2:
         return _planned(candidates, images, budget)
-    eligible = [recipe for recipe in candidates if cost_of([recipe], images) <= budget / 2]
+    eligible = [recipe for recipe in candidates if cost_of([recipe], images) <= budget]
     if not eligible:
         return _planned(candidates, images, budget)
-    sizes = [n for n in SAMPLES if n < images.n]
-    fitting = [n for n in sizes if cost_of(eligible, images.some(n)) <= budget / 2]
-    planned = _planned(eligible, images.some(max(fitting, default=sizes[-1])), budget / 2)
+    fitting = [n for n in SAMPLES if cost_of(eligible, images.some(n)) <= budget / 2]
+    planned = _planned(eligible, images.some(max(fitting, default=SAMPLES[-1])), budget / 2)
     too_long = [recipe for recipe in candidates if recipe not in eligible]
     return Plan(planned.recipes, planned.seconds, [*planned.left_out, *too_long], planned.n_images)
 
@@ -131,8 +135,6 @@ def search(planned: Plan, images: Images, budget: float) -> Steps:
         round_.add(recipe, result, until)
     if planned.n_images < images.n:
         round_ = yield from _finals(round_, images, budget)
-    elif planned.left_out:
-        return round_.best
     return (yield from _changed(round_, images, budget, planned.recipes))
 
 
@@ -181,16 +183,12 @@ def _finals(
     tried: list[Recipe] = []
     for recipe in ordered:
         until = found.spent + cost_of([recipe], more, known=tried)
-        if len(finalists) == 1 or until + _final_training(recipe, more, images) > budget:
+        if len(finalists) == 1 or until > budget:
             continue
         result = yield Try(recipe, more.n, until, found.best or ranking.best, [])
         found.add(recipe, result, until)
         tried.append(recipe)
     return ranking if found.best is None else found
-
-
-def _final_training(recipe: Recipe, some: Images, images: Images) -> float:
-    return 0.0 if some.n == images.n else cost_of([recipe], images)
 
 
 def _changed(round_: _Round, images: Images, budget: float, candidates: Sequence[Recipe]) -> Steps:
@@ -205,7 +203,8 @@ def _changed(round_: _Round, images: Images, budget: float, candidates: Sequence
         if bytes_of(recipe, images) > MOST_BYTES:
             continue
         until = round_.spent + cost_of([recipe], round_.images, known=known)
-        if until + _final_training(recipe, round_.images, images) > budget:
+        later = 0.0 if round_.images.n == images.n else cost_of([recipe], images)
+        if until > budget or later > budget:
             break
         result = yield Try(recipe, round_.images.n, until, round_.best, [])
         round_.add(recipe, result, until)

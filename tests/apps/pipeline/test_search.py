@@ -50,7 +50,8 @@ def test_copies_cost_as_much_as_originals_but_learn_nothing():
     turned = replace(recipe, copies=("mirror", "rotations"))
     one = cost_of([mirrored], images) - cost_of([recipe], images)
     assert one < cost_of([recipe], images)
-    assert cost_of([turned], images) == pytest.approx(cost_of([recipe], images) + 7 * one)
+    all_copies = cost_of([turned], images) - cost_of([recipe], images)
+    assert all_copies == pytest.approx(7 * one, rel=0.02)  # more rows for the classifier
 
 
 def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():
@@ -58,7 +59,8 @@ def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():
     planned = plan(recipes_to_try(), Images(25_000, sizes), 60)
     assert planned.n_images in (500, 1000, 2000)
     assert planned.seconds[-1] <= 30
-    assert all(cost_of([r], Images(25_000, sizes)) <= 30 for r in planned.recipes)
+    assert all(cost_of([r], Images(25_000, sizes)) <= 60 for r in planned.recipes)
+    assert "photo" in {recipe.name for recipe in planned.recipes}
     assert plan(recipes_to_try(), Images(400, sizes), 60).n_images == 400
 
 
@@ -108,11 +110,13 @@ def test_a_lead_inside_noise_does_not_change_the_choice():
     assert best == RECIPES["photo"]
 
 
-def test_changes_wait_until_all_recipes_were_tried():
-    planned = plan(recipes_to_try(), Images(400), 5)
-    _, tried = searched({}, Images(400), 5, recipes_to_try())
+def test_changes_come_after_all_recipes_that_the_budget_holds():
+    planned = plan(recipes_to_try(), Images(400), 20)
+    _, tried = searched({}, Images(400), 20, recipes_to_try())
     assert planned.left_out
-    assert [step.recipe for step in tried] == planned.recipes
+    n = len(planned.recipes)
+    assert [step.recipe for step in tried[:n]] == planned.recipes
+    assert all(step.recipe not in RECIPES.values() for step in tried[n:])
 
 
 def test_the_best_of_a_sample_are_tried_on_more_images():
