@@ -2,49 +2,24 @@
 
 from typing import Any
 from warnings import warn
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
 from visualwords.classifiers import calibration, kernel_problems, kernel_training, one_vs_rest
+from visualwords.classifiers.kernel_prediction import KernelPrediction
 from visualwords.classifiers.kernels.banded import reorder
-from visualwords.classifiers.kernels.by_name import (
-    ALIASES,
-    CAN_BE_SPARSE,
-    TAKE_SETS,
-    TAKE_THREADS,
-    are_sets,
-    kernel_function,
-    take,
-)
-from visualwords.classifiers.kernels.compact import FEW_ROWS
-from visualwords.classifiers.kernels.support_columns import SupportColumns
+from visualwords.classifiers.kernels.by_name import CAN_BE_SPARSE, kernel_function, take
 from visualwords.classifiers.kernels.widths import resolve_widths
-from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
-from visualwords.codebook.point_sets import as_feature_sets
 from visualwords.threads import with_one_library_thread
 
-ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 ANY_SIZE = 1e9  # megabytes
 STORAGE = ("exact", "float32", "float16")
-FASTER_SPARSE = CAN_BE_SPARSE | {"power_mean", "chi2", "jensen_shannon"}
-_sparse_rows: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
-_columns: WeakKeyDictionary[Any, tuple[Any, SupportColumns]] = WeakKeyDictionary()
-FEWER_ROWS = 16  # up to as many are compared with support vectors by columns
-ROWS, WIDTH = "rows_", "width_"  # what begins with these in a state
 
 
-class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
+class KernelSVC(KernelPrediction):
     """Kernel SVM with an intercept: minimise ½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i)).
 
     Parameters
@@ -233,106 +208,6 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_training_ = y.size
         return X, y, sample_weight, gram
 
-    @with_one_library_thread
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return scores: (n,) for two classes, positive for the second; else (n, n_classes).
-
-        With "ovo" these are votes, ties decided by the sum of scores.
-
-        Parameters
-        ----------
-        X : like that of ``fit``; with ``kernel="precomputed"`` K(x, training sample), (n, n_train)
-        """
-        check_is_fitted(self)
-        X = self._check(X)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        step = max(1, ENTRIES_AT_A_TIME // max(1, self.support_.size))
-        scores = np.empty((n, len(self.intercept_)))
-        for start in range(0, n, step):
-            part = np.arange(start, min(start + step, n))
-            gram = self._treated(self._support_gram(take(X, part)))
-            scores[part] = gram @ self.dual_coef_.T.astype(gram.dtype, copy=False)
-        scores += self.intercept_
-        if len(self.classes_) == 2:
-            return scores[:, 0]
-        if self.multi_class == "ovo":
-            return kernel_problems.votes(scores, len(self.classes_))
-        return scores
-
-    def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
-
-        Support vectors are kept in the narrowest type that has all their values.
-
-        Returns
-        -------
-        dict of str to ndarray
-            For :meth:`set_state` of a classifier with the same parameters. What ``warm_start``
-            remembers of the training samples is not part of it.
-        """
-        check_is_fitted(self)
-        classes = self.classes_.astype(str) if self.classes_.dtype == object else self.classes_
-        widths = {
-            name: value
-            for name, value in self.kernel_params_.items()
-            if value != (self.kernel_params or {}).get(name)
-        }
-        state = {
-            "classes": classes,
-            "support": self.support_,
-            "dual_coef": self.dual_coef_,
-            "intercept": self.intercept_,
-            "objective": self.objective_,
-            "n_iter": np.array(self.n_iter_),
-            "n_training": np.array(self.n_training_),
-            **{ROWS + name: value for name, value in pack_rows(self.support_vectors_).items()},
-            **{WIDTH + name: np.array(value) for name, value in widths.items()},
-        }
-        for name in ("n_features_in_", "side_", "sigmoids_"):
-            if hasattr(self, name):
-                state[name.rstrip("_")] = np.array(getattr(self, name))
-        return state
-
-    def set_state(self, state: dict[str, np.ndarray]) -> "KernelSVC":
-        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
-
-        def part(prefix: str) -> dict[str, np.ndarray]:
-            names = [name for name in state if name.startswith(prefix)]
-            return {name.removeprefix(prefix): state[name] for name in names}
-
-        self.classes_ = np.asarray(state["classes"])
-        self.support_ = np.asarray(state["support"], np.int64)
-        self.dual_coef_ = np.asarray(state["dual_coef"], np.float64)
-        self.intercept_ = np.asarray(state["intercept"], np.float64)
-        self.objective_ = np.asarray(state["objective"], np.float64)
-        self.n_iter_, self.n_training_ = int(state["n_iter"]), int(state["n_training"])
-        self.support_vectors_ = unpack_rows(part(ROWS))
-        widths = {name: float(value) for name, value in part(WIDTH).items()}
-        self.kernel_params_ = {**(self.kernel_params or {}), **widths}
-        for name in ("n_features_in", "side"):
-            if name in state:
-                setattr(self, f"{name}_", int(state[name]))
-        if "sigmoids" in state:
-            self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
-        self._check_state()
-        return self
-
-    def _check_state(self) -> None:
-        """Refuse arrays that do not belong together."""
-        problems = kernel_problems.how_many(self.classes_.size, self.multi_class)
-        n = self.support_.size
-        rows = self.support_vectors_
-        shape: tuple[int, ...] = (
-            (n,) if rows is None else rows.shape
-        )  # sets of points have no width
-        width = shape[1] if len(shape) == 2 else None
-        good = self.dual_coef_.shape == (problems, n) and self.intercept_.shape == (problems,)
-        good = good and shape[0] == n and (width is None or width == self.n_features_in_)
-        if not good or not np.isfinite(self.dual_coef_).all():
-            raise ValueError(
-                "the arrays do not belong together; the file they came from is damaged"
-            )
-
     def _check_parameters(self) -> None:
         if not self._is_precomputed():
             kernel_function(self.kernel)
@@ -348,73 +223,11 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
             names = ", ".join(sorted(CAN_BE_SPARSE))
             raise ValueError(f"sparse_gram needs one of {names}, without sub_polynomial")
 
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _check(self, X: Any, *y: Any) -> Any:
-        """Validate samples (and labels, in training): a matrix, or a list of sets as it is."""
-        by_name = not callable(self.kernel) and self.kernel in TAKE_SETS
-        if by_name or (callable(self.kernel) and are_sets(X)):
-            if by_name and y:  # all blocks of a Gram matrix need the range of the training points
-                X = as_feature_sets(X, (self.kernel_params or {}).get("side"))
-                self.side_: int = X.side
-            elif by_name:
-                X = as_feature_sets(X, self.side_)
-            if not y:
-                return X
-            labels = column_or_1d(y[0], warn=True)
-            check_consistent_length(X, labels)
-            check_classification_targets(labels)
-            return X, labels
-        if y:
-            X, labels = validate_data(self, X, y[0], accept_sparse="csr")
-            check_classification_targets(labels)
-            if self._is_precomputed() and X.shape[0] != X.shape[1]:
-                raise ValueError(f"a precomputed Gram matrix must be square, but is {X.shape}")
-            if sparse.issparse(X) and not self._is_precomputed():
-                X = sparse.csr_array(X)
-            return round_rows(X, self.storage), labels
-        return validate_data(self, X, accept_sparse="csr", reset=False)
-
-    def _name(self) -> str:
-        """The kernel's name among those of `visualwords.classifiers.kernels`; "" for others."""
-        return ALIASES.get(self.kernel, self.kernel) if isinstance(self.kernel, str) else ""
-
     def _resolved(self, X: Any, weight: np.ndarray | None) -> dict[str, Any]:
         """The kernel's parameters, with numbers for widths."""
         if not hasattr(X, "shape") or self._is_precomputed():
             return dict(self.kernel_params or {})
         return resolve_widths(self._name(), X, self.kernel_params, self.random_state, weight)
-
-    def _block(self, X: Any, Y: Any = None) -> Any:
-        """Kernel values of two sets of samples; sparse ones if they were asked for."""
-        parameters = dict(self.kernel_params_)
-        if self.sparse_gram:
-            parameters["sparse"] = True
-        if self._name() in TAKE_THREADS:
-            parameters.setdefault("n_jobs", self.n_jobs)
-        return kernel_function(self.kernel)(X, Y, **parameters)
-
-    def _support_gram(self, X: Any) -> Any:
-        if self._is_precomputed():
-            return X[:, self.support_]
-        if not (hasattr(X, "shape") and self._name() and X.shape[0] < self.support_.size):
-            return self._block(X, self.support_vectors_)
-        rows = self.support_vectors_
-        if X.shape[0] <= FEWER_ROWS and SupportColumns.suits(
-            self._name(), rows, self.kernel_params_
-        ):
-            return _as_columns(self, rows).gram(X)
-        if X.shape[0] < FEW_ROWS and self._name() in FASTER_SPARSE:
-            rows = _as_sparse(self, rows)
-        return self._block(rows, X).T  # kernels prepare their second side
-
-    def _treated(self, gram: Any) -> Any:
-        """Entries to a power below one, which tames a dominant diagonal."""
-        if self.sub_polynomial is None:
-            return gram
-        gram = gram.toarray() if sparse.issparse(gram) else gram
-        return np.sign(gram) * np.abs(gram) ** self.sub_polynomial
 
     def _training_source(self, X: Any, n: int) -> tuple[Any, np.ndarray, Any]:
         """What problems are solved on, the order of samples in it, the Gram matrix if whole."""
@@ -500,26 +313,6 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
-
-
-def _as_sparse(model: KernelSVC, rows: Any) -> Any:
-    """Support vectors as CSR, made once: few rows are compared with their non-zeros."""
-    if sparse.issparse(rows):
-        return rows
-    known = _sparse_rows.get(model)
-    if known is None or known[0] is not rows:
-        wide = rows.astype(np.float64) if model._name() in CAN_BE_SPARSE else rows
-        known = _sparse_rows[model] = (rows, sparse.csr_array(wide))
-    return known[1]
-
-
-def _as_columns(model: KernelSVC, rows: Any) -> SupportColumns:
-    """Support vectors by columns, made once."""
-    known = _columns.get(model)
-    if known is None or known[0] is not rows:
-        made = SupportColumns(model._name(), rows, model.kernel_params_)
-        known = _columns[model] = (rows, made)
-    return known[1]
 
 
 def _indexed(gram: Any) -> Any:

@@ -212,7 +212,7 @@ def test_result_does_not_depend_on_threads_or_blocks_of_prediction(histograms, m
     scores = model.decision_function(X)
     threads = KernelSVC(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(threads.decision_function(X), scores)
-    monkeypatch.setattr("visualwords.classifiers.kernel_svc.ENTRIES_AT_A_TIME", 500)
+    monkeypatch.setattr("visualwords.classifiers.kernel_prediction.ENTRIES_AT_A_TIME", 500)
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-6)
     thin = KernelSVC().fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(thin.decision_function(sparse.csr_array(X)), scores, rtol=1e-6)
