@@ -27,7 +27,8 @@ SECONDS_PER_PIXEL = 0.25e-6  # and for each of its pixels
 PATIENCE = 6.0  # times as much by the clock, for a machine that is busy
 MEMORY = 256 << 20  # bytes for an image,
 MEMORY_PER_PIXEL = 24  # and for each of its pixels
-LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
+LARGE = 16_000_000  # pixels; of larger images one at a time is decoded,
+LOW_PRIORITY = 10  # by a process that is this nice, while others decode small ones
 START_SECONDS = 60.0  # for a process to start
 OUT_OF_TIME = [-signal.SIGPROF] if hasattr(signal, "SIGPROF") else []  # return codes
 STEP = 0.5  # seconds between looks at a decoder
@@ -76,7 +77,8 @@ def decode_isolated(
         `CrashedDecoderError` where it crashes.
     """
     with _large if n_pixels > LARGE else nullcontext():
-        decoder = _take()
+        # What is ended afterwards is not taken from those that wait for other images.
+        decoder = _start(LOW_PRIORITY) if n_pixels > LARGE else _take()
         if decoder is None:  # no process can be started
             from visualwords._decoding import decode_here
 
@@ -108,12 +110,15 @@ def _take() -> "_Decoder | None":
         with _lock:
             decoder = _idle.pop() if _idle else None
         if decoder is None:
-            break
+            return _start()
         if decoder.is_running:
             return decoder
         decoder.end()  # it was ended while it was idle
+
+
+def _start(niceness: int = 0) -> "_Decoder | None":
     try:
-        return _Decoder()
+        return _Decoder(niceness)
     except OSError:
         return None
 
@@ -139,9 +144,9 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Decoder:
-    """One process that decodes, one image at a time."""
+    """One process that decodes, one image at a time; a nice one leaves processors to others."""
 
-    def __init__(self) -> None:
+    def __init__(self, niceness: int = 0) -> None:
         if not sys.executable:
             raise OSError("the interpreter is not known")
         # -P: a folder of images may have a numpy.py. A session of its own, or on Windows a group:
@@ -157,6 +162,9 @@ class _Decoder:
         )
         self._is_started = self._is_late = False
         self.is_alive = True
+        if niceness and hasattr(os, "setpriority"):
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
 
     @property
     def is_running(self) -> bool:

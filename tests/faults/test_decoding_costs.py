@@ -176,3 +176,14 @@ def test_a_decoder_that_takes_too_much_memory_costs_its_image_only(monkeypatch, 
 def test_where_no_process_can_be_started_images_are_decoded_here(monkeypatch, fresh_decoders):
     monkeypatch.setattr("sys.executable", "")
     assert read_image(SLOW["plain PPM"]()).shape == (40, 60, 3)
+
+
+def test_a_large_image_leaves_the_waiting_process_to_small_ones(fresh_decoders, monkeypatch):
+    data = encoded("PNG")
+    with isolated_decoding():
+        small = read_image(data)
+        waiting = list(isolation._idle)
+        monkeypatch.setattr(isolation, "LARGE", NOISE.shape[0] * NOISE.shape[1] - 1)
+        assert np.array_equal(read_image(data), small)
+        assert isolation._idle == waiting
+        assert waiting[0].is_alive

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 
 from tests.apps.page.conftest import Echo, connect, get, post
@@ -215,6 +216,57 @@ def test_work_beyond_the_queue_is_refused_and_the_page_stays_there(server):
         echo.go_on.set()
         statuses = sorted(job.result().status_code for job in jobs)
     assert statuses == [200] * 4 + [503] * 4
+
+
+class Noting(Echo):
+    """Notes the images in the order in which they are worked on."""
+
+    def __init__(self):
+        super().__init__()
+        self.order = []
+
+    def predict(self, data, question):
+        self.order.append(data)
+        return super().predict(data, question)
+
+
+def _post_from(source, address, body):
+    with httpx.Client(transport=httpx.HTTPTransport(local_address=source), timeout=20) as client:
+        return client.post(f"http://127.0.0.1:{address[1]}/api/predict", content=body)
+
+
+def test_a_client_does_not_wait_behind_the_queue_of_another(server):
+    answers = Noting()
+    address = server(answers=answers)
+    with ThreadPoolExecutor(9) as threads:
+        jobs = [threads.submit(post, address, b"wait") for _ in range(2)]
+        _until(lambda: answers.n_begun == 2)  # both workers are busy
+        jobs += [threads.submit(post, address, b"queue") for _ in range(6)]
+        _until(lambda: _metric(address, "visualwords_images_waiting") == 8)
+        jobs.append(threads.submit(_post_from, "127.0.0.2", address, b"other"))
+        _until(lambda: _metric(address, "visualwords_images_waiting") == 9)
+        answers.go_on.set()
+        assert [job.result().status_code for job in jobs] == [200] * 9
+    assert answers.order[2] == b"other"
+
+
+def test_a_full_queue_has_room_for_a_client_with_nothing_in_it(server):
+    answers = Noting()
+    address = server(answers=answers, max_waiting=4)
+    with ThreadPoolExecutor(7) as threads:
+        jobs = [threads.submit(post, address, b"wait") for _ in range(6)]
+        _until(lambda: _metric(address, "visualwords_images_waiting") == 6)
+        other = threads.submit(_post_from, "127.0.0.2", address, b"other")
+        _until(lambda: any(job.done() for job in jobs))
+        answers.go_on.set()
+        assert other.result().status_code == 200
+        assert sorted(job.result().status_code for job in jobs) == [200] * 5 + [503]
+
+
+def _metric(address, name):
+    """Return a figure of the server."""
+    text = get(address, "/metrics").text
+    return int(re.search(rf"^{name} (\d+)", text, re.M)[1])
 
 
 def test_what_nobody_waits_for_is_not_begun(server):
