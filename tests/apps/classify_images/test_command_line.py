@@ -1,4 +1,4 @@
-"""classify-images as people run it: real processes, real files, exit codes and both outputs."""
+"""classify-images as people run it: real files, exit codes and both outputs, some processes."""
 
 import csv
 import io
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +23,22 @@ from visualwords.model_file import write_model
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
 
 
-def run(*arguments, cwd=None, environment=None):
+def run_process(*arguments, environment=None):
+    """Run the command as a process of its own."""
     return subprocess.run(
         [*COMMAND, *map(os.fsencode, arguments)],
         capture_output=True,
-        cwd=cwd,
         env={**os.environ, **(environment or {})},
         timeout=120,
     )
+
+
+def run(*arguments):
+    """Run the command in this process, which has imported everything, with outputs of its own."""
+    outputs = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    with redirect_stdout(outputs[0]), redirect_stderr(outputs[1]):
+        code = main([os.fsdecode(argument) for argument in arguments])
+    return subprocess.CompletedProcess(arguments, code, *(o.buffer.getvalue() for o in outputs))
 
 
 @pytest.fixture
@@ -40,7 +49,7 @@ def model(photos, tmp_path):
 
 
 def test_help_names_every_verb_and_exit_code():
-    done = run("--help")
+    done = run_process("--help")
     assert done.returncode == 0
     for word in (
         b"demo", b"train", b"evaluate", b"predict", b"explain", b"check", b"info", b"recipes",
@@ -89,10 +98,10 @@ def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
     )
     target, environment = tmp_path / "m.vw", {"PYTHONPATH": str(site)}
     arguments = ["train", photos, "-o", target, "--no-cache", "--feature", "MeanColor"]
-    assert run(*arguments).returncode == 2  # not installed
-    done = run(*arguments, environment=environment)
+    assert run_process(*arguments).returncode == 2  # not installed
+    done = run_process(*arguments, environment=environment)
     assert done.returncode == 0, done.stderr
-    predicted = run("predict", target, photos / "sea", "--json", environment=environment)
+    predicted = run_process("predict", target, photos / "sea", "--json", environment=environment)
     assert {a["label"] for a in json.loads(predicted.stdout)["predictions"]} == {"sea"}
     assert run("predict", target, photos / "sea").returncode == 4  # the model names what is missing
 
@@ -195,7 +204,7 @@ def test_odd_names_are_processed(model, tmp_path, rng):
         "no extension",
     ]
     paths = [write_png(tmp_path / name, noisy(COLORS["sea"], rng)) for name in names]
-    done = run("predict", model, "--json", "--no-cache", "--", *paths)
+    done = run_process("predict", model, "--json", "--no-cache", "--", *paths)
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)["predictions"]
     assert [a["path"] for a in answers] == [str(p) for p in paths]
@@ -302,7 +311,7 @@ def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
 
 @pytest.mark.slow
 def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
-    done = run("demo", "-o", tmp_path / "demo")
+    done = run_process("demo", "-o", tmp_path / "demo")
     assert done.returncode == 0, done.stderr
     for line in done.stdout.decode().splitlines():
         if line.startswith("│"):
@@ -311,7 +320,7 @@ def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
     assert (tmp_path / "demo" / "tiles.html").exists()
     assert b"classify-images train" in done.stderr
     example = next(Path(tmp_path, "demo", "tiles", "test", "brick").glob("*.png"))
-    answer = run("predict", tmp_path / "demo" / "tiles.vw", example, "--json", "--no-cache")
+    answer = run_process("predict", tmp_path / "demo" / "tiles.vw", example, "--json", "--no-cache")
     assert json.loads(answer.stdout)["predictions"][0]["label"] == "brick"
 
 

@@ -1,5 +1,6 @@
 """Commands in a shell: pipes, lists of paths on stdin, result files, completion, verbosity."""
 
+import io
 import json
 import os
 import subprocess
@@ -58,12 +59,12 @@ def test_a_full_disk_is_one_sentence():
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\0"])
-def test_paths_come_from_stdin(model, photos, ends):
+def test_paths_come_from_stdin(model, photos, ends, capsys, monkeypatch):
     paths = sorted((photos / "sea").iterdir())[:2]
     given = b"".join(os.fsencode(path) + ends for path in paths)
-    words = [*CLASSIFY, "predict", str(model), "-", "--json", "--no-cache"]
-    result = subprocess.run(words, input=given, capture_output=True)
-    found = json.loads(result.stdout)["predictions"]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    assert main(["predict", str(model), "-", "--json", "--no-cache"]) == 0
+    found = json.loads(capsys.readouterr().out)["predictions"]
     assert [one["path"] for one in found] == [str(path) for path in paths]
 
 
