@@ -23,6 +23,7 @@ from visualwords._table_files import has_labels, is_table, read_table
 from visualwords.errors import FolderError
 
 METADATA = ("metadata.csv", "metadata.jsonl", "_classes.csv")  # Hugging Face's names, Roboflow's
+SPLIT_LIKE = re.compile(r"(train|trn|val|test|tst|dev|eval|hold)", re.I)
 WRITE_SPLITS = (
     "write train/CLASS/image.jpg and test/CLASS/image.jpg (also val), or a table with the columns "
     "path,label,split"
@@ -49,12 +50,13 @@ def list_folder(root: str, label_from: str | None = None) -> Listing:
         return _list_splits(root, top, splits)
     if not top:
         raise FolderError(_no_classes(root))
+    _refuse_unknown_splits(root, top)
     return _list_classes(root, [(name, path, None) for name, path in top.items()], [])
 
 
 def list_table(path: str, base: str | None = None) -> Listing:
     """List the rows of a table, by class and name whatever their splits."""
-    items = _found(read_table(path, base), base or os.path.dirname(path))
+    items = _found(read_table(path, base), base or os.path.dirname(path) or os.curdir)
     items.sort(key=lambda item: (item.label, os.fsencode(item.path)))
     return _with_warnings(path, items, [], [])
 
@@ -151,6 +153,25 @@ def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> List
             f"{root}: {names} look like splits, but have no class folders; {WRITE_SPLITS}"
         )
     return _list_classes(root, classes, warnings)
+
+
+def _refuse_unknown_splits(root: str, top: dict[str, str]) -> None:
+    """Raise ``FolderError`` if folders would be classes that have the same classes inside.
+
+    So have ``train`` and ``holdout``; classes with the same sub-folders, such as days or cameras,
+    have no name that looks like a split.
+    """
+    alike = next((name for name in top if SPLIT_LIKE.match(name)), None)
+    if alike is None or len(top) < 2 or any(images_in(path) for path in top.values()):
+        return
+    inside = [set(folders_in(path)) for path in top.values()]
+    shared = sorted(set.intersection(*inside))
+    if len(shared) > 1:
+        others = " and ".join(name for name in top if name != alike)
+        raise FolderError(
+            f"{root}: {alike} looks like a split, and {others} has the same folders "
+            f"({_listed(shared)}); {WRITE_SPLITS}"
+        )
 
 
 def _list_classes(

@@ -72,6 +72,26 @@ def test_what_looks_like_splits_but_has_no_classes_is_refused(tree):
         _ = ImageFolder(tree(["train/1.jpg", "test/2.jpg"])).paths
 
 
+@pytest.mark.parametrize("names", [("training", "holdout"), ("train2017", "val2017")])
+def test_splits_of_unknown_names_with_the_same_classes_are_refused(tree, names):
+    files = [f"{name}/{label}/1.png" for name in names for label in ("cat", "dog")]
+    with pytest.raises(FolderError, match=r"looks like a split.*'cat', 'dog'.*write train/CLASS"):
+        _ = ImageFolder(tree(files)).paths
+
+
+def test_classes_with_the_same_sub_folders_are_classes(tree):
+    files = [f"{label}/{day}/1.png" for label in ("ok", "defect") for day in ("mon", "tue")]
+    assert ImageFolder(tree(files)).classes == ["defect", "ok"]
+
+
+def test_a_table_of_bare_names_finds_the_folder_beside_it(tree, monkeypatch):
+    root = tree(["flat/a.png", "flat/b.png"])
+    (root / "flat.csv").write_text("image,target\na.png,cat\nb.png,dog\n", encoding="utf-8")
+    monkeypatch.chdir(root)
+    folder = ImageFolder("flat.csv")
+    assert [os.path.normpath(path) for path in folder.paths] == ["flat/a.png", "flat/b.png"]
+
+
 def test_splits_beside_another_folder_are_refused(tree):
     folder = ImageFolder(tree(["train/cat/1.jpg", "valid/cat/2.jpg", "docs/3.jpg"]))
     with pytest.raises(FolderError, match="train and valid look like splits, but 'docs' lies"):
