@@ -30,12 +30,15 @@ class Found:
     picture : (h, w, 3) uint8 or None
         The image with the boxes drawn, if requested.
     shape : (height, width) of the image
+    tracks : (n,) int64 or None
+        Numbers of the objects, if they are followed; 0 for those without one.
     """
 
     boxes: np.ndarray
     confidences: np.ndarray
     picture: np.ndarray | None
     shape: tuple[int, ...]
+    tracks: np.ndarray | None = None
 
 
 def search_files(

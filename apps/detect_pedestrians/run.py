@@ -21,6 +21,26 @@ from visualwords.apps.detect_pedestrians import options
 @shared.as_csv
 @shared.raw
 @shared.as_json
+@click.option(
+    "--coco", type=click.Path(dir_okay=False), metavar="FILE", help="Write the boxes as COCO JSON."
+)
+@click.option(
+    "--yolo",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Write the boxes as YOLO label files: DIR/labels/NAME.txt.",
+)
+@click.option(
+    "--track",
+    is_flag=True,
+    help="Give people the same number in all frames of a video, camera or stream.",
+)
+@click.option(
+    "--mot",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="With --track, write the tracks in MOT Challenge's format.",
+)
 @shared.streams
 @options.min_height
 @options.threshold
@@ -36,6 +56,10 @@ def run(
     as_csv: bool,
     raw: bool,
     as_json: bool,
+    coco: str | None,
+    yolo: str | None,
+    track: bool,
+    mot: str | None,
     stream: dict[str, Any],
     allow_url: bool,
     min_height: float | None,
@@ -49,22 +73,32 @@ def run(
     """Detect pedestrians in SOURCE: images, folders, a video, a camera's number or an address.
 
     The results of videos, cameras and addresses are printed frame by frame, as they come: with
-    --json one object a line, with --csv one row a box.
+    --json one object a line, with --csv one row a box. An image without detections has a row
+    without a box.
 
-    Boxes are x0, y0, x1, y1 in pixels. The confidence is the estimated probability that a box is
-    right, in photographs with one pedestrian on average.
+    Boxes are x0, y0, x1, y1 in pixels, inside the image. The confidence is the estimated
+    probability that a box is right, in photographs with one pedestrian on average.
     """
+    from visualwords.apps.command_line.terminal import check_output
+    from visualwords.apps.detect_pedestrians.result_files import ResultFiles
     from visualwords.apps.detect_pedestrians.searching import Searching
     from visualwords.frames import kind_of_source
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other")
+    kinds = {kind_of_source(source) for source in sources}
+    if track and kinds & {"image", "folder"}:
+        raise click.UsageError("--track follows videos, cameras and addresses, not single images")
+    if mot is not None and (not track or len(sources) > 1):
+        raise click.UsageError("--mot writes the tracks of one source: give --track")
+    for path in (coco, mot):
+        if path is not None:
+            check_output(path)
     detector = options.load_detector(
         model, min_height=min_height, threshold=threshold, classifier=classifier
     )
     shared.check_addresses(sources, allow_url)
     form = "json" if as_json else "csv" if as_csv else "table"
-    kinds = {kind_of_source(source) for source in sources}
     searching = Searching(
         detector,
         output,
@@ -73,15 +107,21 @@ def run(
         raw=raw,
         n_jobs=shared.n_threads(jobs),
         quiet=quiet,
+        track=track,
+        files=ResultFiles(detector.label, coco=coco, yolo=yolo, mot=mot),
     )
-    for kind, group in groupby(sources, kind_of_source):
-        if kind == "image":
-            searching.images(list(group))
-            continue
-        for source in group:
-            if kind == "folder":
-                searching.folder(source)
-            else:
-                searching.video(source, **stream)
+    try:
+        for kind, group in groupby(sources, kind_of_source):
+            if kind == "image":
+                searching.images(list(group))
+                continue
+            for source in group:
+                if kind == "folder":
+                    searching.folder(source)
+                else:
+                    searching.video(source, **stream)
+    finally:  # also what was found when Ctrl-C ends a camera
+        searching.files.close()
     searching.print_results()
+    searching.print_hint()
     return searching.end(strict)

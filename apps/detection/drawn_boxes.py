@@ -1,5 +1,6 @@
 """Pictures of a detector's work: boxes, score maps, cascade stages, evidence."""
 
+import colorsys
 from collections.abc import Sequence
 
 import cv2
@@ -22,9 +23,14 @@ ENLARGED = 3  # of a window, to look at its evidence
 
 
 def draw_detections(
-    image: np.ndarray, boxes_xyxy: np.ndarray, confidences: np.ndarray
+    image: np.ndarray,
+    boxes_xyxy: np.ndarray,
+    confidences: np.ndarray,
+    tracks: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the image in colour with a box and its confidence in percent for every detection.
+
+    Tracked objects have their number instead, and a colour of their own.
 
     Examples
     --------
@@ -34,12 +40,22 @@ def draw_detections(
     """
     picture = _in_color(image)
     thickness = max(1, round(min(picture.shape[:2]) / 240))
-    for box, confidence in zip(boxes_xyxy, confidences):
+    numbers = np.zeros(len(boxes_xyxy), int) if tracks is None else tracks
+    for box, confidence, number in zip(boxes_xyxy, confidences, numbers):
         x0, y0, x1, y1 = (int(v) for v in np.rint(box))
         color = SURE if confidence >= 0.5 else UNSURE
+        color, text = (
+            (_color_of(number), f"#{number}") if number else (color, f"{100 * confidence:.0f}")
+        )
         cv2.rectangle(picture, (x0, y0), (x1, y1), color, thickness)
-        _label(picture, f"{100 * confidence:.0f}", (x0, y0), color)
+        _label(picture, text, (x0, y0), color)
     return picture
+
+
+def _color_of(track: int) -> tuple[int, int, int]:
+    """Return a dark colour; successive numbers get hues far apart."""
+    red, green, blue = colorsys.hsv_to_rgb(0.618034 * track % 1, 0.9, 0.65)
+    return round(255 * red), round(255 * green), round(255 * blue)
 
 
 def draw_score_maps(image: np.ndarray, trace: Trace, search: Search, most: int = 6) -> np.ndarray:

@@ -14,6 +14,8 @@ from tests.apps.detection.conftest import train
 from tests.apps.detection.figures import crop, scene
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.annotations.coco import write_coco
+from visualwords.apps.annotations.mot import read_mot
+from visualwords.apps.annotations.reading import read_annotations
 from visualwords.apps.detect_pedestrians.main import main
 from visualwords.images import read_image
 
@@ -34,10 +36,12 @@ def street(tmp_path):
     return path
 
 
-def write_video(path, n_frames):
+def write_video(path, n_frames, step=1):
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, (260, 200))
     for k in range(n_frames):
-        frame = scene(np.random.default_rng(3), [[x + k, y, u + k, v] for x, y, u, v in BOXES])
+        frame = scene(
+            np.random.default_rng(3), [[x + step * k, y, u + step * k, v] for x, y, u, v in BOXES]
+        )
         writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
     writer.release()
 
@@ -115,6 +119,66 @@ def test_a_video_that_ends_early_is_said_so(model, tmp_path, capsys):
     )
     assert "ended early, after" in capsys.readouterr().err
     assert len(list((tmp_path / "f").iterdir())) >= 2
+
+
+def test_coco_and_yolo_files_are_written_with_images_without_detections(
+    model, street, tmp_path, capsys
+):
+    Image.fromarray(np.full((80, 90, 3), 99, np.uint8)).save(tmp_path / "nothing.png")
+    coco, yolo = tmp_path / "out" / "found.json", tmp_path / "out" / "yolo"
+    coco.parent.mkdir()
+    files = [str(street), str(tmp_path / "nothing.png")]
+    given = ["--coco", str(coco), "--yolo", str(yolo), "--model", model, "--csv"]
+    assert main(["run", *files, *given]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["source"], row["width"], row["label"]) for row in rows] == [
+        *[(files[0], "260", "person")] * 2,
+        (files[1], "90", ""),
+    ]
+    from_coco, from_yolo = read_annotations(coco).images, read_annotations(yolo, tmp_path).images
+    assert [(image.name, len(image), image.size_wh) for image in from_coco] == [
+        (files[0], 2, (260, 200)),
+        (files[1], 0, (90, 80)),
+    ]
+    assert [(image.name, len(image)) for image in from_yolo] == [
+        ("nothing.png", 0),
+        ("street.png", 2),
+    ]
+    np.testing.assert_array_equal(from_coco[0].boxes_xyxy, from_yolo[1].boxes_xyxy)
+    assert from_coco[0].labels == from_yolo[1].labels == ("person", "person")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "street.png").write_bytes(street.read_bytes())
+    twice = [str(street), str(tmp_path / "other")]
+    assert main(["run", twice[0], f"{twice[1]}/street.png", "--yolo", str(yolo)]) == 1
+    assert "would have the same label file" in capsys.readouterr().err
+
+
+def test_people_keep_their_numbers_from_frame_to_frame(model, tmp_path, capsys):
+    write_video(tmp_path / "walk.avi", 8, step=0)
+    mot, coco, out = (tmp_path / name for name in ("tracks.txt", "found.json", "found.avi"))
+    given = ["--track", "--mot", str(mot), "--coco", str(coco), "-o", str(out), "--model", model]
+    assert main(["run", str(tmp_path / "walk.avi"), *given, "--json"]) == 0
+    frames = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    numbers = [{box["track"] for box in frame["boxes"]} for frame in frames]
+    assert numbers[0] == {None}  # not yet confirmed
+    assert numbers[3:] == [{1, 2}] * 5
+    left = [{box["track"] for box in frame["boxes"] if box["x0"] < 100} for frame in frames[3:]]
+    assert len({*map(frozenset, left)}) == 1  # the same number on the left in all frames
+    assert [len(image) for image in read_mot(mot).images[1:]] == [2] * 5
+    found = read_annotations(coco).images
+    assert (found[3].name, found[3].frame, found[3].seconds) == ("walk-000003.png", 3, 0.3)
+    assert set(found[3].tracks) == {1, 2}
+    assert out.exists()
+    assert main(["run", str(tmp_path / "walk.avi"), "--track", "--frames", "4", "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("source,frame,time,width,height,label,x0")
+
+
+def test_the_best_candidate_below_the_threshold_is_named(model, street, capsys):
+    assert main(["run", str(street), "--threshold", "0.9999", "--model", model]) == 0
+    said = capsys.readouterr().err
+    assert "0 found in 1 frame or image" in said
+    assert "nothing has a confidence of 0.9999; the best candidate has" in said
+    assert "try --threshold 0." in said
 
 
 def test_frames_end_a_video_on_purpose(model, tmp_path, capsys):
@@ -224,6 +288,8 @@ def test_wrong_usage_ends_with_2(street, capsys):
     assert main(["train", "a", "-o", "m.vw"]) == 2
     assert main(["train", "a", "b", "-o", "m.vw", "--folds", "3"]) == 2
     assert main(["evaluate", "a"]) == 2
+    assert main(["run", str(street), "--track"]) == 2
+    assert main(["run", "walk.mp4", "--mot", "tracks.txt"]) == 2
     assert main(["run"]) == 2
     capsys.readouterr()
 

@@ -1,0 +1,140 @@
+"""Tracks: known paths keep their numbers through misses, noise, false detections and crossings."""
+
+import numpy as np
+import pytest
+
+from visualwords.apps.detection.tracking import Track, Tracker
+from visualwords.boxes import intersection_over_union, suppress
+
+N_FRAMES = 100
+
+
+def walk(start, velocity, height=100, sway=0.0):
+    """The boxes of somebody who walks, (frames, 4)."""
+    t = np.arange(N_FRAMES)
+    x = start[0] + velocity[0] * t + sway * np.sin(t / 7)
+    y = start[1] + velocity[1] * t
+    half = np.array([0.2, 0.5]) * height
+    middle = np.stack([x, y], axis=1)
+    return np.hstack([middle - half, middle + half])
+
+
+PATHS = {
+    "side by side": [walk((50 + 90 * k, 100), (3, 0.5), sway=4) for k in range(4)],
+    "crossing": [walk((40, 120), (5, 0)), walk((540, 130), (-5, 0), 110)],
+    "crossing slowly": [walk((200, 120), (1.5, 0)), walk((350, 120), (-1.5, 0), 120)],
+    "overtaking": [walk((40, 120), (2, 0)), walk((0, 130), (4.5, 0), 120)],
+    "towards the camera": [walk((100, 100), (2, 1)), walk((420, 160), (-2, 0.3), 90)],
+    "standing and passing": [walk((300, 120), (0, 0)), walk((40, 125), (5, 0), 90)],
+}
+
+
+def detections(paths, rng, missed=0.1, noise=0.04, false=0.3, merged=True):
+    """The boxes that a detector might give, frame by frame, and the path of each (−1: none)."""
+    for t in range(N_FRAMES):
+        boxes = np.array([path[t] for path in paths])
+        height = boxes[:, 3] - boxes[:, 1]
+        boxes = boxes + rng.normal(0, noise, boxes.shape) * height[:, None] / 2
+        own = np.arange(len(boxes))
+        scores = height + rng.normal(0, 5, len(boxes))  # the one in front is larger
+        kept = suppress(boxes, scores) if merged else own  # as the detector: the one behind is lost
+        kept = kept[rng.random(len(kept)) >= missed]
+        extra = rng.uniform(0, 400, (rng.poisson(false), 2))
+        extra = np.hstack([extra, extra + np.array([40, 100])])
+        yield np.vstack([boxes[kept], extra]), np.append(own[kept], np.full(len(extra), -1))
+
+
+def switches(paths, rng, tracker=None, **faults):
+    """How often the number of each path changes."""
+    tracker = tracker or Tracker()
+    given = [[] for _ in paths]
+    for boxes, own in detections(paths, rng, **faults):
+        for number, path in zip(tracker.update(boxes), own):
+            if number and path >= 0:
+                given[path].append(number)
+    assert all(len(numbers) > 50 for numbers in given)
+    return [int((np.diff(numbers) != 0).sum()) for numbers in given], tracker
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_of_100_frames_changes_its_number_less_than_once(name):
+    """On average far less; twice where the numbers of two that meet change and change back."""
+    changed = [switches(PATHS[name], np.random.default_rng(seed))[0] for seed in range(8)]
+    assert np.mean(changed) <= 0.5, changed
+    assert np.max(changed) <= 2, changed
+
+
+def test_without_faults_no_number_ever_changes():
+    clean = {"missed": 0, "noise": 0.01, "false": 0}
+    for paths in PATHS.values():
+        changed, _ = switches(paths, np.random.default_rng(0), **clean, merged=False)
+        assert sum(changed) == 0
+
+
+def test_false_detections_use_up_few_numbers():
+    _, tracker = switches(PATHS["crossing"], np.random.default_rng(1))
+    assert tracker.n_numbers <= 4
+
+
+def test_an_object_that_is_hidden_for_a_second_keeps_its_number_and_then_loses_it():
+    path = walk((50, 100), (3, 0))
+    tracker = Tracker(max_age=25)
+    numbers = [tracker.update(path[t : t + 1])[0] for t in range(20)]
+    for _ in range(20, 44):
+        assert tracker.update(np.empty((0, 4))).shape == (0,)
+    assert tracker.update(path[44:45])[0] == numbers[-1] == 1
+    for _ in range(30):
+        tracker.update(np.empty((0, 4)))
+    assert tracker.tracks == []
+    assert [tracker.update(path[t : t + 1])[0] for t in (75, 76, 77)] == [0, 0, 2]
+
+
+def test_dropped_frames_are_predicted_over():
+    path = walk((50, 100), (9, 0))
+    tracker = Tracker()
+    for t in range(10):
+        tracker.update(path[t : t + 1])
+    assert intersection_over_union(path[9:10], path[19:20])[0, 0] == 0
+    assert tracker.update(path[19:20], elapsed=10.0).tolist() == [1]
+
+
+def test_numbers_go_on_in_the_next_video():
+    tracker, box = Tracker(min_hits=1), np.array([[0, 0, 40, 100]])
+    assert tracker.update(box).tolist() == [1]
+    tracker.forget()
+    assert tracker.update(box).tolist() == [2]
+
+
+def test_the_filter_agrees_with_the_matrices_of_its_definition(rng):
+    """Kalman (1960): each coordinate has a state of place and velocity."""
+    track = Track.of(np.array([10, 20, 50, 120.0]))
+    state = np.stack([track.place, track.velocity], axis=1)  # (4, 2)
+    covariance = np.array([[[p, b], [b, v]] for p, v, b in track.variances.T])
+    for elapsed in (1.0, 1.0, 3.0, 1.0):
+        height = track.place[3]
+        noise = np.zeros((4, 2, 2))
+        noise[:2, 1, 1] = elapsed * (height / 160) ** 2
+        noise[2:, 0, 0] = elapsed * (height / 60) ** 2
+        step = np.array([[1, elapsed], [0, 1]])
+        state = state @ step.T
+        covariance = step @ covariance @ step.T + noise
+        track.predict(elapsed)
+        np.testing.assert_allclose(track.place, state[:, 0])
+        box = track.box_xyxy + rng.normal(0, 3, 4)
+        seen = np.array([*(box[:2] + box[2:]) / 2, *(box[2:] - box[:2])])
+        for k in range(4):
+            total = covariance[k, 0, 0] + (seen[3] / 20) ** 2
+            gain = covariance[k, :, 0] / total
+            state[k] = state[k] + gain * (seen[k] - state[k, 0])
+            covariance[k] = covariance[k] - np.outer(gain, covariance[k, 0])
+        track.correct(box)
+        np.testing.assert_allclose(track.place, state[:, 0])
+        np.testing.assert_allclose(track.velocity, state[:, 1], atol=1e-12)
+        found = np.stack([covariance[:, 0, 0], covariance[:, 1, 1], covariance[:, 0, 1]])
+        np.testing.assert_allclose(track.variances, found, atol=1e-9)
+
+
+@pytest.mark.parametrize("wrong", [{"min_overlap": 0}, {"min_hits": 0}, {"max_age": 0}])
+def test_impossible_settings_are_refused(wrong):
+    with pytest.raises(ValueError, match="needed are"):
+        Tracker(**wrong)
