@@ -56,15 +56,20 @@ class Metric:
             return float((codes == truth).mean())
         return _mean_per_class(codes, truth)
 
-    def gains(self, trained: Trained) -> tuple[np.ndarray, np.ndarray]:
-        """Return what each image adds to the merit, and its class if the figure is of classes."""
-        codes, truth = self._predicted(trained)
-        if codes is None:
+    def gains(self, trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what each image adds to the merit, the probability of its class, and that class.
+
+        Where the figure is not one of classes, the class is 0 for all.
+        """
+        chances, truth = self._probabilities(trained)
+        if chances is None:
             raise ValueError("a class was too small for held-out scores")
+        codes = self.decision.codes(chances)
+        of_truth = chances[np.arange(len(truth)), truth]
         if self.name == "cost":
-            return -self.decision.expected_costs(codes, truth), np.zeros_like(truth)
+            return -self.decision.expected_costs(codes, truth), of_truth, np.zeros_like(truth)
         strata = truth if self.name == "mean-per-class" else np.zeros_like(truth)
-        return (codes == truth).astype(float), strata
+        return (codes == truth).astype(float), of_truth, strata
 
     def mean_per_class(self, trained: Trained) -> float | None:
         """Return the mean accuracy per class of the same labels, whatever the metric is."""
@@ -83,6 +88,11 @@ class Metric:
 
     def _predicted(self, trained: Trained) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the columns of held-out labels and of the true ones."""
+        chances, truth = self._probabilities(trained)
+        return None if chances is None else self.decision.codes(chances), truth
+
+    def _probabilities(self, trained: Trained) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return held-out probabilities, (n, n_classes), and the columns of the true labels."""
         classes, truth = np.unique(trained.held_out_labels, return_inverse=True)
         if trained.held_out is None:
             return None, truth
@@ -91,7 +101,7 @@ class Metric:
         chances = np.zeros((len(truth), len(self.decision.classes)))
         found = SoftmaxCalibration.fit(trained.held_out, truth, weights)
         chances[:, known] = found.probabilities(trained.held_out)
-        return self.decision.codes(chances), known[truth]
+        return chances, known[truth]
 
 
 def _mean_per_class(codes: np.ndarray, truth: np.ndarray) -> float:

@@ -8,6 +8,8 @@ from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.trained import Trained
 
 LEAST_LEAD = 0.5  # standard errors: what a costlier recipe must be ahead
+SURE_LEAD = 2.0  # standard errors of log-likelihoods, where labels are no different
+LEAST_CHANCE = 1e-3  # smaller probabilities of the true class count as this
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Result:
     merit : float
         What is higher for the better of two.
     gains : dict of image position → what its prediction adds to the merit
+    likelihoods : dict of image position → logarithm of the probability of its class
     classes : dict of image position → class
     perfect : bool
         Whether nothing can be better.
@@ -29,6 +32,7 @@ class Result:
     figure: float | None
     merit: float
     gains: dict[int, float]
+    likelihoods: dict[int, float]
     classes: dict[int, int]
     perfect: bool = False
 
@@ -37,13 +41,15 @@ class Result:
         """Return what a trained recipe reached."""
         figure = metric.of(trained)
         if figure is None:  # nothing can be compared: the costliest recipe is the richest
-            return cls(None, trained.recipe.cost, {}, {})
-        gains, truth = metric.gains(trained)
+            return cls(None, trained.recipe.cost, {}, {}, {})
+        gains, chances, truth = metric.gains(trained)
+        likelihoods = np.log(np.maximum(chances, LEAST_CHANCE))
         positions = trained.kept.tolist()
         return cls(
             figure,
             metric.merit(figure),
             dict(zip(positions, gains.tolist())),
+            dict(zip(positions, likelihoods.tolist())),
             dict(zip(positions, truth.tolist())),
             figure == (0.0 if metric.name == "cost" else 1.0),
         )
@@ -52,20 +58,27 @@ class Result:
 def leads(costlier: Result, cheaper: Result) -> bool:
     """Return whether a costlier recipe is ahead of a cheaper one by more than noise.
 
-    Predictions are paired by image; the standard error is that of a mean of class means. It is a
-    weak test: a lead inside of it is worth no more work, and says little.
+    Predictions are paired by image. Labels of few images say little: where the lead is inside
+    their noise, the probabilities of the true classes decide, which differ for every image, if
+    they are ahead beyond doubt. Otherwise the cheaper recipe stays.
     """
+    if costlier.figure is None or cheaper.figure is None:
+        return costlier.merit > cheaper.merit
     lead = costlier.merit - cheaper.merit
-    if lead <= 0 or costlier.figure is None:
+    if abs(lead) > LEAST_LEAD * _lead(costlier.gains, cheaper.gains, costlier.classes)[1]:
         return lead > 0
-    return lead > LEAST_LEAD * _standard_error(costlier, cheaper)
+    more, error = _lead(costlier.likelihoods, cheaper.likelihoods, costlier.classes)
+    return more > SURE_LEAD * error
 
 
-def _standard_error(one: Result, other: Result) -> float:
-    both = sorted(one.gains.keys() & other.gains.keys())
-    differences = np.array([one.gains[i] - other.gains[i] for i in both])
-    codes = np.unique([one.classes[i] for i in both], return_inverse=True)[1]
+def _lead(
+    one: dict[int, float], other: dict[int, float], classes: dict[int, int]
+) -> tuple[float, float]:
+    """Return the mean of class means of paired differences, and its standard error."""
+    both = sorted(one.keys() & other.keys())
+    differences = np.array([one[i] - other[i] for i in both])
+    codes = np.unique([classes[i] for i in both], return_inverse=True)[1]
     counts = np.bincount(codes)
     means = np.bincount(codes, differences) / counts
     squares = np.bincount(codes, (differences - means[codes]) ** 2) / counts
-    return float(np.sqrt((squares / counts).sum()) / len(counts))
+    return float(means.mean()), float(np.sqrt((squares / counts).sum()) / len(counts))

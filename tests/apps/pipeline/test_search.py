@@ -15,7 +15,7 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
 from visualwords.apps.pipeline.search import choosing
 from visualwords.apps.pipeline.search.costs import Images, cost_of
-from visualwords.apps.pipeline.search.noise import Result
+from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.sample import some_images
 from visualwords.apps.pipeline.search.steps import plan, search
 from visualwords.apps.pipeline.view import View
@@ -73,7 +73,7 @@ def test_small_images_are_enlarged_unless_a_recipe_says_else():
 
 def result(merit, n=100):
     right = {i: float(i < merit * n) for i in range(n)}
-    return Result(merit, merit, right, dict.fromkeys(right, 0))
+    return Result(merit, merit, right, right, dict.fromkeys(right, 0))
 
 
 def searched(merits, images, budget, candidates):
@@ -108,6 +108,19 @@ def test_what_gains_is_kept_one_change_after_the_other():
 def test_a_lead_inside_noise_does_not_change_the_choice():
     best, _ = searched({"photo": 0.3, "HOG": 1e-3}, Images(1000), 1e5, [RECIPES["photo"]])
     assert best == RECIPES["photo"]
+
+
+def test_probabilities_decide_between_equal_labels_if_they_are_sure():
+    everywhere = dict.fromkeys(range(50), 0)
+    right = {i: float(i % 5 > 0) for i in everywhere}
+    plain = Result(0.8, 0.8, right, {i: -0.5 - 0.01 * (i % 7) for i in everywhere}, everywhere)
+    surer = replace(plain, likelihoods={i: p + 0.1 for i, p in plain.likelihoods.items()})
+    mixed = replace(plain, likelihoods={i: (-1.0) ** i for i in everywhere})
+    assert leads(surer, plain)
+    assert not leads(plain, surer)
+    assert not leads(
+        mixed, replace(mixed, likelihoods={i: -v for i, v in mixed.likelihoods.items()})
+    )
 
 
 def test_changes_come_after_all_recipes_that_the_budget_holds():
