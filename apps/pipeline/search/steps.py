@@ -164,12 +164,16 @@ class _Round:
         return [recipe for recipe, _ in found]
 
     @property
+    def can_compare(self) -> bool:
+        """Whether classes are large enough for folds."""
+        return self.best is not None and self.results[self.best.name][1].figure is not None
+
+    @property
     def can_gain(self) -> bool:
-        """Whether folds could tell something better: classes are large enough, and errors left."""
-        if self.best is None:
+        """Whether folds could tell something better than the best: it makes errors."""
+        if self.best is None or not self.can_compare:
             return False
-        result = self.results[self.best.name][1]
-        return result.figure is not None and not result.perfect
+        return not self.results[self.best.name][1].perfect
 
 
 def _finals(
@@ -178,7 +182,7 @@ def _finals(
     """Try the best on more images; those that the budget has no time for are not tried."""
     more = images.some(ranking.images.n * GROWTH)
     found = _Round(more, ranking.spent)
-    finalists = ranking.ranked()[:FINALISTS] if ranking.can_gain else []
+    finalists = ranking.ranked()[:FINALISTS] if ranking.can_compare else []
     ordered = sorted(finalists, key=lambda recipe: cost_of([recipe], more))
     tried: list[Recipe] = []
     for recipe in ordered:

@@ -13,7 +13,7 @@ from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
-from visualwords.apps.pipeline.search import choosing
+from visualwords.apps.pipeline.search import choosing, sample, steps
 from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.sample import some_images
@@ -78,10 +78,10 @@ def result(merit, n=100):
 
 def searched(merits, images, budget, candidates):
     """Run a search in which recipes reach what `merits` says by parts of their names."""
-    steps, tried, sent = search(plan(candidates, images, budget), images, budget), [], None
+    tries, tried, sent = search(plan(candidates, images, budget), images, budget), [], None
     while True:
         try:
-            step = steps.send(sent)
+            step = tries.send(sent)
         except StopIteration as end:
             return end.value, tried
         tried.append(step)
@@ -269,3 +269,27 @@ def test_equal_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, monkeyp
             process.wait()
     assert len(load(path).tried_) > 1
     assert models[0] == models[1] == models[2]
+
+
+def test_what_wins_on_a_sample_is_trained_on_all_images(photos, monkeypatch):
+    monkeypatch.setattr(steps, "SAMPLES", (6,))
+    monkeypatch.setattr(steps, "GROWTH", 2)
+    monkeypatch.setattr(sample, "FEWEST", 2)
+    candidates = recipes_to_try("histogram")
+    budget = 1.5 * cost_of(candidates, Images(24, ((64, 48),), 3))
+    lines = []
+
+    class Listener(Silent):
+        def note(self, line):
+            lines.append(line)
+
+    model = ImageClassifier("auto", representation="histogram", budget=budget)
+    model.fit(photos, progress=Listener())
+    assert lines[0].startswith("auto tries color, texture, shape, tiny on 6 of the images: about ")
+    assert "then trains it on all 24" in lines[0]
+    assert any("by cross-validation on 6 images" in line for line in lines)
+    assert any("by cross-validation on 12 images" in line for line in lines)
+    assert model.class_counts_.sum() == 24
+    assert model.recipe_.name in model.tried_
+    again = ImageClassifier("auto", representation="histogram", budget=budget).fit(photos)
+    assert again.tried_ == model.tried_
