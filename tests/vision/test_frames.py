@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
+from tests.vision.rtsp_server import rtsp_server
 from visualwords.frames import LiveFrames, VideoError, frames_of
 
 SIZE = (96, 64)  # width, height
@@ -115,6 +116,24 @@ def test_a_stream_that_stalls_is_said_within_its_timeout():
         assert list(frames)
         assert time.monotonic() - start < 10
     assert "stalled" in frames.fault() or "ended after" in frames.fault()
+
+
+def test_an_rtsp_stream_gives_its_frames_in_order_and_its_end():
+    with rtsp_server([picture(number) for number in range(30)]) as address:
+        frames = LiveFrames(address, timeout=5.0)
+        shown = [(frame.number, round(float(frame.image.mean()))) for frame in frames]
+        assert shown
+        assert [number for number, _ in shown] == sorted(number for number, _ in shown)
+        assert all(abs(grey - number * 8) <= 2 for number, grey in shown)
+        assert frames.fault() == "ended after 30 frames"
+
+
+def test_an_rtsp_stream_that_stalls_is_said():
+    with rtsp_server([picture(number) for number in range(30)], then_stall=True) as address:
+        frames = LiveFrames(address, timeout=1.0)
+        assert list(frames)
+        # OpenCV's own limit ends the reading at about the same time.
+        assert frames.fault() in ("stalled: no frame for 1 s", "ended after 30 frames")
 
 
 def test_a_stream_is_opened_again_as_often_as_is_allowed():
