@@ -4,16 +4,17 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.classifiers import product_bands
 from visualwords.classifiers.row_file import RowFile
 from visualwords.workers import map_on_workers
 
 COLUMNS_AT_A_TIME = 1024  # 1,024 · 127² < 2²⁴: sums of products are exact in float32
 NUMBERS_OF_A_BLOCK = 1 << 23
-ROWS_OF_A_BLOCK = 64, 256  # at least, at most; twice as many saved no passes
+ROWS_OF_A_BLOCK = 64, 128  # at least, at most; more saved no passes
 
 
 class ByteBlocks:
-    """Rows whose mean squared length counts as 1, in blocks of neighbours of an order.
+    """Rows whose mean squared length counts as 1, for blocks of neighbours of an order.
 
     They are the rows that `visualwords.classifiers.solvers.dual_blocks` solves on; weights are
     (lanes, d) sums of rows as they are.
@@ -23,36 +24,29 @@ class ByteBlocks:
     X : (n, d) int8 array or RowFile
     order : (n,) int, or None
         In which the rows form blocks; those of a file are in their order.
-    bounds : (n_blocks + 1,) int
-        First row of every block.
-    grams : sequence of (b, b) float32, or RowFile
-        Products of the rows of each block.
+    band : (n, size) float32 array or RowFile
+        Products of every row with the rows that follow it in the order.
     mean_square : float
         Mean squared length of the rows, as they are.
     """
 
-    def __init__(
-        self, X: Any, order: np.ndarray | None, bounds: np.ndarray, grams: Any, mean_square: float
-    ):
-        self.X, self.order, self.bounds = X, order, bounds
-        self.grams, self.mean_square = grams, mean_square
+    def __init__(self, X: Any, order: np.ndarray | None, band: Any, mean_square: float):
+        self.X, self.order, self.band = X, order, band
+        self.size, self.mean_square = band.shape[1], mean_square
         self._room = np.empty((0, X.shape[1]))
 
-    def load(self, number: int, dtype: Any) -> np.ndarray:
-        """Return the rows of a block as floats, in room that the next block takes over."""
-        some = rows_between(self.X, self.order, *self.bounds[number : number + 2])
+    def load(self, start: int, end: int, dtype: Any) -> np.ndarray:
+        """Return rows as floats, in room that the next block takes over."""
+        some = rows_between(self.X, self.order, start, end)
         if len(self._room) < len(some) or self._room.dtype != dtype:
-            self._room = np.empty(some.shape, dtype)
+            self._room = np.empty((self.size, some.shape[1]), dtype)
         rows = self._room[: len(some)]
         np.copyto(rows, some)
         return rows
 
-    def gram(self, number: int) -> np.ndarray:
-        """Return the products of a block's rows among each other."""
-        start, end = self.bounds[number : number + 2]
-        in_file = isinstance(self.grams, RowFile)
-        raw = self.grams[start:end][:, : end - start] if in_file else self.grams[number]
-        return raw / np.float32(self.mean_square)
+    def gram(self, start: int, end: int) -> np.ndarray:
+        """Return the products of neighbouring rows among each other."""
+        return product_bands.gram_of(self.band, start, end, 1 / self.mean_square)
 
     def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
         """Return weights of no training."""
@@ -77,10 +71,10 @@ class ByteBlocks:
         return weights[lanes]
 
 
-def prepare_blocks(
-    X: Any, reference: Any, order: np.ndarray | None, grams: RowFile | None, n_jobs: int | None
-) -> tuple[np.ndarray, Any, np.ndarray, float]:
-    """Compute the products of rows in blocks, once, where there are workers by these.
+def band_of_products(
+    X: Any, reference: Any, order: np.ndarray | None, file: RowFile | None, n_jobs: int | None
+) -> tuple[Any, np.ndarray]:
+    """Compute the products of rows with those that follow, where there are workers by these.
 
     Parameters
     ----------
@@ -88,32 +82,23 @@ def prepare_blocks(
     reference : Any
         What `visualwords.workers.within_reach` gave for X.
     order : (n,) int, or None
-    grams : RowFile or None
+    file : RowFile or None
         A new file for the products; None keeps them in memory: as many numbers for each row as a
         block has rows.
     n_jobs : int or None
 
     Returns
     -------
-    bounds, grams and mean square of `ByteBlocks`, and before the last the squared lengths of all
-    rows whose mean is 1, in order
+    band : (n, size) float32 array or RowFile
+    norms : (n,) float64
+        Squared lengths of the rows, in order.
     """
     n, d = X.shape
     size = int(np.clip(NUMBERS_OF_A_BLOCK // max(d, 1) // 16 * 16, *ROWS_OF_A_BLOCK))
-    bounds = np.append(np.arange(0, n, size), n)
-    pieces = zip(bounds[:-1].tolist(), bounds[1:].tolist())
-    found = map_on_workers(_products_between, pieces, shared=[reference, order], n_jobs=n_jobs)
-    kept: Any = [] if grams is None else grams
-    norms = []
-    for products in found:
-        norms.append(np.diagonal(products).copy())
-        small = products.astype(np.float32)
-        if grams is not None:  # a file's rows have one length
-            small = np.pad(small, ((0, 0), (0, min(size, n) - len(small))))
-        kept.append(small)
-    every = np.concatenate(norms)
-    mean_square = max(float(every.mean()), 1.0)
-    return bounds, kept, every, mean_square
+    pieces = product_bands.pieces_of(n, size)
+    shared = [reference, order, size]
+    found = map_on_workers(_band_between, pieces, shared=shared, n_jobs=n_jobs)
+    return product_bands.keep(found, (n, size), file)
 
 
 def rows_between(X: Any, order: np.ndarray | None, start: int, end: int) -> np.ndarray:
@@ -121,9 +106,11 @@ def rows_between(X: Any, order: np.ndarray | None, start: int, end: int) -> np.n
     return X[start:end] if order is None else X[order[start:end]]
 
 
-def _products_between(X: Any, order: np.ndarray | None, start: int, end: int) -> np.ndarray:
-    rows = rows_between(X, order, start, end)
-    return exact_product(rows, rows)
+def _band_between(
+    X: Any, order: np.ndarray | None, size: int, start: int, end: int, last: int
+) -> np.ndarray:
+    rows = rows_between(X, order, start, last)
+    return product_bands.cut(exact_product(rows[: end - start], rows), size)
 
 
 def exact_product(X: np.ndarray, Y: np.ndarray) -> np.ndarray:

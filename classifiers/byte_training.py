@@ -15,8 +15,8 @@ from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.byte_blocks import (
     COLUMNS_AT_A_TIME,
     ByteBlocks,
+    band_of_products,
     exact_product,
-    prepare_blocks,
 )
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.row_file import RowFile
@@ -103,8 +103,7 @@ def train_on_bytes(X: Any, problem: Problem) -> Solution:
     """
     n_trainings = 1 if problem.folds is None else 1 + len(np.unique(problem.folds))
     if isinstance(X, RowFile):
-        grams = RowFile(X.path.with_name(X.path.name + "-products"))
-        return _train_in_blocks(X, problem, None, grams)
+        return _train_in_blocks(X, problem, None, RowFile(f"{X.path}-products"))
     if gram_is_faster(len(X), n_trainings * problem.n_outputs):
         return _train_on_gram(X, problem)
     order = np.random.default_rng(problem.seed).permutation(len(X))
@@ -112,23 +111,22 @@ def train_on_bytes(X: Any, problem: Problem) -> Solution:
 
 
 def _train_in_blocks(
-    X: Any, problem: Problem, order: np.ndarray | None, grams: RowFile | None
+    X: Any, problem: Problem, order: np.ndarray | None, file: RowFile | None
 ) -> Solution:
     """Solve all machines, in groups that workers share, on blocks of rows."""
     folds = np.full(len(X), -2) if problem.folds is None else problem.folds
     numbers = [] if problem.folds is None else np.unique(folds).tolist()
     ordered = slice(None) if order is None else order
     with within_reach([X]) as [reference]:
-        bounds, grams, norms, mean_square = prepare_blocks(
-            X, reference, order, grams, problem.n_jobs
-        )
+        band, norms = band_of_products(X, reference, order, file, problem.n_jobs)
+        mean_square = max(float(norms.mean()), 1.0)
         everyone = np.arange(len(X))
         dual = dual_problem(everyone, problem.costs[ordered], norms / mean_square, "squared_hinge")
         samples = Samples(problem.codes[ordered], folds[ordered], dual)
         solved = solve_in_pieces(
             ByteBlocks,
             reference,
-            (order, bounds, grams, mean_square),
+            (order, band, mean_square),
             samples,
             Machines.of(problem.n_classes, [-1, *numbers]),
             tol=problem.tol,

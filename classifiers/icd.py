@@ -14,16 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer
+from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.tables import additive_tables
+from visualwords.classifiers.tables.hik_blocks import blocks_are_faster, train_in_blocks
 from visualwords.classifiers.tables.hik_solving import Settings
-from visualwords.classifiers.tables.hik_training import (
-    TrainedTables,
-    train_crammer_singer,
-    train_tables,
-)
+from visualwords.classifiers.tables.hik_training import train_crammer_singer, train_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.tables.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.tables.table_prediction import TablePrediction
+from visualwords.classifiers.tables.trained_tables import TrainedTables
 from visualwords.classifiers.tables.value_survey import Limits, value_limits
 from visualwords.classifiers.tables.warm_start import (
     EarlierTraining,
@@ -34,10 +33,12 @@ from visualwords.classifiers.tables.warm_start import (
 from visualwords.model_file import part_of, prefixed
 from visualwords.threads import with_one_library_thread
 
+_MOST_IN_BLOCKS = 255  # v̄ that a byte holds
+_BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
 _CHOICES = {
     "loss": ("squared_hinge", "hinge"),
     "multi_class": ("ovr", "crammer_singer"),
-    "solver": ("auto", "dual", "gram", "primal"),
+    "solver": ("auto", "dual", "gram", "primal", "blocks"),
     "order": ("random", "cyclic"),
     "quantization": ("auto", "uniform", "quantile", "integer"),
 }
@@ -58,11 +59,14 @@ class ICDClassifier(TablePrediction, BaseEstimator):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One machine a class against the rest, or one machine for all classes (hinge loss).
-    solver : {"auto", "dual", "gram", "primal"}, default="auto"
+    solver : {"auto", "dual", "gram", "primal", "blocks"}, default="auto"
         "dual": coordinate descent on the table (Algorithm 2 of the paper). "gram": the same on the
         exact Gram matrix, for all classes together; when samples are few. "primal": Newton's method
-        on the table, squared hinge only; when features are few. "auto" takes the one that needs
-        the fewest steps; `visualwords.classifiers.tables.hik_training.train_tables` has the rule.
+        on the table, squared hinge only; when features are few. "blocks": coordinate descent in
+        blocks of rows, for all classes and folds together; when there are many samples of four
+        classes or more, dense, of at most 256 levels. "auto" takes the one that needs the fewest
+        steps; `visualwords.classifiers.tables.hik_blocks.blocks_are_faster` and
+        `visualwords.classifiers.tables.hik_training.train_tables` have the rules.
     tol : float, default=0.1
         Training stops once the largest and the smallest projected gradient of a pass over the
         samples differ by at most this (LIBLINEAR's rule and default); "primal": once a step moves
@@ -168,7 +172,8 @@ class ICDClassifier(TablePrediction, BaseEstimator):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
+        X : array or CSR matrix of shape (n_samples, n_features), or RowFile
+            Of a file see :meth:`fit_and_hold_out`; it takes no weights.
         y : array of shape (n_samples,)
             Labels of any kind, at least two different ones.
         sample_weight : array of shape (n_samples,), optional
@@ -179,6 +184,9 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         ICDClassifier
             This object.
         """
+        if isinstance(X, RowFile):
+            self._fit_in_blocks(X, y, None)
+            return self
         validate = partial(validate_data, self, accept_sparse="csr", dtype="numeric")
         by_limits = sample_weight is None and not self.warm_start and not sparse.issparse(X)
         X, y = validate(X=X, y=y, ensure_all_finite=not by_limits)
@@ -195,6 +203,64 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         if self.probability:
             self._calibrate(X, y, sample_weight)
         return self
+
+    @with_one_library_thread
+    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+        """Fit, and return every row's scores by a model that was trained without its fold.
+
+        Many samples are trained in blocks of rows: the classes with and without each fold in the
+        same passes, by one quantisation. Few are trained fold by fold.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features), or RowFile
+            Rows of a file must be in random order, so that the first of them, whose levels decide
+            about the quantisation, are a sample; what training needs is kept beside it.
+        y : array of shape (n_samples,)
+        folds : (n_samples,) int
+            The fold of every row; the rows outside of any fold must have all classes.
+
+        Returns
+        -------
+        (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        if not isinstance(X, RowFile):
+            n_classes, n_folds = len(np.unique(y)), len(np.unique(folds))
+            if sparse.issparse(X) or not self._suits_blocks(X, n_classes, n_folds):
+                self.fit(X, y)
+                return calibration.held_out_scores(self, X, np.asarray(y), folds=folds)
+        return self._fit_in_blocks(X, y, np.asarray(folds))
+
+    def _fit_in_blocks(self, X: Any, y: Any, folds: np.ndarray | None) -> np.ndarray:
+        """Learn from an array or a file in blocks of rows; return held-out scores."""
+        self._check_parameters()
+        self.__dict__.pop("seen_", None)
+        self.classes_, codes = one_vs_rest.encode_labels(y)
+        settings, order = self._settings(), None
+        if isinstance(X, RowFile):
+            levels = self._levels_in_file(X)
+        else:
+            X, _ = validate_data(self, X, y, dtype="numeric")
+            self._fit_quantizer(X, None, value_limits(X))
+            levels = self.quantizer_.levels_of(X)
+            order = np.arange(len(X))
+            if settings.seed is not None:
+                order = np.random.default_rng(settings.seed).permutation(len(X))
+        place = slice(None) if order is None else order
+        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)
+        numbers, trained, found = train_in_blocks(
+            levels,
+            codes[place],
+            cost[place],
+            self.classes_.size,
+            settings,
+            order=order,
+            folds=None if folds is None else folds[place],
+        )
+        self._keep_tables(numbers, trained)
+        held_out = np.empty_like(found)
+        held_out[place] = found
+        return held_out
 
     @with_one_library_thread
     def partial_fit(
@@ -312,12 +378,41 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         labels = label_keys(self.classes_)[codes]
         taking_part = canonical_rows(levels, labels, cost, self.n_jobs)
         trained = self._train(levels, numbers, codes, taking_part, earlier, reuse)
+        if self.warm_start or hasattr(self, "seen_"):
+            self.memory_ = taking_part.keys, trained.alpha
+        self._keep_tables(numbers, trained)
+
+    def _keep_tables(self, numbers: LevelNumbers, trained: TrainedTables) -> None:
+        """Take over what was learned."""
         self.table_levels_ = numbers.heights
         self.table_offsets_, self.table_values_ = trained.offsets, trained.tables
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
-        if self.warm_start or hasattr(self, "seen_"):
-            self.memory_ = taking_part.keys, trained.alpha
         self._warn_if_not_converged(trained.violation)
+
+    def _suits_blocks(self, X: Any, n_classes: int, n_folds: int) -> bool:
+        """Whether one training in blocks of rows, folds included, is the way for these samples."""
+        if self.multi_class != "ovr" or self.n_bins > _MOST_IN_BLOCKS:
+            return False
+        if self.solver == "blocks":
+            return True
+        if self.solver != "auto" or sparse.issparse(X):
+            return False
+        n_problems = 1 if n_classes == 2 else n_classes
+        return blocks_are_faster(*np.shape(X), n_problems, n_folds, self.tol)
+
+    def _levels_in_file(self, X: RowFile) -> RowFile:
+        """Learn the quantisation from the first rows of a file; return one with all levels."""
+        self.n_features_in_ = X.shape[1]
+        n_sample = max(1, _BYTES_OF_SAMPLE // max(X.shape[1] * X.dtype.itemsize, 1))
+        sample = X[:n_sample]
+        self._fit_quantizer(sample, None, value_limits(sample))
+        levels = RowFile(f"{X.path}-levels")
+        for start in range(0, len(X), n_sample):
+            found = self.quantizer_.levels_of(X[start : start + n_sample])
+            if found.dtype != np.uint8:
+                raise ValueError("rows of a file need at most 256 levels; lower n_bins")
+            levels.append(found)
+        return levels
 
     def _train(
         self,
@@ -343,6 +438,13 @@ class ICDClassifier(TablePrediction, BaseEstimator):
             upper = taking_part.cost if self.loss == "hinge" else unbounded
             which["start"] = first_alpha(earlier, classes, taking_part.keys, upper)
             which["start_tables"] = partial(first_tables, earlier, classes)
+        plain = earlier is None and not self.warm_start and not hasattr(self, "seen_")
+        if self.solver == "blocks" and (not plain or sparse.issparse(levels)):
+            raise ValueError("solver='blocks' needs dense samples and neither warm_start nor more")
+        if plain and levels.dtype == np.uint8 and self._suits_blocks(levels, classes.size, 0):
+            rows = taking_part.rows
+            given = (levels, codes[rows], taking_part.cost, classes.size, self._settings())
+            return train_in_blocks(*given, order=rows, numbers=numbers)[1]
         targets = one_vs_rest.signs(codes, classes.size)
         return train_tables(levels, numbers, targets, *common, reuse=reuse, **which)
 
@@ -378,6 +480,8 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         for name in ("C", "tol", "max_iter"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")
+        if self.solver == "blocks" and (self.multi_class != "ovr" or self.n_bins > _MOST_IN_BLOCKS):
+            raise ValueError("solver='blocks' needs multi_class='ovr' and n_bins of at most 255")
         if self.solver == "primal" and self.loss == "hinge":
             raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
         if self.solver == "primal" and self.multi_class == "crammer_singer":

@@ -1,35 +1,38 @@
 """Training on more images than memory holds: rows wait on disk, the classifier reads blocks.
 
 Images pass one after the other. What stays in memory are the sample of patches that encoders learn
-from, a block of rows, the classifier's weights, and some bytes for every image.
+from, a block of rows, the classifier's weights, and some bytes for every image. The classifier,
+probabilities, novelty and similar images are those of training in memory: Fisher vectors and other
+signed bytes give the same classifier bit for bit; histograms differ in the scale and the limits of
+their levels, which are learned from a sample.
 """
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, Rows, rows_of
-from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, Rows, rows_of, side_by_side
 from visualwords.apps.pipeline.encoding import encode, encode_each
+from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images
-from visualwords.apps.pipeline.stage import Arrays
-from visualwords.apps.pipeline.trained import Trained
-from visualwords.apps.pipeline.training import Training
-from visualwords.codebook.codebook import fair_shares
+from visualwords.apps.pipeline.similarity import LEARN_FROM, Signer, sketch_rows
+from visualwords.apps.pipeline.stage import Arrays, Environment
+from visualwords.apps.pipeline.trained import Trained, round_tables
+from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.classifiers.row_file import RowFile
 from visualwords.errors import FolderError, Skipped
+from visualwords.workers import workers_share_memory
 
-BLOCK = 1024  # images
+BLOCK = 256  # images
 TRIAL = 2000  # images that recipes are compared on where memory is bounded
-HELD_BACK = 2000  # images at most that calibrate probabilities and train nothing
 COPIES = 3  # of the rows that are in memory at once: encoded, assembled, and as levels
-CLASSIFIER = "PmSVMClassifier"
-C = 1.0  # folds of scene15's training images had 83.9 % from 0.01 to 1; short rows want more
+FROM_DISK = ("ByteLinearClassifier", "ICDClassifier")
 
 
 def trial_of(training: Training, candidates: Sequence[Recipe]) -> tuple[Training, list[Recipe]]:
@@ -37,7 +40,7 @@ def trial_of(training: Training, candidates: Sequence[Recipe]) -> tuple[Training
     if len(training.data) <= TRIAL:
         return training, list(candidates)
     some = chosen_images(training.data.codes, training.seed, TRIAL)
-    return training.part(some), [r for r in candidates if r.classifier == "ICDClassifier"]
+    return training.part(some), [r for r in candidates if r.classifier in FROM_DISK]
 
 
 def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
@@ -46,86 +49,111 @@ def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
     data = training.data
     some = data.part(chosen_images(data.codes, training.seed))
     found = encode(encoders, some, recipe.view, training.env)
-    parts = [e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)]
-    bytes_of_a_row = sum(part.shape[1] * part.dtype.itemsize for part in parts)
-    if COPIES * len(data) * bytes_of_a_row <= memory:
+    sample = side_by_side([e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)])
+    if COPIES * len(data) * sample.shape[1] * sample.dtype.itemsize <= memory:
         return training.train(recipe)
-    return _train_on_disk(training, recipe, encoders)
-
-
-def _train_on_disk(
-    training: Training, recipe: Recipe, encoders: Sequence[ChannelEncoder]
-) -> Trained:
-    """Learn a recipe of histograms with the χ² kernel; classes are mixed in every block."""
-    data, env = training.data, training.env
-    if recipe.classifier != "ICDClassifier":
+    if recipe.classifier not in FROM_DISK or sparse.issparse(sample):
         raise FolderError(
             f"{len(data)} images are too many for recipe {recipe.name!r} in the memory "
-            "that is allowed; allow more, or take recipe 'words', which can train from disk"
+            "that is allowed; allow more, or take a recipe of histograms, words or Fisher vectors, "
+            "which can train from disk"
         )
     if recipe.copies:
         raise FolderError(
             f"recipe {recipe.name!r} trains on copies of images, which are encoded in memory; "
             'allow more memory, or set copies = "none"'
         )
-    parameters = {"C": recipe.classifier_params.get("C", C)}
-    recipe = replace(recipe, classifier=CLASSIFIER, classifier_params=parameters)
-    order, n_held_back = _order(data, training.seed)
-    stream = encode_each(encoders, data.part(order), recipe.view, env)
-    with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
+    return _train_on_disk(training, recipe, encoders, sample)
+
+
+def _train_on_disk(
+    training: Training, recipe: Recipe, encoders: list[ChannelEncoder], sample: Rows
+) -> Trained:
+    """Learn a recipe from rows in a file, in random order."""
+    data, env = training.data, training.env
+    order = np.random.default_rng(training.seed).permutation(len(data))
+    with _folder(env) as folder:
+        stored = _StoredRows(Path(folder), len(data), bool(sample.min(initial=0) >= 0))
         log = _Log(order)
-        held_back = sparse.csr_matrix(rows_of(encoders, log.readable(islice(stream, n_held_back))))
-        held_back_labels = data.labels[log.kept]
-        blocks = _StoredBlocks(Path(folder), data.labels)
+        stream = encode_each(encoders, data.part(order), recipe.view, env)
         while not log.complete:
-            rows = sparse.csr_matrix(rows_of(encoders, log.readable(islice(stream, BLOCK))))
-            blocks.append(rows, log.kept[blocks.n_rows + len(held_back_labels) :])
+            stored.append(encoders, log.readable(islice(stream, BLOCK)))
         training.skipped = log.skipped_in_order
-        kept = data.part(log.kept)
-        kept.check_classes()
+        in_file = np.array(log.kept, np.intp)
+        kept = np.sort(in_file)
+        place = np.argsort(in_file)  # in the file, of the images in their order
+        known = data.part(kept)
+        known.check_classes()
+        folds = known.folds_of_all_classes(FOLDS, training.seed)
         env.progress.start("training the classifier", 1)
-        classifier = training.build_classifier(recipe).fit_blocks(blocks, folder)
+        classifier, held_out = training.build_classifier(recipe), None
+        if folds is None:
+            classifier.fit(stored.rows, data.labels[in_file])
+        else:
+            by_row = folds[np.searchsorted(kept, in_file)]
+            found = classifier.fit_and_hold_out(stored.rows, data.labels[in_file], by_row)
+            held_out = found[place]
         env.progress.advance()
-    measured = np.array_equal(np.unique(held_back_labels), classifier.classes_)
-    scores = classifier.decision_function(held_back) if measured else None
+        if recipe.classifier == "ICDClassifier":
+            classifier = round_tables(classifier)
+        signer, signatures, lengths = stored.signed()
+        signed = signer, signatures[place], lengths[place]
+        distances = None
+        if folds is not None:
+            measured = place[spread(len(kept))]
+            sketch = np.concatenate([stored.sketches[p : p + 1] for p in measured])
+            distances = sampled_distances(signed, sketch, folds)
     return Trained(
         recipe,
-        list(encoders),
+        encoders,
         classifier,
-        np.array(log.kept, np.intp),
+        kept,
         training.skipped,
-        [content.digest for content in kept.contents if content.digest],
-        None,
-        scores,
-        held_back_labels,
+        [content.digest for content in known.contents if content.digest],
+        signed,
+        held_out,
+        known.labels,
+        distances,
     )
 
 
-def _order(data: Dataset, seed: int) -> tuple[np.ndarray, int]:
-    """Return the images in random order, those that are held back first, and their number.
-
-    Of every class up to a tenth is held back, in equal shares of `HELD_BACK`; of groups, which
-    stay together, one fold. Where a class is too small for that, there are no probabilities.
-    """
-    codes = data.codes
-    random = np.random.default_rng(seed)
-    order = random.permutation(len(codes))
-    if data.is_grouped:
-        held_back = _fold_to_hold_back(data, order, seed)
-    else:
-        shares = fair_shares(np.bincount(codes) // 10, HELD_BACK)
-        held_back = np.concatenate([order[codes[order] == c][:n] for c, n in enumerate(shares)])
-    others = order[~np.isin(order, held_back)]
-    return np.concatenate([held_back, others]), len(held_back)
+@contextmanager
+def _folder(env: Environment) -> Iterator[str]:
+    """Make a folder for rows: in the system's, or in the cache where other processes read them."""
+    shared = None if env.cache is None or workers_share_memory() else env.cache.folder
+    if shared is not None:
+        shared.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="visualwords-", dir=shared) as folder:
+        yield folder
 
 
-def _fold_to_hold_back(data: Dataset, order: np.ndarray, seed: int) -> np.ndarray:
-    """Return the images of a fold, in this order; none if it, or what is left, lacks a class."""
-    folds = data.folds(max(10, -(-len(data) // HELD_BACK)), seed)
-    for inside in (True, False):
-        if len(np.unique(data.codes[(folds == 0) == inside])) < len(data.classes):
-            return order[:0]
-    return order[folds[order] == 0]
+class _StoredRows:
+    """Rows of images, and their sketches for similar images, in files."""
+
+    def __init__(self, folder: Path, n_images: int, are_counts: bool):
+        self.rows, self.sketches = RowFile(folder / "rows"), RowFile(folder / "sketches")
+        self.step = -(-n_images // LEARN_FROM)
+        self.are_counts = are_counts
+        self.total = 0.0
+
+    def append(self, encoders: Sequence[ChannelEncoder], images: list[Arrays]) -> None:
+        """Add the rows of encoded images."""
+        if not images:
+            return
+        rows = rows_of(encoders, images)
+        self.rows.append(rows)
+        sketch = sketch_rows(rows, self.are_counts)
+        self.total = self.total + sketch.sum(axis=0, dtype=np.float64)
+        self.sketches.append(sketch)
+
+    def signed(self) -> tuple[Signer, np.ndarray, np.ndarray]:
+        """Learn what makes signatures; return it, all signatures and their lengths."""
+        n = len(self.sketches)
+        some = np.concatenate([self.sketches[i : i + 1] for i in range(0, n, self.step)])
+        signer = Signer().fit_some(some, (self.total / n).astype(np.float32))
+        parts = [signer.sign(self.sketches[i : i + BLOCK]) for i in range(0, n, BLOCK)]
+        signatures, lengths = map(np.concatenate, zip(*parts))
+        return signer, signatures, lengths
 
 
 class _Log:
@@ -155,27 +183,3 @@ class _Log:
             self.kept.append(position)
             arrays.append(result)
         return arrays
-
-
-class _StoredBlocks:
-    """Blocks of rows and labels in a folder, for ``PmSVMClassifier.fit_blocks``."""
-
-    def __init__(self, folder: Path, labels: np.ndarray):
-        self.folder, self.labels = folder, labels
-        self.positions: list[list[int]] = []
-
-    @property
-    def n_rows(self) -> int:
-        return sum(map(len, self.positions))
-
-    def append(self, rows: Rows, positions: list[int]) -> None:
-        if positions:
-            sparse.save_npz(self._path(len(self.positions)), rows, compressed=False)
-            self.positions.append(positions)
-
-    def __iter__(self) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
-        for number, positions in enumerate(self.positions):
-            yield sparse.load_npz(self._path(number)), self.labels[positions]
-
-    def _path(self, number: int) -> Path:
-        return self.folder / f"rows-{number:06d}.npz"

@@ -333,15 +333,14 @@ class ImageClassifier(FittedImageClassifier):
         looks: np.ndarray,
     ) -> Novelty | None:
         """Return what knows strange images."""
-        # Rows on disk have no folds, and a file that became readable meanwhile no looks.
-        if trained.held_out is None or trained.signed is None or np.isnan(looks).any():
+        if trained.held_out is None or np.isnan(looks).any():  # a file became readable meanwhile
             return learn_novelty(trained, self.keep_training, calibration)
         folds = data.folds_of_all_classes(FOLDS, self.random_state)
         return learn_novelty(trained, self.keep_training, calibration, looks, folds)
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:
         """Return what is kept of the training images."""
-        if not self.keep_training or trained.signed is None:
+        if not self.keep_training:
             return None
         named = zip(data.labels, data.names)
         names = [f"{label}/{os.path.basename(name)}" for label, name in named]

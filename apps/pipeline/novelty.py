@@ -13,6 +13,7 @@ from visualwords.classifiers.one_vs_rest import both_classes
 WEIGHTS = np.array([1.0, 1.0, 6.0, 1.0])  # of score, distance, appearance and doubt
 OLDER_WEIGHTS = np.array([2.0, 1.0, 0.0, 0.0])  # of files that do not have them
 USUAL = np.array([-np.inf, -np.inf, 2.0, -np.inf])  # up to here a sign counts nothing
+MEASURED = 4096  # images at most whose distances are measured
 N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
 
 
@@ -147,6 +148,46 @@ def held_out_distances(sketch: np.ndarray, folds: np.ndarray) -> np.ndarray:
         signer = Signer().fit(sketch[train])
         signatures, lengths = signer.sign(sketch[train])
         distances[test] = signer.distances(sketch[test], signatures, lengths)
+    return distances
+
+
+def spread(n: int) -> np.ndarray:
+    """Return the positions of at most `MEASURED` of n images, evenly.
+
+    Examples
+    --------
+    >>> spread(3).tolist(), len(spread(100_000))
+    ([0, 1, 2], 4096)
+    """
+    return np.arange(n) if n <= MEASURED else np.linspace(0, n - 1, MEASURED).astype(np.intp)
+
+
+def sampled_distances(
+    signed: tuple[Signer, np.ndarray, np.ndarray],
+    sketch: np.ndarray,
+    folds: np.ndarray,
+) -> np.ndarray:
+    """Return the distances of the `spread` images to the nearest one outside of their fold.
+
+    Components are those of all images: a fold hardly changes what many have in common.
+
+    Parameters
+    ----------
+    signed : Signer, signatures and lengths of all images
+    sketch : (k, BUCKETS) float32
+        Of the spread images.
+    folds : (n,) int
+        Of all images.
+
+    Returns
+    -------
+    (k,) float64
+    """
+    signer, signatures, lengths = signed
+    distances, own = np.zeros(len(sketch)), folds[spread(len(folds))]
+    for fold in np.unique(folds):
+        here, others = own == fold, folds != fold
+        distances[here] = signer.distances(sketch[here], signatures[others], lengths[others])
     return distances
 
 

@@ -47,8 +47,12 @@ class Signer:
 
     def fit(self, sketch: np.ndarray) -> "Signer":
         """Learn the components of training rows, given by `sketch_rows`."""
-        self.mean_ = sketch.mean(axis=0, dtype=np.float64).astype(np.float32)
-        some = sketch[:: -(-len(sketch) // LEARN_FROM)]
+        mean = sketch.mean(axis=0, dtype=np.float64).astype(np.float32)
+        return self.fit_some(sketch[:: -(-len(sketch) // LEARN_FROM)], mean)
+
+    def fit_some(self, some: np.ndarray, mean: np.ndarray) -> "Signer":
+        """Learn the components of some rows; the mean is that of all."""
+        self.mean_ = mean
         centered = (some - self.mean_).astype(np.float64)
         values, vectors = np.linalg.eigh(centered @ centered.T)
         n_components = min(COMPONENTS, max(1, len(some) - 1))
@@ -110,21 +114,22 @@ class Signer:
         return (sketch - self.mean_) @ self._matrix
 
 
-def sketch_rows(rows: Any) -> np.ndarray:
+def sketch_rows(rows: Any, are_counts: bool | None = None) -> np.ndarray:
     """Return rows with their columns added up in buckets, as (n, BUCKETS) float32.
 
     Of rows without negative numbers square roots are taken, so that a few large counts do not
-    decide.
+    decide; ``are_counts`` says whether they are such, where these are not all rows.
     """
     n, d = rows.shape
     signs = _signs(d)
-    values = rows.data if sparse.issparse(rows) else rows
-    is_count = values.min(initial=0) >= 0
+    if are_counts is None:
+        values = rows.data if sparse.issparse(rows) else rows
+        are_counts = bool(values.min(initial=0) >= 0)
     sketch = np.zeros((n, BUCKETS), np.float32)
     for i in range(n):
         row = rows[[i]].toarray()[0] if sparse.issparse(rows) else rows[i]
         padded = np.zeros(-(-d // BUCKETS) * BUCKETS, np.float32)
-        padded[:d] = np.sqrt(row) if is_count else row
+        padded[:d] = np.sqrt(np.maximum(row, 0)) if are_counts else row
         padded[:d] *= signs
         sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
     return sketch

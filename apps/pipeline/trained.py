@@ -14,7 +14,7 @@ import numpy as np
 from visualwords.apps.pipeline.appearance import Appearance, held_out_appearance
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, make_encoders
 from visualwords.apps.pipeline.contents import DIGEST_BYTES
-from visualwords.apps.pipeline.novelty import Novelty
+from visualwords.apps.pipeline.novelty import Novelty, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
 from visualwords.classifiers.calibration import SoftmaxCalibration
@@ -44,11 +44,12 @@ class Trained:
     skipped : the other images
     digests : fingerprints of the files
     signed : what makes signatures, those of the images it learned from, by which similar images
-        are found, and their lengths; None where rows are on disk
+        are found, and their lengths
     held_out : scores of images by classifiers that did not learn from them, those of all folds
         for all images; None if a class is too small
     held_out_labels : the labels of these images
-    held_out_distances : from these images to the nearest one outside of their fold, or None
+    held_out_distances : from these images (of many, from those that `novelty.spread` names) to the
+        nearest one outside of their fold, or None
     """
 
     recipe: Recipe
@@ -57,7 +58,7 @@ class Trained:
     kept: np.ndarray
     skipped: list[Skipped]
     digests: list[bytes]
-    signed: tuple[Signer, np.ndarray, np.ndarray] | None
+    signed: tuple[Signer, np.ndarray, np.ndarray]
     held_out: np.ndarray | None
     held_out_labels: np.ndarray
     held_out_distances: np.ndarray | None = None
@@ -102,23 +103,24 @@ def learn_novelty(
     if trained.held_out is None:
         return None
     distances = trained.held_out_distances if with_distances else None
-    doubts = None
+    some = spread(len(trained.held_out))
+    scores, doubts = trained.held_out[some], None
     if calibration is not None:
-        doubts = 1 - calibration.probabilities(trained.held_out).max(axis=1)
+        doubts = 1 - calibration.probabilities(scores).max(axis=1)
     if statistics is None or folds is None:
-        return Novelty.fit(trained.held_out, distances, doubts=doubts)
+        return Novelty.fit(scores, distances, doubts=doubts)
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
     looks, all_looks = (
-        held_out_appearance(statistics, codes, folds),
+        held_out_appearance(statistics, codes, folds)[some],
         Appearance.fit(statistics, codes),
     )
-    return Novelty.fit(trained.held_out, distances, looks, doubts, all_looks)
+    return Novelty.fit(scores, distances, looks, doubts, all_looks)
 
 
 def state_of(trained: Trained) -> State:
     """Return what was learned in memory, from all images, as plain arrays."""
-    if trained.signed is None or trained.skipped:
-        raise ValueError("what was learned from disk, or from some images, is not kept")
+    if trained.skipped:
+        raise ValueError("what was learned from some of the images is not kept")
     signer, signatures, lengths = trained.signed
     state = {
         "kept": trained.kept,
@@ -183,7 +185,7 @@ def _check(state: State, labels: np.ndarray) -> None:
         f"{SIGNER}mean": ("f4", (n_columns,)),
         f"{SIGNER}directions": ("f2", (n_bits, n_columns)),
         HELD_OUT: ("f8", (n_images, n_classes) if n_classes > 2 else (n_images,)),
-        DISTANCES: ("f8", (n_images,)),
+        DISTANCES: ("f8", (len(spread(n_images)),)),
     }
     for name, (dtype, shape) in shapes.items():
         if name in state and (state[name].dtype != dtype or state[name].shape != shape):

@@ -18,7 +18,12 @@ from visualwords.apps.pipeline.channel_encoder import (
 )
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
-from visualwords.apps.pipeline.novelty import held_out_distances
+from visualwords.apps.pipeline.novelty import (
+    MEASURED,
+    held_out_distances,
+    sampled_distances,
+    spread,
+)
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
@@ -88,6 +93,7 @@ class Training:
             classifier = round_tables(classifier)
         sketch = sketch_rows(rows[: len(data)])
         signer = Signer().fit(sketch)
+        signed = signer, *signer.sign(sketch)
         trained = Trained(
             recipe,
             encoders,
@@ -95,10 +101,10 @@ class Training:
             np.array(self._kept(recipe), np.intp),
             self.skipped,
             [content.digest for content in data.contents if content.digest],
-            (signer, *signer.sign(sketch)),
+            signed,
             held_out,
             data.labels,
-            None if folds is None else held_out_distances(sketch, folds),
+            None if folds is None else _distances(sketch, signed, folds),
         )
         if not trained.skipped:  # a file may have been out of reach for a moment only
             stage.store(content, self.env.cache, state_of(trained))
@@ -180,6 +186,15 @@ class Training:
             "class_weight": self.class_weight,
         }
         return Stage("train", settings)
+
+
+def _distances(
+    sketch: np.ndarray, signed: tuple[Signer, np.ndarray, np.ndarray], folds: np.ndarray
+) -> np.ndarray:
+    """Return how far images are from the nearest one outside of their fold; of many, some."""
+    if len(sketch) <= MEASURED:
+        return held_out_distances(sketch, folds)
+    return sampled_distances(signed, sketch[spread(len(sketch))], folds)
 
 
 def train_classifier(

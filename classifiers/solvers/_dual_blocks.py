@@ -40,61 +40,59 @@ def visit_block(block, orders, live, alpha, scores, changes, extremes):
     """Minimise over the block's alpha by some passes, of which each visits in an order of its own.
 
     orders : (passes, b) int64                live : (lanes,) 0 or 1
-    alpha : (b, lanes)      scores : (b, lanes), kept up to date    changes : (b, lanes) of alpha y
+    alpha : (b, lanes)      scores : (lanes, b), kept up to date    changes : (b, lanes) of alpha y
     extremes : (2, lanes)   largest and smallest projected gradient of the first pass
     """
-    b, lanes = alpha.shape
-    steps = np.empty(lanes, alpha.dtype)
+    lanes = alpha.shape[1]
     changes[:] = 0
     for number in range(orders.shape[0]):
         for i in orders[number]:
-            if choose_steps(block, i, live, alpha, scores, number == 0, extremes, steps):
-                for c in range(lanes):
-                    changes[i, c] += steps[c]
-                for k in range(b):
-                    product = block.gram[i, k]
-                    for c in range(lanes):
-                        scores[k, c] += product * steps[c]
+            for c in range(lanes):
+                step = choose_step(block, i, c, live, alpha, scores, number == 0, extremes)
+                if step != 0:
+                    changes[i, c] += step
+                    add_row(block.gram[i], step, scores[c])
 
 
 @njit()
-def choose_steps(block, i, live, alpha, scores, first, extremes, steps):
-    """Change alpha[i]; steps become its changes times y; return whether there are any."""
-    moved = False
-    diagonal, upper, curvature = block.diagonal[i], block.upper[i], block.curvature[i]
-    for c in range(steps.size):
-        steps[c] = 0
-        sign = block.signs[i, c]
-        if sign == 0 or live[c] == 0:
-            continue
-        old = alpha[i, c]
-        gradient = sign * scores[i, c] - 1.0 + diagonal * old
-        projected = gradient
-        if old <= 0:
-            projected = min(gradient, 0.0)
-        elif old >= upper:
-            projected = max(gradient, 0.0)
-        if first:
-            extremes[0, c] = max(extremes[0, c], projected)
-            extremes[1, c] = min(extremes[1, c], projected)
-        if projected != 0:
-            alpha[i, c] = min(max(old - gradient / curvature, 0.0), upper)
-            steps[c] = (alpha[i, c] - old) * sign
-            moved |= steps[c] != 0
-    return moved
+def choose_step(block, i, c, live, alpha, scores, first, extremes):
+    """Change alpha[i, c]; return its change times y."""
+    sign, old = block.signs[i, c], alpha[i, c]
+    if sign == 0 or live[c] == 0:
+        return old - old
+    gradient = sign * scores[c, i] - 1.0 + block.diagonal[i] * old
+    projected = gradient
+    if old <= 0:
+        projected = min(gradient, 0.0)
+    elif old >= block.upper[i]:
+        projected = max(gradient, 0.0)
+    if first:
+        extremes[0, c] = max(extremes[0, c], projected)
+        extremes[1, c] = min(extremes[1, c], projected)
+    if projected == 0:
+        return old - old
+    alpha[i, c] = min(max(old - gradient / block.curvature[i], 0.0), block.upper[i])
+    return (alpha[i, c] - old) * sign
+
+
+@njit()
+def add_row(row, step, scores):
+    """scores += step × row."""
+    for k in range(np.uint64(scores.size)):
+        scores[k] += step * row[k]
 
 
 @njit()
 def add_objectives(block, alpha, scores, sums):
     """Add up, for every machine, Σ α, ½ Σ D α² and the losses of the block's samples.
 
-    sums : (3, lanes) float64
+    scores : (lanes, b)      sums : (3, lanes) float64
     """
     for i in range(alpha.shape[0]):
         diagonal = block.diagonal[i]
         for c in range(alpha.shape[1]):
             sign, a = block.signs[i, c], np.float64(alpha[i, c])
-            slack = max(1.0 - sign * scores[i, c], 0.0)
+            slack = max(1.0 - sign * scores[c, i], 0.0)
             sums[0, c] += a
             sums[1, c] += 0.5 * diagonal * a * a
             if sign != 0 and slack > 0:
@@ -102,3 +100,19 @@ def add_objectives(block, alpha, scores, sums):
                     sums[2, c] += slack * slack / (2.0 * diagonal)
                 else:
                     sums[2, c] += block.upper[i] * slack
+
+
+@njit()
+def cut_band(products, width, band):
+    """band[i, k] = products[i, i + k], k < width, as far as there are columns; else 0."""
+    for i in range(band.shape[0]):
+        for k in range(width):
+            band[i, k] = products[i, i + k] if i + k < products.shape[1] else 0.0
+
+
+@njit()
+def fill_gram(band, factor, gram):
+    """gram[i, j] = gram[j, i] = factor × band[i, j − i], j ≥ i."""
+    for i in range(gram.shape[0]):
+        for j in range(i, gram.shape[0]):
+            gram[i, j] = gram[j, i] = factor * band[i, j - i]

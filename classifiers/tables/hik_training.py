@@ -1,7 +1,6 @@
 """One-vs-rest HIK SVMs from level matrices: the choice of the solver, and its workers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,32 +31,8 @@ from visualwords.classifiers.tables.level_codes import (
     table_layout,
 )
 from visualwords.classifiers.tables.rows import CanonicalRows, row_norms
+from visualwords.classifiers.tables.trained_tables import TrainedTables
 from visualwords.workers import map_on_workers
-
-
-@dataclass(frozen=True)
-class TrainedTables:
-    """What training gives.
-
-    Attributes
-    ----------
-    offsets : (d + 1,) int64
-    tables : (cells, lanes) float32
-        Every feature has all numbered levels up to its highest in training.
-    alpha : (n_problems, m) float64, or None
-        Of the rows taking part; the primal solver has none.
-    n_iter : int
-    violation : float
-    solver : str
-        The one taken.
-    """
-
-    offsets: np.ndarray
-    tables: np.ndarray
-    alpha: np.ndarray | None
-    n_iter: int
-    violation: float
-    solver: str
 
 
 def train_tables(

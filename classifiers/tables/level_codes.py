@@ -99,8 +99,12 @@ def occurring_levels(levels: Any, n_jobs: int | None = None) -> LevelNumbers:
         _LEVELS_AT_A_TIME,
         n_jobs,
     )
-    present[0] = 1
-    heights = np.flatnonzero(present)
+    return numbers_of_present(present)
+
+
+def numbers_of_present(present: np.ndarray) -> LevelNumbers:
+    """Number the levels that are marked, and 0; all if half of them are."""
+    heights = np.union1d(np.flatnonzero(present), [0])
     if 2 * heights.size > heights[-1]:
         heights = np.arange(heights[-1] + 1)
     return LevelNumbers(heights)
@@ -158,12 +162,25 @@ def table_layout(
         _FEATURES_AT_A_TIME,
         n_jobs,
     )
+    return layout_of(present, levels.dtype)
+
+
+def layout_of(present: np.ndarray, dtype: Any) -> TableLayout:
+    """Give a cell to levels that occur, where that makes tables clearly smaller.
+
+    Parameters
+    ----------
+    present : (d, n_levels)
+        Not 0 where a level of a feature occurs; level 0 always does.
+    dtype : of the levels
+    """
     present[:, 0] = 1
+    n_levels = present.shape[1]
     counts = present.sum(axis=1, dtype=np.int64)
     highest = n_levels - 1 - np.argmax(present[:, ::-1], axis=1)
     if _aligned(counts).sum() > _WORTHWHILE * _aligned(highest + 1).sum():
         return TableLayout(*_layout(highest + 1, None), None)
-    kind = np.uint8 if counts.max(initial=1) <= 256 else levels.dtype
+    kind = np.uint8 if counts.max(initial=1) <= 256 else dtype
     code_of = (np.cumsum(present, axis=1, dtype=np.uint16) - 1).astype(kind)
     return TableLayout(*_layout(counts, np.nonzero(present)[1]), code_of)
 

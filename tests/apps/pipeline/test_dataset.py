@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedKFold
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.pipeline import disk_training, training
+from visualwords.apps.pipeline import training
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.classifiers import calibration
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
@@ -135,15 +135,6 @@ def test_groups_reach_the_folds_of_the_command(objects, used_folds, tmp_path, op
     if options:
         first, second = map(set, seen[:2])
         assert not first & second
-
-
-def test_training_from_disk_holds_back_whole_groups():
-    data = made(["a", "b"] * 60, [i // 4 for i in range(120)])
-    order, n_held_back = disk_training._order(data, 0)
-    assert sorted(order) == list(range(120))
-    held_back = {data.groups[i] for i in order[:n_held_back]}
-    assert held_back
-    assert not held_back & {data.groups[i] for i in order[n_held_back:]}
 
 
 @pytest.mark.parametrize("shape", [(40, 50, 3), (40, 50)])

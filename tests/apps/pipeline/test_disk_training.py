@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import click
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import visualwords
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images import options
 from visualwords.apps.pipeline import disk_training
+from visualwords.classifiers import byte_training
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
@@ -18,7 +21,7 @@ def small_blocks(monkeypatch):
 def test_training_from_disk_learns_what_memory_would(photos, small_blocks):
     folder = ImageFolder(photos)
     model = ImageClassifier("texture", memory=1).fit(folder)
-    assert model.recipe_.classifier == "PmSVMClassifier"
+    assert model.recipe_.classifier == "ICDClassifier"
     assert model.score(folder) == 1.0
     assert model.class_counts_.tolist() == [8, 8, 8]
 
@@ -56,17 +59,46 @@ def test_unreadable_images_are_listed_by_their_names(photos, small_blocks):
     assert [name.endswith("broken.png") for name, _ in model.skipped_] == [True]
 
 
-@pytest.mark.parametrize("recipe", ["pyramid-match", "scene"])
-def test_recipes_of_other_rows_say_what_to_do(photos, recipe):
-    with pytest.raises(FolderError, match=f"for recipe '{recipe}' .* take recipe 'words'"):
-        ImageClassifier(recipe, memory=1).fit(photos)
+def test_fisher_vectors_give_the_same_classifier_and_probabilities(
+    photos, small_blocks, monkeypatch
+):
+    monkeypatch.setattr(byte_training, "gram_is_faster", lambda *shape: False)
+    folder = ImageFolder(photos)
+    memory, disk = (
+        ImageClassifier("photo", n_gaussians=4, memory=m).fit(folder) for m in (None, 1)
+    )
+    for name, value in memory.classifier_.get_state().items():
+        np.testing.assert_array_equal(disk.classifier_.get_state()[name], value)
+    np.testing.assert_array_equal(
+        disk.predict_proba(folder.paths), memory.predict_proba(folder.paths)
+    )
+    np.testing.assert_allclose(disk.novelty(folder.paths), memory.novelty(folder.paths), atol=0.1)
+
+
+@pytest.mark.parametrize("recipe", ["photo", "words"])
+def test_a_model_from_disk_knows_similar_images_and_strange_ones(photos, small_blocks, recipe):
+    folder = ImageFolder(photos)
+    sizes = {"n_gaussians": 4} if recipe == "photo" else {"n_words": 8}
+    model = ImageClassifier(recipe, memory=1, **sizes).fit(folder)
+    (name, label, similarity), *_ = model.similar(folder.paths[0])
+    assert name == f"{label}/{Path(folder.paths[0]).name}"
+    assert label == folder.labels[0]
+    assert similarity > 0.99
+    noise = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    assert model.novelty([noise])[0] > 0.9
+
+
+def test_recipes_of_other_rows_say_what_to_do(photos):
+    with pytest.raises(FolderError, match=r"for recipe 'pyramid-match' .* can train from disk"):
+        ImageClassifier("pyramid-match", memory=1).fit(photos)
 
 
 def test_auto_compares_recipes_on_some_of_many_images(photos, small_blocks, monkeypatch):
     monkeypatch.setattr(disk_training, "TRIAL", 12)
     model = ImageClassifier(memory=1).fit(photos)
     assert model.tried_
-    assert model.recipe_.classifier == "PmSVMClassifier"
+    assert model.recipe_.classifier in disk_training.FROM_DISK
+    assert model.gallery_ is not None
 
 
 @pytest.mark.parametrize(
