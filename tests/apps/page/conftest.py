@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from visualwords.apps.page.limits import Limits
+from visualwords.apps.page.openapi import SCHEMAS
 from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.page.server import create_app
 from visualwords.apps.page.serving import listen, serve
@@ -79,6 +80,25 @@ def server():
     yield start
     for context in stack:
         context.__exit__(None, None, None)
+
+
+def matches(schema, value):
+    """Check a value against the part of JSON Schema that the API's description uses."""
+    if "$ref" in schema:
+        return matches(SCHEMAS[schema["$ref"].split("/")[-1]], value)
+    if "enum" in schema:
+        return value in schema["enum"]
+    kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+    kinds |= {"null": type(None), "object": dict, "array": list}
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, kinds[name]) for name in types):
+        return False
+    if isinstance(value, list):
+        return all(matches(schema["items"], item) for item in value)
+    if isinstance(value, dict):
+        known = schema["properties"]
+        return all(key in known and matches(known[key], item) for key, item in value.items())
+    return True
 
 
 KEEP_NONE = httpx.Limits(max_keepalive_connections=0)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from tests.apps.conftest import COLORS, noisy
 from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
+from tests.apps.page.conftest import matches
 from visualwords import ImageClassifier
 from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.classifier_answers import MAP_SIDE
@@ -40,25 +41,6 @@ def answers(model):
 @pytest.fixture
 def image(rng):
     return encode_image(noisy(COLORS["wood"], rng, (90, 140)))
-
-
-def matches(schema, value):
-    """Check a value against the part of JSON Schema that the API's description uses."""
-    if "$ref" in schema:
-        return matches(SCHEMAS[schema["$ref"].split("/")[-1]], value)
-    if "enum" in schema:
-        return value in schema["enum"]
-    kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
-    kinds |= {"null": type(None), "object": dict, "array": list}
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    if not any(isinstance(value, kinds[name]) for name in types):
-        return False
-    if isinstance(value, list):
-        return all(matches(schema["items"], item) for item in value)
-    if isinstance(value, dict):
-        known = schema["properties"]
-        return all(key in known and matches(known[key], item) for key, item in value.items())
-    return True
 
 
 def test_a_prediction_is_the_models_own(answers, model, image):

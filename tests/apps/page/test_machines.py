@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy
-from tests.apps.page.conftest import CLIENT, Echo, get, post
+from tests.apps.page.conftest import CLIENT, Echo, get, matches, post
 from visualwords.apps.page.answering import served_models
 from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -257,6 +257,35 @@ def test_the_command_serves_two_models_with_a_key_and_reloads_on_sighup(model, t
         run.send_signal(signal.SIGINT)
         run.communicate(timeout=20)
     assert run.returncode == 130
+
+
+def test_every_answer_is_as_the_openapi_document_says(server, model):
+    address = server(models=served_models([model], 100_000))
+    document = get(address, "/openapi.json").json()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            answers = [get(address, path)] if method == "get" else list(_asked(address, path))
+            assert 200 in {answer.status_code for answer in answers}, path
+            for answer in answers:
+                described = operation["responses"][str(answer.status_code)]["content"]
+                kind = answer.headers["content-type"].split(";")[0]
+                assert kind in described, path
+                if kind == "application/json":
+                    assert matches(described[kind]["schema"], answer.json()), (path, answer.text)
+
+
+def _asked(address, path):
+    """Ask a question in all forms, well and badly."""
+    parts = [image_part(sea()), image_part(b"no image")]
+    yield send(address, parts[:1], path)
+    yield send(address, parts, path)
+    yield send(address, parts[1:], path)
+    yield post(address, sea(), path)
+    yield post(address, sea(), f"{path}?top=2&model=coast")
+    yield post(address, b"no image", path)
+    yield post(address, b"", path)
+    yield post(address, sea(), f"{path}?top=0")
+    yield send(address, parts[:1], f"{path}?model=fog")
 
 
 @pytest.mark.posix
