@@ -35,6 +35,7 @@ READ_ONLY = (
 )
 MOST_SETTINGS = 1 << 20  # bytes of a file of settings
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # a disk that has none
 
 
 def has_locks() -> bool:
@@ -192,6 +193,25 @@ def create_temporary(folder: Path, suffix: str = "") -> tuple[Path, BinaryIO]:
         if os.fstat(file.fileno()).st_nlink:
             return path, file
         file.close()  # removed as abandoned in the moment before it was locked
+
+
+def move_without_replacing(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Give a file another name; unlike renaming, this fails where a file has that name.
+
+    Raises
+    ------
+    FileExistsError
+    """
+    try:
+        os.link(source, target)
+    except OSError as problem:
+        if problem.errno not in NO_HARD_LINKS:
+            raise
+        with open(target, "xb"):  # reserve the name
+            pass
+        os.replace(source, target)
+    else:
+        os.unlink(source)
 
 
 def _replace_patiently(temporary: Path, target: Path) -> None:

@@ -71,6 +71,7 @@ def _name_next_steps(output: str) -> None:
         f"Open the report:    {tiles}.html",
         f"Predict:            {command('predict', f'{tiles}.vw', bricks)}",
         f"See why:            {command('serve', f'{tiles}.vw')}",
+        f"Correct and add:    {command('studio', os.path.join(tiles, 'train'), '--open')}",
         f"Your own images:    {train}",
         "                    (PHOTOS holds one folder of images for each class)",
     ):

@@ -17,6 +17,7 @@ from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
+from visualwords.apps.classify_images.studio import studio
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.classify_images.watch import watch
 from visualwords.apps.command_line import exit_codes
@@ -38,13 +39,14 @@ def command() -> None:
     classify-images train photos/ -o photos.vw  one folder for each class
     classify-images predict photos.vw new/*.jpg
     classify-images serve photos.vw             a local web page for single images
+    classify-images studio photos/              make a model on a local web page
     classify-images watch photos.vw inbox/      predict images as they arrive
     """
 
 
 for verb in (
     *(demo, train, evaluate, predict, explain, compare, features),
-    *(watch, check, info, recipes, serve, cache),
+    *(watch, check, info, recipes, serve, studio, cache),
 ):
     command.add_command(verb)
 

@@ -1,6 +1,5 @@
 """Copy images into one folder for each label; never move or overwrite a file."""
 
-import errno
 import hashlib
 import os
 import shutil
@@ -12,7 +11,13 @@ from typing import BinaryIO
 
 from visualwords.apps.pipeline.decision import UNKNOWN
 from visualwords.errors import FolderError
-from visualwords.files import create_temporary, has_locks, open_regular, remove_abandoned
+from visualwords.files import (
+    create_temporary,
+    has_locks,
+    move_without_replacing,
+    open_regular,
+    remove_abandoned,
+)
 from visualwords.progress import Progress, Silent
 
 LONGEST_NAME = 200  # bytes of a folder's name; file systems allow 255
@@ -20,7 +25,6 @@ FORBIDDEN = str.maketrans(dict.fromkeys('/\\:*?"<>|' + "".join(map(chr, range(32
 RESERVED = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{i}" for port in ("com", "lpt") for i in range(10))]
 )  # names that Windows keeps for devices, with any extension
-NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # a disk without hard links
 
 
 def sort_images(
@@ -205,7 +209,7 @@ class _LabelFolder:
             family.number += 1
             if alike(name) not in self._files:
                 with suppress(FileExistsError):
-                    _name(temporary, self.folder / name)
+                    move_without_replacing(temporary, self.folder / name)
                     return name
 
 
@@ -242,15 +246,3 @@ def _numbered(name: str, number: int) -> str:
 def _content_of(file: BinaryIO) -> bytes:
     """Return the digest of all that a file has to give."""
     return hashlib.file_digest(file, "blake2b").digest()
-
-
-def _name(temporary: Path, target: Path) -> None:
-    """Give a file a second name; unlike renaming, this fails where a file has that name."""
-    try:
-        os.link(temporary, target)
-    except OSError as problem:
-        if problem.errno not in NO_LINKS:
-            raise
-        with open(target, "xb"):  # reserve the name
-            pass
-        os.replace(temporary, target)

@@ -57,11 +57,19 @@ class ServedModels:
 
     def find(self, name: str | None) -> Answers:
         """Return a model; a request that began with it keeps it when it is replaced."""
+        if not self._answers:
+            raise RefusedError(409, "there is no model yet; train one first")
         if name is None:
             return next(iter(self._answers.values()))
         if name not in self._answers:
             raise RefusedError(404, f"there is no such model; choose from {', '.join(self.names)}")
         return self._answers[name]
+
+    def put(self, name: str, answers: Answers) -> None:
+        """Put a model first, in the place of one of the same name."""
+        self._answers = {name: answers} | {
+            other: kept for other, kept in self._answers.items() if other != name
+        }
 
     def reload(self, *, all_files: bool = False) -> list[str]:
         """Load models whose files have changed; return a sentence about each.

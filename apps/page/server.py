@@ -3,7 +3,7 @@
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -79,29 +79,36 @@ def create_app(
         Load models again when their files are replaced.
     """
     limits = limits or Limits()
-    api = _Api(models, limits, has_report=report is not None, reload=reload)
-    pages = {path: _constant(_static(name), kind) for path, (name, kind) in STATIC.items()}
+    api = ModelApi(models, limits, reload=reload, report=lambda: report)
+    pages = static_pages("visualwords.apps.page", STATIC)
     if report is not None:
         pages["/report"] = _constant(report, "text/html", REPORT_POLICY)
-    answered = {
-        "/openapi.json": api.document,
-        "/healthz": api.health,
-        "/metrics": api.numbers,
-        "/api/model": api.model,
-        "/api/models": api.list_models,
-    }
-    asked = {
-        "/api/predict": api.predict,
-        "/api/predict/batch": api.predict_batch,
-        "/api/explain": api.explain,
-        "/api/preview": api.preview,
-    }
-    api.metrics.paths = frozenset([*pages, *answered, *asked])
+    return guarded(
+        api,
+        [*get_routes(pages), *api.routes()],
+        limits=limits,
+        names=names,
+        any_address=any_address,
+        key=key,
+    )
+
+
+def guarded(
+    api: "ModelApi",
+    routes: Sequence[Route],
+    *,
+    limits: Limits,
+    names: Iterable[str] = LOOPBACK_NAMES,
+    any_address: bool = False,
+    key: str | None = None,
+) -> Starlette:
+    """Return an application whose every request passes the guards and is counted.
+
+    Parameters are those of `create_app`; ``routes`` are all that it answers.
+    """
+    api.metrics.paths = frozenset(route.path for route in routes)
     return Starlette(
-        routes=[
-            *(Route(path, page, methods=["GET"]) for path, page in {**pages, **answered}.items()),
-            *(Route(path, handler, methods=["POST"]) for path, handler in asked.items()),
-        ],
+        routes=routes,
         middleware=[
             Middleware(CountAnswers, metrics=api.metrics),
             Middleware(SafeHeaders),
@@ -115,13 +122,39 @@ def create_app(
     )
 
 
-class _Api:
-    """The handlers of the API."""
+def get_routes(handlers: dict[str, Any]) -> list[Route]:
+    """Return the routes of what is only read."""
+    return [Route(path, handler, methods=["GET"]) for path, handler in handlers.items()]
 
-    def __init__(self, models: ServedModels, limits: Limits, has_report: bool, reload: bool):
+
+def post_routes(handlers: dict[str, Any]) -> list[Route]:
+    """Return the routes of what is asked with a body."""
+    return [Route(path, handler, methods=["POST"]) for path, handler in handlers.items()]
+
+
+class ModelApi:
+    """The handlers of requests to models.
+
+    Parameters
+    ----------
+    models : ServedModels
+    limits : Limits
+    reload : bool
+        Load models again when their files are replaced.
+    report : function that returns the HTML report of the first model, or None
+    """
+
+    def __init__(
+        self,
+        models: ServedModels,
+        limits: Limits,
+        *,
+        reload: bool = False,
+        report: Callable[[], bytes | None] = lambda: None,
+    ):
         self.models = models
         self.limits = limits
-        self.has_report = has_report
+        self.report = report
         self.bodies = Bodies(limits)
         self.reloads = reload
         self.metrics = Metrics(
@@ -148,6 +181,28 @@ class _Api:
             watching.cancel()
         self.workers.close()
 
+    def routes(self) -> list[Route]:
+        """Return the routes of the API."""
+        return [
+            *get_routes(
+                {
+                    "/openapi.json": self.document,
+                    "/healthz": self.health,
+                    "/metrics": self.numbers,
+                    "/api/model": self.model,
+                    "/api/models": self.list_models,
+                }
+            ),
+            *post_routes(
+                {
+                    "/api/predict": self.predict,
+                    "/api/predict/batch": self.predict_batch,
+                    "/api/explain": self.explain,
+                    "/api/preview": self.preview,
+                }
+            ),
+        ]
+
     async def document(self, request: Request) -> Response:
         return JSONResponse(describe_api(self.limits))
 
@@ -160,7 +215,7 @@ class _Api:
     async def model(self, request: Request) -> Response:
         limits = {"max_bytes": self.limits.max_bytes, "max_pixels": self.limits.max_pixels}
         about = self._answers(request).about()
-        return JSONResponse(about | {"report": self.has_report, "limits": limits})
+        return JSONResponse(about | {"report": self.report() is not None, "limits": limits})
 
     async def list_models(self, request: Request) -> Response:
         return JSONResponse({"models": self.models.names})
@@ -169,7 +224,7 @@ class _Api:
         question, answers = Question.of(request.query_params), self._answers(request)
         async with self.bodies.hold(request) as body:
             image = one_image(request, body)
-            return JSONResponse(await self._work(request, answers.predict, image, question))
+            return JSONResponse(await self.work(request, answers.predict, image, question))
 
     async def predict_batch(self, request: Request) -> Response:
         question, answers = Question.of(request.query_params), self._answers(request)
@@ -177,7 +232,7 @@ class _Api:
         async with self.bodies.hold(request) as body:
             for name, image in images_of(request, body):
                 try:
-                    answer = await self._work(request, answers.predict, image, question)
+                    answer = await self.work(request, answers.predict, image, question)
                 except RefusedError as refused:
                     if refused.status not in (422, 500):
                         raise
@@ -190,19 +245,20 @@ class _Api:
         answers = self._answers(request)
         async with self.bodies.hold(request) as body:
             image = one_image(request, body)
-            return JSONResponse(await self._work(request, answers.explain, image, top, label))
+            return JSONResponse(await self.work(request, answers.explain, image, top, label))
 
     async def preview(self, request: Request) -> Response:
         answers = self._answers(request)
         async with self.bodies.hold(request) as body:
             image = one_image(request, body)
-            found = await self._work(request, answers.preview, image)
+            found = await self.work(request, answers.preview, image)
         return Response(found, media_type="image/jpeg")
 
     def _answers(self, request: Request) -> Answers:
         return self.models.find(request.query_params.get("model"))
 
-    async def _work(self, request: Request, work: Any, image: bytes, *arguments: Any) -> Any:
+    async def work(self, request: Request, work: Any, image: bytes, *arguments: Any) -> Any:
+        """Work on an image in a worker thread; one that can't be used is refused."""
         try:
             return await self.workers.run(request, work, image, *arguments)
         except CrashedDecoderError:
@@ -224,8 +280,15 @@ class _Api:
             logger.warning("%s", printable(sentence))
 
 
-def _static(name: str) -> bytes:
-    return files("visualwords.apps.page").joinpath("static", name).read_bytes()
+def static_pages(
+    package: str, table: dict[str, tuple[str, str]], policy: str | None = None
+) -> dict[str, Any]:
+    """Return the handlers of a package's own files: address → file and media type."""
+    folder = files(package).joinpath("static")
+    return {
+        path: _constant(folder.joinpath(name).read_bytes(), kind, policy)
+        for path, (name, kind) in table.items()
+    }
 
 
 def _constant(content: bytes, media_type: str, policy: str | None = None) -> Any:

@@ -22,10 +22,11 @@ export async function preview(file, signal) {
   return (await post("/api/preview", file, signal)).blob();
 }
 
-async function post(address, file, signal) {
-  const headers = { "Content-Type": "application/octet-stream" };
+// A server that is busy is asked again.
+export async function post(address, body, signal, kind = "application/octet-stream") {
+  const headers = { "Content-Type": kind };
   for (let tries = 1; ; tries++) {
-    const answer = await reach(address, { method: "POST", body: file, headers, signal });
+    const answer = await reach(address, { method: "POST", body, headers, signal });
     const busy = answer.status === 429 || answer.status === 503;
     if (!busy || tries === TRIES) return checked(answer);
     const seconds = Number(answer.headers.get("Retry-After")) || 1;
@@ -33,17 +34,18 @@ async function post(address, file, signal) {
   }
 }
 
-async function reach(address, options) {
+export async function reach(address, options) {
   try {
     const headers = { ...options?.headers, ...(KEY && { Authorization: `Bearer ${KEY}` }) };
     return await fetch(address, { ...options, headers });
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
-    throw new Error("The server does not answer; check that it is still running.");
+    const sentence = "The server does not answer; check that it is still running.";
+    throw Object.assign(new Error(sentence), { isOffline: true });
   }
 }
 
-async function checked(answer) {
+export async function checked(answer) {
   if (answer.ok) return answer;
   let sentence = `the server answered ${answer.status}`;
   try {

@@ -1,0 +1,1 @@
+"""The studio: a page on which class folders grow, are corrected, and become models."""

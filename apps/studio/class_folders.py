@@ -1,0 +1,154 @@
+"""The classes and images of a studio: plain class folders, as all commands read them."""
+
+import hashlib
+import os
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from visualwords._listing import NOT_IMAGES, files_below, folders_in, split_of
+from visualwords.apps.classify_images.sort_into import FORBIDDEN, alike, folder_name
+from visualwords.errors import FolderError
+from visualwords.folders import ImageFolder
+
+HIDDEN = ".studio"  # journal, trash and models; readers of image folders ignore hidden names
+LONGEST_LABEL = 100  # characters that a name given on the page may have
+LONGEST_STEM = 150  # bytes of a file's name before its extension
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """One image of a class folder.
+
+    Attributes
+    ----------
+    id : str
+        What the file is called in requests. It stays when the file is moved or renamed, and changes
+        with its content.
+    label : str
+        Its class.
+    place : str
+        Its path below the studio's folder, with slashes.
+    """
+
+    id: str
+    label: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What the folder holds at one moment.
+
+    Attributes
+    ----------
+    folders : dict of class → its folder below the root
+        In the order of their names; a class may be empty.
+    images : list of ImageFile
+    """
+
+    folders: dict[str, str]
+    images: list[ImageFile]
+
+    @cached_property
+    def by_id(self) -> dict[str, ImageFile]:
+        """Images by what requests call them."""
+        return {image.id: image for image in self.images}
+
+    @cached_property
+    def version(self) -> str:
+        """What changes with any class or image."""
+        digest = hashlib.blake2b(repr(list(self.folders)).encode("utf-8", "surrogatepass"))
+        for image in self.images:
+            digest.update(f"{image.id} {image.place}\n".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The classes that have images."""
+        return sorted({image.label for image in self.images})
+
+
+def list_classes(root: Path) -> Listed:
+    """Return the classes and images below a folder, by the rules of `ImageFolder`."""
+    folders: dict[str, str] = {}
+    images: dict[str, ImageFile] = {}
+    for name, path in folders_in(str(root)).items():
+        label = unicodedata.normalize("NFC", name)
+        folders.setdefault(label, name)
+        for file in sorted(files_below(path, []), key=os.fsencode):
+            place = Path(file).relative_to(root).as_posix()
+            try:
+                found = id_of(file)
+            except OSError:  # gone since its folder was listed
+                continue
+            if found in images:  # two names of one file
+                found = _digest(f"{found} {place}")
+            images[found] = ImageFile(found, label, place)
+    return Listed(folders, list(images.values()))
+
+
+def id_of(path: str | os.PathLike[str]) -> str:
+    """Return what a file is called in requests: it outlives moves, but no change of the content."""
+    status = os.stat(path)
+    return _digest(f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def check_layout(root: Path) -> None:
+    """Refuse folders whose labels do not come from class folders: splits and tables."""
+    if not root.is_dir():
+        raise FolderError(f"{root}: not a folder; give one to work in, or none for ./studio")
+    try:
+        images = ImageFolder(root).items
+    except FolderError as problem:
+        if "look like splits" in str(problem):
+            raise
+        return  # no class yet, or none that has an image
+    for item in images:
+        parts = Path(os.path.relpath(item.path, root)).parts
+        if item.split is not None:
+            raise FolderError(
+                f"{root}: has the parts train, val or test; open one of them, such as "
+                f"{root / parts[0]}"
+            )
+        if unicodedata.normalize("NFC", parts[0]) != item.label:
+            raise FolderError(f"{root}: its labels come from a table; the studio has class folders")
+
+
+def check_label(name: str, others: Listed) -> str:
+    """Return the name of a new class as it will be written; ``ValueError`` says what is wrong."""
+    label = unicodedata.normalize("NFC", name.strip())
+    if not label:
+        raise ValueError("a class needs a name; type one")
+    if len(label) > LONGEST_LABEL:
+        raise ValueError(f"the name is longer than {LONGEST_LABEL} characters; shorten it")
+    if label.startswith(".") or label == "__MACOSX" or folder_name(label) != label:
+        raise ValueError(
+            "the name can't be that of a folder; leave out / \\ : * ? \" < > | and dots at its ends"
+        )
+    if split_of(label) is not None:
+        raise ValueError(f"{label} is the name of a part of a data set; choose another one")
+    twin = next((known for known in others.folders if alike(known) == alike(label)), None)
+    if twin is not None:
+        raise ValueError(f"there is a class {twin} already; choose another name")
+    return label
+
+
+def file_name(given: str) -> str:
+    """Return a name under which a file can be kept on any system and is seen by all readers.
+
+    Examples
+    --------
+    >>> [file_name(name) for name in ("C:\\\\photos\\\\a cat.jpg", "../.hidden", "notes.txt", "")]
+    ['a cat.jpg', 'hidden', 'notes.txt.image', 'image']
+    """
+    name = given.replace("\\", "/").rpartition("/")[2].translate(FORBIDDEN).lstrip(". ")
+    stem, suffix = os.path.splitext(name)
+    stem = os.fsencode(stem)[:LONGEST_STEM].decode(errors="ignore")
+    name = folder_name(stem + suffix[:12]) if name else "image"
+    return f"{name}.image" if os.path.splitext(name)[1].lower() in NOT_IMAGES else name

@@ -1,0 +1,228 @@
+"""What people do with the images of a studio; every action can be undone."""
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from visualwords.apps.classify_images.sort_into import alike
+from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.studio.change_log import TRASH, ChangeLog, Move
+from visualwords.apps.studio.class_folders import (
+    HIDDEN,
+    ImageFile,
+    Listed,
+    check_label,
+    check_layout,
+    file_name,
+    id_of,
+    list_classes,
+)
+from visualwords.files import create_temporary, remove_abandoned
+
+INCOMING = f"{HIDDEN}/incoming"
+LOOK_AGAIN = 5.0  # seconds
+
+
+class Workspace:
+    """The images in a folder, and the actions on them; any thread may call.
+
+    Parameters
+    ----------
+    root : path-like
+        Made if it is not there.
+    """
+
+    def __init__(self, root: str | os.PathLike[str]):
+        self.root = Path(os.path.abspath(root))
+        self.root.mkdir(parents=True, exist_ok=True)
+        check_layout(self.root)
+        self.log = ChangeLog(self.root)
+        (self.root / INCOMING).mkdir(exist_ok=True)
+        remove_abandoned(self.root / INCOMING)
+        self._lock = threading.RLock()
+        self._listed = Listed({}, [])
+        self._watched: list[str] = []
+        self._folders: list[int] = []
+        self._looked = 0.0
+        self._look()
+
+    def listed(self) -> Listed:
+        """Return what the folder holds now, whoever changed it.
+
+        All files are looked at when a folder has changed, and now and then: a file that was
+        replaced does not change its folder.
+        """
+        with self._lock:
+            if time.monotonic() > self._looked + LOOK_AGAIN or self._folders != self._seen():
+                self._look()
+            return self._listed
+
+    def _look(self) -> None:
+        found = list_classes(self.root)
+        places = {image.place.rpartition("/")[0] for image in found.images}
+        self._watched = sorted({"", *found.folders.values(), *places})
+        self._folders, self._looked = self._seen(), time.monotonic()
+        if found.version != self._listed.version:
+            self._listed = found
+
+    def _seen(self) -> list[int]:
+        """Return when each folder was changed last."""
+        times = []
+        for place in self._watched:
+            try:
+                times.append(os.stat(self.root / place).st_mtime_ns)
+            except OSError:
+                times.append(0)
+        return times
+
+    def image(self, number: str) -> ImageFile:
+        """Return an image by what requests call it."""
+        found = self._listed.by_id.get(number) or self.listed().by_id.get(number)
+        if found is None:
+            raise RefusedError(404, "the image is no longer there; it was deleted or replaced")
+        return found
+
+    def path_of(self, image: ImageFile) -> Path:
+        """Return where an image is on this machine."""
+        return self.root / image.place
+
+    def add_class(self, name: str) -> str:
+        """Make a class, or find the one of that name; return its label."""
+        with self._lock:
+            listed = self.listed()
+            known = {alike(label): label for label in listed.folders}
+            if alike(name.strip()) in known:
+                return known[alike(name.strip())]
+            label = _checked(name, listed)
+            self._do(f"add class {label}", [("", label)])
+            return label
+
+    def rename_class(self, label: str, name: str) -> str:
+        """Give a class another name; return it."""
+        with self._lock:
+            listed = self.listed()
+            folder = _folder(listed, label)
+            others = {known: place for known, place in listed.folders.items() if known != label}
+            new = _checked(name, Listed(others, []))
+            if new != label:
+                self._do(f"rename {label} to {new}", [(folder, new)])
+            return new
+
+    def delete_class(self, label: str) -> None:
+        """Move a class with its images to the trash."""
+        with self._lock:
+            folder, token = _folder(self.listed(), label), _token()
+            self._do(f"delete class {label}", [(folder, f"{TRASH}/{token}/{folder}")], token)
+
+    def add_image(self, label: str, name: str, data: bytes, token: str) -> tuple[ImageFile, bool]:
+        """Keep an image in a class; return it, and whether it is new.
+
+        A file of the same name and content is not added again.
+        """
+        temporary, file = create_temporary(self.root / INCOMING)
+        try:
+            with file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            with self._lock:
+                folder = _folder(self._listed if label in self._listed.folders else self.listed(),
+                                 label)  # fmt: skip
+                place, is_new = self._place_for(folder, file_name(name), data)
+                if is_new:
+                    move = (f"{TRASH}/{token}/{place}", place)
+                    self.log.do(token, f"add to {label}", [move], source=temporary)
+            return ImageFile(id_of(self.root / place), label, place), is_new
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _place_for(self, folder: str, name: str, data: bytes) -> tuple[str, bool]:
+        """Return a free place for a file, or that of an equal one, and whether it is free."""
+        stem, suffix = os.path.splitext(name)
+        number = 1
+        while True:
+            place = f"{folder}/{stem}-{number}{suffix}" if number > 1 else f"{folder}/{name}"
+            path = self.root / place
+            if not os.path.lexists(path):
+                return place, True
+            if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
+                return place, False
+            number += 1
+
+    def move_images(self, numbers: Sequence[str], label: str) -> int:
+        """Move images to another class; return how many."""
+        with self._lock:
+            listed = self.listed()
+            folder = _folder(listed, label)
+            found = [image for image in _found(listed, numbers) if image.label != label]
+            moves: list[Move] = []
+            taken: set[str] = set()
+            for image in found:
+                target = self._free(folder, image.place.rpartition("/")[2], taken)
+                moves.append((image.place, target))
+                taken.add(target)
+            if moves:
+                self._do(f"move {_counted(found)} to {label}", moves)
+            return len(moves)
+
+    def _free(self, folder: str, name: str, taken: set[str]) -> str:
+        stem, suffix = os.path.splitext(name)
+        number, place = 1, f"{folder}/{name}"
+        while place in taken or os.path.lexists(self.root / place):
+            number += 1
+            place = f"{folder}/{stem}-{number}{suffix}"
+        return place
+
+    def delete_images(self, numbers: Sequence[str]) -> int:
+        """Move images to the trash; return how many."""
+        with self._lock:
+            found, token = _found(self.listed(), numbers), _token()
+            if found:
+                moves = [(image.place, f"{TRASH}/{token}/{image.place}") for image in found]
+                self._do(f"delete {_counted(found)}", moves, token)
+            return len(found)
+
+    def accept_images(self, numbers: Sequence[str]) -> int:
+        """Confirm the labels of images, so that they are not asked about again."""
+        with self._lock:
+            found = _found(self.listed(), numbers)
+            pairs = [(image.id, image.label) for image in found]
+            if pairs:
+                self.log.do(_token(), f"accept {_counted(found)}", [], pairs)
+            return len(found)
+
+    def _do(self, what: str, moves: Sequence[Move], token: str | None = None) -> None:
+        self.log.do(token or _token(), what, moves)
+        self.listed()
+
+    def close(self) -> None:
+        """Let other processes have the folder."""
+        self.log.close()
+
+
+def _token() -> str:
+    return secrets.token_hex(8)
+
+
+def _checked(name: str, others: Listed) -> str:
+    try:
+        return check_label(name, others)
+    except ValueError as problem:
+        raise RefusedError(422, str(problem)) from None
+
+
+def _folder(listed: Listed, label: str) -> str:
+    if label not in listed.folders:
+        raise RefusedError(404, "the class is no longer there; it was renamed or deleted")
+    return listed.folders[label]
+
+
+def _found(listed: Listed, numbers: Sequence[str]) -> list[ImageFile]:
+    return [listed.by_id[number] for number in numbers if number in listed.by_id]
+
+
+def _counted(images: Sequence[ImageFile]) -> str:
+    return "1 image" if len(images) == 1 else f"{len(images)} images"
