@@ -36,7 +36,7 @@ NOT_RUN = {  # commands that neither the tests nor the walk run, and why
 SLOW = {  # commands that only the walk runs
     r"compare .*--vary": "trains 360 models",
     r"--scheduler local": "starts processes",
-    r" serve |^curl ": "a server",
+    r" serve | studio|^curl ": "a server",
     r"classify-images demo": "trains two models with auto",
     r"evaluate scenes/": "searches pictures for people",
     r"--words 500|my-words\.toml": "learns 500 words",

@@ -77,7 +77,7 @@ class Walk:
         reason = next((why for what, why in NOT_RUN.items() if re.search(what, step.command)), None)
         if reason:
             print(f"--           {step.command[:90]}: {reason}", flush=True)
-        elif " serve " in step.command:
+        elif re.search(" serve | studio", step.command):
             self.serve(step.command)
         else:
             self.compare(step.output or "", self.run(step.command))

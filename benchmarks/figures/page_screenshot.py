@@ -75,10 +75,10 @@ def _photograph(address: str, images: list[Path]) -> bytes:
         page.wait_for_timeout(1000)  # the bars grow
         picture = page.screenshot()
         browser.close()
-    return _with_few_colors(picture)
+    return with_few_colors(picture)
 
 
-def _with_few_colors(png: bytes) -> bytes:
+def with_few_colors(png: bytes) -> bytes:
     """Return a PNG of 256 colours, a third as large."""
     small = io.BytesIO()
     image = Image.open(io.BytesIO(png)).convert("RGB")

@@ -38,10 +38,11 @@ export async function redo() {
   if (answer) toast(answer.what ? `Done again: ${answer.what}` : "There is nothing to redo", false);
 }
 
-export function askName(title, value, ok) {
+export function askName(title, value, button, ok) {
   const dialog = $("ask");
   $("ask-title").textContent = title;
-  $("ask-label").textContent = "Name";
+  $("ask-label").textContent = "Name of the class";
+  $("ask-ok").textContent = button;
   $("ask-value").value = value;
   $("ask-trouble").hidden = true;
   dialog.returnValue = "";

@@ -4,6 +4,7 @@
 
 import * as ask from "/asking.js";
 import { percent } from "/panels.js";
+import { askName } from "/studio-dialogs.js";
 import { act, counted, look, options, state } from "/studio-state.js";
 
 const AT_ONCE = 3;
@@ -43,9 +44,13 @@ function chosen(event, take) {
 
 export async function addTo(label, files, token = newToken()) {
   if (!files.length) return;
-  const name = label ?? await newClass("Class 1");
-  if (name === null) return;
-  for (const file of files) waiting.push({ file, label: name, token });
+  if (label === null) { // which class they show, only a person knows
+    askName(`What do these ${counted(files.length, "image")} show?`, "", "Add", async (name) => {
+      addTo((await act("/studio/class", { name })).class, files, token);
+    });
+    return;
+  }
+  for (const file of files) waiting.push({ file, label, token });
   total += files.length;
   work();
 }
@@ -175,6 +180,7 @@ function listenForCamera(chosenClass) {
     // Browsers give pages the camera only on this machine or over https; a phone's file chooser
     // opens its camera without asking.
     if (!navigator.mediaDevices?.getUserMedia) return $("snapshot").click();
+    if (!state.classes.length && await newClass("Class 1") === null) return;
     options($("camera-class"), state.classes.map(({ name }) => [name, name]), chosenClass() ?? undefined);
     try {
       const wanted = { video: { facingMode: "environment", width: { ideal: 1280 } } };
@@ -203,7 +209,7 @@ function listenForCamera(chosenClass) {
     $("shots").textContent = `${counted(number, "picture")} taken`;
     const time = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
     const file = new File([await frame(video)], `camera-${time}-${number}.jpg`, { type: "image/jpeg" });
-    addTo($("camera-class").value || chosenClass(), [file], token);
+    addTo($("camera-class").value, [file], token);
   };
   const predict = async () => {
     if (asking || !video.videoWidth || !state.status?.answering.length) return;

@@ -16,7 +16,7 @@ let drawn = "";
 const grid = new Grid($("grid"), showSelection, view);
 
 function start() {
-  startIntake(() => chosen ?? state.classes[0]?.name ?? null);
+  startIntake(() => chosen ?? (state.classes.length === 1 ? state.classes[0].name : null));
   startReview();
   startModels();
   onChange(draw);
@@ -52,7 +52,7 @@ function draw() {
   const words = isOnline ? "" : "The studio's server does not answer. Start it again: nothing is lost, and what waits here is sent then.";
   if ($("offline").textContent !== words) $("offline").textContent = words;
   if (!status) return;
-  $("folder").textContent = status.folder;
+  $("folder").textContent = status.folder.split(/[/\\]/).at(-1);
   $("folder").title = status.folder;
   for (const name of ["undo", "redo"]) {
     $(name).disabled = !status[name];
@@ -109,7 +109,7 @@ function showImages() {
   $("invitation").hidden = images.length > 0;
   $("invite-words").textContent = state.classes.length ? "Drop images here" : "Drop folders of images here";
   $("invite-more").textContent = state.classes.length
-    ? `They become examples of ${chosen ?? state.classes[0].name}. Or use the camera: hold its button and turn the thing around.`
+    ? `They become examples of ${chosen ?? "a class that you name"}. Or use the camera: hold its button and turn the thing around.`
     : "Each folder becomes a class. Or type the name of a first class, then drop, choose or photograph examples of it. Everything stays on this machine.";
   $("grid").ariaLabel = `${counted(images.length, "image")} of ${chosen ?? "all classes"}`;
   grid.show(images);
@@ -134,7 +134,7 @@ async function addClass(event) {
 
 function rename() {
   const before = chosen;
-  askName(`Rename ${before}`, before, async (name) => {
+  askName(`Rename ${before}`, before, "Rename", async (name) => {
     const answer = await act("/studio/class/rename", { class: before, name });
     chosen = answer.class;
     draw();

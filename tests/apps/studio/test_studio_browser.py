@@ -1,0 +1,381 @@
+"""The studio as people use it: a real browser, a real server and processes that train."""
+
+import base64
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.apps.conftest import COLORS
+from visualwords.images import encode_image, read_image
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api")
+
+SWITCHES = [
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--no-first-run"),
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
+]
+LONG = "Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz"
+COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
+PATIENCE = 240_000  # milliseconds; other tests may have the processor
+TESTED = "(n) => document.getElementById('learner-words').textContent.includes(`of ${n}`)"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+class Server:
+    """The command, on a port that it keeps when it is started again."""
+
+    def __init__(self, root):
+        self.root, self.port = root, 0
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [*COMMAND, "studio", self.root, "--port", str(self.port), "--jobs", "2"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        self.address = self.process.stdout.readline().strip()
+        self.port = int(re.search(r":(\d+)/", self.address)[1])
+
+    def stop(self, how=signal.SIGINT):
+        self.process.send_signal(how)
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def server(tmp_path):
+    started = Server(tmp_path / "photos")
+    yield started
+    if started.process.poll() is None:
+        started.stop()
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Give ``open(**context)`` → a page; any error or foreign request fails the test."""
+    contexts, troubles = [], []
+
+    def open_it(**options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda m: m.type == "error" and troubles.append(m.text))
+        page.on("request", lambda r: r.url.startswith((server.address, "blob:", "data:"))
+                or troubles.append(r.url))  # fmt: skip
+        page.goto(server.address)
+        page.wait_for_selector("#folder:not(:empty)")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    expected = ("status of 4", "ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE")
+    assert [t for t in troubles if not any(word in t for word in expected)] == []
+
+
+def drop(page, files, selector):
+    """Drop files, (name, bytes) each, on an element."""
+    page.evaluate(
+        """([files, selector]) => {
+            const given = new DataTransfer();
+            for (const [name, data] of files) {
+                const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+                given.items.add(new File([bytes], name, { type: "image/png" }));
+            }
+            document.querySelector(selector).dispatchEvent(
+                new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: given }));
+        }""",
+        [[[name, base64.b64encode(data).decode()] for name, data in files], selector],
+    )
+
+
+def make_class(page, name, files):
+    page.fill("#new-name", name)
+    page.press("#new-name", "Enter")
+    page.wait_for_function(
+        "(name) => document.getElementById('chosen-name').textContent === name", arg=name
+    )
+    drop(page, files, "#view-classes .work")
+    page.wait_for_function(
+        "(n) => document.getElementById('chosen-count').textContent.startsWith(`${n} image`)",
+        arg=len(files),
+    )
+
+
+def photographs(data_folder_or_none, n):
+    """Return class → files: of corel1000 where it is, else generated."""
+    if data_folder_or_none is None:
+        import numpy as np
+
+        from tests.apps.conftest import noisy
+
+        return {
+            label: [
+                (f"{i}.png", encode_image(noisy(color, np.random.default_rng([k, i]), (96, 128))))
+                for i in range(n)
+            ]
+            for k, (label, color) in enumerate(COLORS.items())
+        }
+    return {
+        label: [
+            (p.name, p.read_bytes()) for p in sorted((data_folder_or_none / label).iterdir())[:n]
+        ]
+        for label in ("beach", "buses", "flowers")
+    }
+
+
+@pytest.fixture(scope="module")
+def photos():
+    from tests.conftest import DATA
+
+    return photographs(DATA / "corel1000" if (DATA / "corel1000").is_dir() else None, 20)
+
+
+def test_a_persons_path_from_dropped_photographs_to_a_downloaded_model(
+    open_page, server, photos, tmp_path, record_property
+):
+    page = open_page(viewport={"width": 1280, "height": 800})
+    names = list(photos)
+    given = {name: list(files) for name, files in photos.items()}
+    wrong = given[names[0]][:3]  # three photographs with a wrong label
+    given[names[0]], given[names[1]] = given[names[0]][3:], [*given[names[1]], *wrong]
+    given[names[1]] = [(f"{i:02d}-{name}", data) for i, (name, data) in enumerate(given[names[1]])]
+    for name, files in given.items():
+        make_class(page, name, files)
+    dropped = time.monotonic()
+    page.wait_for_function(TESTED, arg=60)
+    seconds = time.monotonic() - dropped
+    record_property("seconds from the last drop to a tested quick model", seconds)
+    print(f"quick model, tested: {seconds:.1f} s after the last drop")
+    first = page.text_content("#learner-words")
+
+    page.click("#to-model")
+    page.click("#train-here")
+    page.wait_for_selector("#cancel:not([hidden])")
+    page.wait_for_function("() => document.querySelectorAll('#notes li').length > 0")
+    assert "auto tries" in page.text_content("#notes")
+    page.click("#cancel")
+    page.wait_for_selector("#train:not([hidden])")
+
+    page.click("#to-review")
+    key = str(1 + sorted(names).index(names[0]))
+    for _ in range(40):
+        if page.locator("#review-card").is_hidden():
+            break
+        title = page.get_attribute("#pictures img", "alt")
+        is_wrong = f"labelled {names[1]}" in title and int(title[:2]) >= 20
+        page.keyboard.press(
+            key if is_wrong else "Enter"
+        )  # to the right class, or the label is right
+        page.wait_for_timeout(100)
+    page.click("#to-classes")
+    page.click(f"[data-class='{names[1]}']")
+    page.wait_for_function(
+        "(name) => document.getElementById('chosen-name').textContent === name", arg=names[1]
+    )
+    for number in (20, 21, 22):  # what the model did not ask about
+        missed = page.locator(f".cell[title^='{number}-']")
+        if missed.count():
+            missed.click()
+    if page.locator("#selection").is_visible():
+        page.select_option("#move-to", names[0])
+    page.wait_for_function(
+        "(old) => !document.getElementById('learner').classList.contains('on')"
+        " && document.getElementById('learner-words').textContent !== old",
+        arg=first,
+    )
+    root = server.root
+    assert len(list((root / names[0]).iterdir())) == len(list((root / names[1]).iterdir())) == 20
+
+    page.click("#to-model")
+    page.wait_for_selector("#changed:not([hidden])")
+    page.select_option("#first", index=0)
+    page.wait_for_function(
+        "() => document.getElementById('changed-more').innerText.includes('McNemar')"
+    )
+    assert "of 60 images that both were tested on" in page.text_content("#changed-words")
+    with page.expect_download() as download:
+        page.click("#download")
+    model = tmp_path / "taken.vw"
+    download.value.save_as(model)
+
+    page.goto(f"{server.address}page")
+    page.wait_for_selector("#model-name:not(:empty)")
+    extra = [(tmp_path / f"new{i}.png", photos[name][i][1]) for i, name in enumerate(names)]
+    for path, data in extra:
+        path.write_bytes(data)
+    page.set_input_files("#files", [str(path) for path, _ in extra])
+    page.wait_for_function(
+        "() => document.querySelectorAll('.tile').length === 3 &&"
+        " [...document.querySelectorAll('.tile span')].every((s) => s.innerText !== '…')"
+    )
+    on_the_page = page.locator(".tile span").all_text_contents()
+    done = subprocess.run(
+        [*COMMAND, "predict", model, *(path for path, _ in extra), "--csv", "-q"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    rows = [line.split(",")[1] for line in done.stdout.splitlines()[1:]]
+    assert rows == on_the_page
+
+
+def test_a_better_model_shows_its_report_in_the_page(open_page, server, monkeypatch):
+    page = open_page()
+    for name, files in photographs(None, 3).items():
+        make_class(page, name, files)
+    page.wait_for_function(TESTED, arg=9)
+    page.click("#train")
+    page.click("#to-model")
+    page.wait_for_selector("#report-card:not([hidden])")
+    report = page.frame_locator("#report")
+    report.get_by_text("How to reproduce it").first.wait_for()
+    page.wait_for_selector("#download-report:not([hidden])")
+    assert "Better model" in page.text_content("#learner-words")
+
+
+def test_everything_is_undone_and_two_tabs_show_the_same(open_page, server):
+    page, other = open_page(), open_page()
+    files = photographs(None, 4)
+    make_class(page, "sea", files["sea"])
+    make_class(page, "sand", files["sand"])
+    page.click(".cell >> nth=0")
+    page.click(".cell >> nth=1")
+    page.select_option("#move-to", "sea")
+    is_moved = "() => document.getElementById('chosen-count').textContent === '2 images'"
+    page.wait_for_function(is_moved)
+    other.wait_for_function(
+        "() => [...document.querySelectorAll('.number')].map((n) => n.innerText).join() === '8,2,6'"
+    )
+    other.keyboard.press("Control+z")
+    page.wait_for_function(
+        "() => document.getElementById('chosen-count').textContent === '4 images'"
+    )
+    page.click("#rename")
+    page.fill("#ask-value", LONG)
+    page.click("#ask-ok")
+    page.wait_for_function(
+        "(name) => document.getElementById('chosen-name').textContent === name", arg=LONG
+    )
+    assert (server.root / LONG).is_dir()
+    page.click("#delete-class")
+    other.wait_for_function("() => document.querySelectorAll('.class-row').length === 1")
+    page.click("#undo")
+    other.wait_for_function("() => document.querySelectorAll('.class-row').length === 3")
+
+
+def test_a_killed_server_loses_nothing_and_gets_what_waits(open_page, server):
+    page = open_page()
+    files = photographs(None, 6)
+    make_class(page, "sea", files["sea"])
+    server.stop(signal.SIGKILL)
+    page.wait_for_selector("#offline:not([hidden])")
+    drop(page, files["sand"], "#view-classes .work")
+    server.start()
+    page.wait_for_function(
+        "() => document.getElementById('chosen-count').textContent === '12 images'"
+    )
+    assert page.locator("#offline").is_hidden()
+    assert len(list((server.root / "sea").iterdir())) == 12
+
+
+def test_the_camera_shoots_while_its_button_is_held(open_page, server):
+    page = open_page(permissions=["camera"])
+    page.click("#camera-open")
+    page.wait_for_function("() => document.getElementById('viewfinder').videoWidth > 0")
+    box = page.locator("#shutter").bounding_box()
+    page.mouse.move(box["x"] + 20, box["y"] + 10)
+    page.mouse.down()
+    page.wait_for_function("() => parseInt(document.getElementById('shots').textContent) >= 3")
+    page.mouse.up()
+    taken = int(page.text_content("#shots").split()[0])
+    page.click("#camera-close")
+    page.wait_for_function(
+        "(n) => document.getElementById('chosen-count').textContent.startsWith(`${n} image`)",
+        arg=taken,
+    )
+    pictures = list((server.root / "Class 1").iterdir())
+    assert len(pictures) == taken
+    assert max(read_image(pictures[0]).shape) <= 640
+
+
+def test_what_is_no_image_gets_a_sentence_and_the_others_are_kept(open_page, server):
+    page = open_page()
+    page.fill("#new-name", "sea")
+    page.press("#new-name", "Enter")
+    page.wait_for_selector(".class-row")
+    good = photographs(None, 2)["sea"]
+    drop(page, [good[0], ("notes.png", b"no image"), good[1]], "[data-class='sea']")
+    page.wait_for_selector("#troubles:not([hidden])")
+    assert "notes.png" in page.text_content("#troubles-words")
+    page.wait_for_function(
+        "() => document.getElementById('chosen-count').textContent === '2 images'"
+    )
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+def test_axe_finds_no_fault_and_nothing_scrolls_sideways(open_page, server, scheme, width):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    size = {"width": width, "height": 800}
+    page = open_page(color_scheme=scheme, viewport=size, reduced_motion="reduce")
+    assert axe.run(page).response["violations"] == []
+    files = photographs(None, 3)
+    for name, label in zip(files, (LONG, '<img src=x onerror="alert(1)">', "sea")):
+        if "<" in label:  # the page would refuse it; a folder may have it
+            (server.root / label).mkdir()
+            for file, data in files[name]:
+                (server.root / label / file).write_bytes(data)
+        else:
+            make_class(page, label, files[name])
+    page.wait_for_function(TESTED, arg=9)
+    for view in ("classes", "review", "model"):
+        page.click(f"#to-{view}")
+        page.wait_for_timeout(500)
+        assert axe.run(page).response["violations"] == [], view
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+    page.click("#to-classes")
+    page.click(".cell >> nth=0")
+    page.click("#look")
+    page.wait_for_function(
+        "() => document.getElementById('viewer-words').textContent.includes('model')"
+    )
+    assert axe.run(page).response["violations"] == []
+
+
+def test_images_are_chosen_moved_and_deleted_by_keyboard(open_page, server):
+    page = open_page()
+    make_class(page, "sea", photographs(None, 5)["sea"])
+    page.focus("#grid")
+    for key in ("ArrowRight", " ", "End", " "):
+        page.keyboard.press(key)
+    assert page.text_content("#selected-count") == "2 selected"
+    assert page.get_attribute("#grid", "aria-activedescendant").startswith("cell-")
+    page.keyboard.press("Delete")
+    page.wait_for_function(
+        "() => document.getElementById('chosen-count').textContent === '3 images'"
+    )
+    page.keyboard.press("Control+z")
+    page.wait_for_function(
+        "() => document.getElementById('chosen-count').textContent === '5 images'"
+    )
+    page.keyboard.press("Control+Shift+z")
+    page.wait_for_function(
+        "() => document.getElementById('chosen-count').textContent === '3 images'"
+    )
