@@ -82,7 +82,7 @@ def open_page(browser, server):
         page.on("request", lambda r: r.url.startswith((server.address, "blob:", "data:"))
                 or troubles.append(r.url))  # fmt: skip
         page.goto(server.address)
-        page.wait_for_selector("#folder:not(:empty)")
+        page.wait_for_selector("#folder:not(:empty)", state="attached")
         return page
 
     yield open_it
