@@ -4,6 +4,7 @@ import numpy as np
 
 from visualwords.apps.pipeline.contents import Content, Contents, OpenedImage
 from visualwords.apps.pipeline.stage import Stage, run_stages
+from visualwords.apps.pipeline.view import View
 from visualwords.cache import FeatureCache
 from visualwords.errors import DamagedImageError, Skipped
 from visualwords.images import encode_image
@@ -14,7 +15,7 @@ QUALITY = 82
 
 def draw(image: OpenedImage) -> np.ndarray:
     """Return the bytes of a JPEG for the grid."""
-    return np.frombuffer(encode_image(image.pixels("rgb", SIDE), "jpeg", QUALITY), np.uint8)
+    return np.frombuffer(encode_image(image.pixels("rgb", View(SIDE)), "jpeg", QUALITY), np.uint8)
 
 
 def _is_jpeg(array: np.ndarray) -> bool:
