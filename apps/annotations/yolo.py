@@ -31,33 +31,35 @@ def read_yolo(
     ----------
     folder : path-like
     images : path-like, optional
-        Folder of the images if they are elsewhere; files are then matched by name.
+        Folder of the images: a part of the data set, or another folder, where they are matched with
+        label files by their names alone.
     """
-    root = os.fspath(folder)
-    names = find_names(root)
-    files = _label_files(root)
-    paths, unreadable = list_files(root if images is None else images)
+    root = os.path.abspath(folder)
+    base = root if images is None else os.path.abspath(images)
+    names, files = find_names(root), _label_files(root)
+    paths, unreadable = list_files(base)
     if not paths:
-        raise FolderError(f"{root}: no images; YOLO's boxes are shares of an image's size")
-    base = root if images is None else os.fspath(images)
+        raise FolderError(f"{base}: no images; YOLO's boxes are shares of an image's size")
+    is_elsewhere = not os.path.join(base, "").startswith(os.path.join(root, ""))
+    by_stem = _by_stem(files) if is_elsewhere else {}
     found, skipped, used = [], list(unreadable), set()
-    by_stem = _by_stem(files) if images is not None else {}
     for path in paths:
-        label_file = by_stem.get(stem_of(path)) if images is not None else _beside(path, files)
         try:
             size = image_size(path)
         except ImageError as problem:
             skipped.append((path, str(problem)))
             continue
         boxes = BoxList(os.path.relpath(path, base).replace(os.sep, "/"), size)
+        label_file = by_stem.get(stem_of(path)) if is_elsewhere else _beside(path, files)
         if label_file is not None:
             used.add(label_file)
             _read_lines(label_file, boxes, names)
         found.append(boxes.image())
         skipped += boxes.skipped
-    skipped += [(file, "the image of this label file is missing") for file in files - used]
     if not used:
         raise FolderError(f"{root}: no label file has the name of an image")
+    if is_elsewhere or base == root:  # else they belong to other parts of the data set
+        skipped += [(file, "the image of this label file is missing") for file in files - used]
     return Annotations(found, sorted(skipped))
 
 

@@ -138,6 +138,16 @@ def test_yolos_folders_are_read_from_the_folder_or_its_yaml(yolo):
         assert found.images[0].boxes_xyxy.tolist() == [[75, 25, 125, 75]]
 
 
+def test_a_part_of_yolos_data_set_is_read_alone(yolo):
+    (yolo / "valid" / "labels" / "train.txt").write_text("0 0.5 0.5 0.1 0.1\n")  # the same name
+    found = read_annotations(yolo / "data.yaml", yolo / "train" / "images")
+    assert [(image.name, image.labels) for image in found.images] == [("train.jpg", ("mug",))]
+    assert found.skipped == []
+    assert [image.name for image in find_photographs(found, yolo / "train").images] == [
+        str(yolo / "train" / "images" / "train.jpg")
+    ]
+
+
 def test_yolos_polygons_become_boxes_and_label_files_may_stand_beside_images(tmp_path):
     Image.new("RGB", (200, 100)).save(tmp_path / "a.jpg")
     (tmp_path / "a.txt").write_text("0 0.1 0.2 0.5 0.3 0.2 0.9\n\n")
