@@ -147,20 +147,19 @@ class _Round:
     results: dict[str, tuple[Recipe, Result]] = field(default_factory=dict)
     best: Recipe | None = None
 
-    def add(self, recipe: Recipe, result: Result | None, until: float) -> bool:
-        """Note what a recipe reached; return whether it is the best now."""
+    def add(self, recipe: Recipe, result: Result | None, until: float) -> None:
+        """Note what a recipe reached, costlier than those before it."""
         self.spent = until
         if result is None:
-            return False
-        ahead = self.best is None or leads(result, self.results[self.best.name][1])
-        self.results[recipe.name] = recipe, result
-        if ahead:
+            return
+        if self.best is None or leads(result, self.results[self.best.name][1]):
             self.best = recipe
-        return ahead
+        self.results[recipe.name] = recipe, result
 
     def ranked(self) -> list[Recipe]:
-        """Return the recipes, the best first."""
+        """Return the recipes, the best first, then by merit."""
         found = sorted(self.results.values(), key=lambda pair: -pair[1].merit)
+        found.sort(key=lambda pair: pair[0] != self.best)
         return [recipe for recipe, _ in found]
 
     @property
@@ -179,37 +178,39 @@ class _Round:
 def _finals(
     ranking: _Round, images: Images, budget: float
 ) -> Generator[Try, Result | None, _Round]:
-    """Try the best on more images; those that the budget has no time for are not tried."""
+    """Try the best on more images, if the budget has room for the first and for another one."""
     more = images.some(ranking.images.n * GROWTH)
+    finalists: list[Recipe] = []
+    for recipe in ranking.ranked()[:FINALISTS] if ranking.can_compare else []:
+        total = ranking.spent + cost_of([*finalists, recipe], more)
+        if total <= budget:
+            finalists.append(recipe)
+        elif not finalists:
+            break
+    if len(finalists) < 2:
+        return ranking
     found = _Round(more, ranking.spent)
-    finalists = ranking.ranked()[:FINALISTS] if ranking.can_compare else []
-    ordered = sorted(finalists, key=lambda recipe: cost_of([recipe], more))
-    tried: list[Recipe] = []
-    for recipe in ordered:
-        until = found.spent + cost_of([recipe], more, known=tried)
-        if len(finalists) == 1 or until > budget:
-            continue
-        result = yield Try(recipe, more.n, until, found.best or ranking.best, [])
+    finalists.sort(key=lambda recipe: cost_of([recipe], more))
+    for number, recipe in enumerate(finalists, start=1):
+        until = ranking.spent + cost_of(finalists[:number], more)
+        result = yield Try(recipe, more.n, until, found.best or ranking.best, finalists[number:])
         found.add(recipe, result, until)
-        tried.append(recipe)
     return ranking if found.best is None else found
 
 
 def _changed(round_: _Round, images: Images, budget: float, candidates: Sequence[Recipe]) -> Steps:
-    """Try changes of the best recipe, each once, as long as the budget lasts."""
+    """Try changes of the best recipe, each once, if the budget has room for them."""
     known = [recipe for recipe, _ in round_.results.values()]
     for change in changes(candidates):
         if round_.best is None or not round_.can_gain:
             break
         recipe = change(round_.best)
-        if recipe is None:
-            continue
-        if bytes_of(recipe, images) > MOST_BYTES:
+        if recipe is None or bytes_of(recipe, images) > MOST_BYTES:
             continue
         until = round_.spent + cost_of([recipe], round_.images, known=known)
         later = 0.0 if round_.images.n == images.n else cost_of([recipe], images)
         if until > budget or later > budget:
-            break
+            continue
         result = yield Try(recipe, round_.images.n, until, round_.best, [])
         round_.add(recipe, result, until)
         known.append(recipe)
