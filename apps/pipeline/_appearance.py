@@ -16,7 +16,7 @@ def measure_colors(image, dark, bright, grey, sums):
     sums : (8,) float64: sum and sum of squares of grey, red − green and blue − (red + green) / 2;
     number of pixels below ``dark`` and above ``bright``
     """
-    g1 = g2 = a1 = a2 = b1 = b2 = 0.0
+    g1 = g2 = a1 = a2 = b1 = b2 = np.float64(0)
     below = above = 0
     f = np.float32
     for y in range(image.shape[0]):
@@ -26,12 +26,12 @@ def measure_colors(image, dark, bright, grey, sums):
             value = f(0.299) * red + f(0.587) * green + f(0.114) * blue
             line[x] = value
             first, second = red - green, blue - (red + green) / f(2)
-            g1 += value
+            g1 += np.float64(value)
             g2 += np.float64(value) * np.float64(value)
-            a1 += first
-            a2 += first * first
-            b1 += second
-            b2 += second * second
+            a1 += np.float64(first)
+            a2 += np.float64(first * first)
+            b1 += np.float64(second)
+            b2 += np.float64(second * second)
             below += value < dark
             above += value > bright
     sums[0], sums[1], sums[2], sums[3] = g1, g2, a1, a2

@@ -44,7 +44,8 @@ def measure(image: np.ndarray) -> np.ndarray:
     (0.0, 1.0)
     """
     small = np.ascontiguousarray(shrink(image, SIDE))
-    grey, sums = np.empty(small.shape[:2], np.float32), np.empty(8)
+    grey: np.ndarray = np.empty(small.shape[:2], np.float32)
+    sums = np.empty(8)
     measure_colors(small, np.float32(DARK), np.float32(BRIGHT), grey, sums)
     sums /= grey.size
     numbers = []

@@ -111,8 +111,13 @@ class TablePrediction(one_vs_rest.ScoreMixin):
         if sparse.issparse(X) or quantizer.strategy == "quantile":
             return None
         return additive_tables.score_values(
-            *(X, quantizer.line(), quantizer.n_levels_),
-            *(self.table_levels_, self.table_offsets_, self.table_values_, self.n_jobs),
+            X,
+            quantizer.line(),
+            quantizer.n_levels_,
+            self.table_levels_,
+            self.table_offsets_,
+            self.table_values_,
+            self.n_jobs,
         )
 
     def _scores(self, levels: Any) -> np.ndarray:
