@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -65,8 +65,17 @@ class RowFile:
         rows = np.empty((max(stop - start, 0), self.shape[1]), self.dtype)
         if not rows.size:
             return rows
-        with open(self.path, "rb") as file:
+        with self._opened() as file:
             file.seek(start * self.shape[1] * rows.itemsize)
             if file.readinto(rows.data.cast("B")) != rows.nbytes:
                 raise OSError(f"{self.path} is shorter than {self!r}")
         return rows
+
+    def _opened(self) -> BinaryIO:
+        try:
+            return open(self.path, "rb")
+        except FileNotFoundError as problem:
+            raise FileNotFoundError(
+                f"{self.path} is not there; the workers of a cluster need a cache folder that all "
+                "machines mount (--cache)"
+            ) from problem

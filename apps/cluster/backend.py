@@ -24,6 +24,8 @@ def make_backend(client: "Client", patience: float) -> Any:
     call back. And joblib would do all work in this process when a single thread is left in the
     cluster; this backend leaves it there.
     """
+    from distributed import Future
+
     base: Any = _joblibs_backend()
     if base is None:
         return None
@@ -45,9 +47,12 @@ def make_backend(client: "Client", patience: float) -> Any:
 
         @contextmanager
         def sharing(self, values: Sequence[Any]) -> Iterator[list[Any]]:
-            """Yield futures of values, each sent to the cluster once."""
+            """Yield futures of values, each sent to the cluster once; futures stay as they are."""
             with _without_size_warnings():
-                yield [_future_of(client, value) for value in values]
+                yield [
+                    value if isinstance(value, Future) else _future_of(client, value)
+                    for value in values
+                ]
 
         def fail(self, problem: ClusterError) -> None:
             """Make all pending work fail."""

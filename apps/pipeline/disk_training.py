@@ -120,8 +120,8 @@ def _train_on_disk(
 @contextmanager
 def _folder(env: Environment) -> Iterator[str]:
     """Make a folder for rows: in the system's, or in the cache where other processes read them."""
-    shared = None if env.cache is None or workers_share_memory() else env.cache.folder
-    if shared is not None:
+    shared = None if workers_share_memory() else getattr(env.cache, "folder", None)
+    if isinstance(shared, Path):
         shared.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="visualwords-", dir=shared) as folder:
         yield folder

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import dask
@@ -16,6 +17,7 @@ from visualwords.apps.classify_images.main import main
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.classifiers import ICDClassifier, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.classifiers.row_file import RowFile
 from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
@@ -52,12 +54,29 @@ def bytes_held_out(X, y):
     return [held_out.tobytes(), model.weights_.tobytes(), model.factors_.tobytes()]
 
 
+def levels_in_blocks(X, y):
+    model = ICDClassifier(solver="blocks")
+    held_out = model.fit_and_hold_out(X, y, np.arange(len(X)) % 5)
+    return [held_out.tobytes(), *(value.tobytes() for value in model.get_state().values())]
+
+
+def bytes_in_a_file(X, y):
+    with tempfile.TemporaryDirectory() as folder:
+        file = RowFile(Path(folder) / "rows")
+        file.append(np.clip(10 * X, 0, 127).astype(np.int8))
+        model = ByteLinearClassifier()
+        held_out = model.fit_and_hold_out(file, y, np.arange(len(X)) // 10 % 5)
+    return [held_out.tobytes(), model.weights_.tobytes(), model.factors_.tobytes()]
+
+
 TRAINING = {
     "gram": ("train_block", lambda X, y: learned_by(ICDClassifier(solver="gram"), X, y)),
     "tables": ("train_block", lambda X, y: learned_by(ICDClassifier(solver="dual"), X, y)),
     "folds": ("score_fold", lambda X, y: learned_by(ICDClassifier(probability=True), X, y)),
     "bytes": ("solve_block", bytes_held_out),
     "products": ("exact_product", bytes_held_out),
+    "blocks": ("solve_some", levels_in_blocks),
+    "file": ("solve_some", bytes_in_a_file),
 }
 
 
@@ -94,6 +113,8 @@ def images(tmp_path_factory):
 
 RECIPES = {
     "scene": {"recipe": "scene", "n_gaussians": 4},
+    "scene from disk": {"recipe": "scene", "n_gaussians": 4, "memory": 1},
+    "words from disk": {"recipe": "fast", "n_words": 8, "memory": 1},
     "pyramid-match": {"recipe": "pyramid-match"},
     "auto": {"recipe": "auto", "representation": "histogram"},
 }
