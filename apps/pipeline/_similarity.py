@@ -22,3 +22,19 @@ def nearest_squares(rows, signatures, scales, out):
                 square += difference * difference
             least = min(least, square)
         out[i] = least
+
+
+@njit()
+def project(rows, matrix, out):
+    """out += rows · matrix, without the zeros of the rows, of which histograms have many.
+
+    rows : (n, d) float32      matrix : (d, c) float32      out : (n, c) float32
+    """
+    for i in range(rows.shape[0]):
+        target = out[i]
+        for j in range(rows.shape[1]):
+            value = rows[i, j]
+            if value != np.float32(0):
+                line = matrix[j]
+                for c in range(np.uint64(target.size)):
+                    target[c] += value * line[c]

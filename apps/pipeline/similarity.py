@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.apps.pipeline._similarity import nearest_squares
+from visualwords.apps.pipeline._similarity import nearest_squares, project
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
@@ -63,7 +63,7 @@ class Signer:
         largest = np.abs(directions).argmax(axis=0)  # made positive: signs are reproducible
         directions *= np.where(directions[largest, np.arange(n_components)] < 0, -1, 1)
         self.directions_ = directions.T.astype(np.float16)
-        self.__dict__.pop("_matrix", None)
+        self._forget()
         return self
 
     def sign(self, sketch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ class Signer:
 
         What of a row is not in the components counts; of the signed rows it is not known.
         """
-        found = np.ascontiguousarray(self._project(sketch))
+        found = self._project(sketch)
         inside = np.einsum("nc,nc->n", found, found, dtype=np.float64)
         centered = sketch - self.mean_
         whole = np.einsum("nc,nc->n", centered, centered, dtype=np.float64)
@@ -102,16 +102,28 @@ class Signer:
     def set_state(self, state: dict[str, np.ndarray]) -> "Signer":
         """Become the signer whose `get_state` this is."""
         self.mean_, self.directions_ = state["mean"], state["directions"]
-        self.__dict__.pop("_matrix", None)
+        self._forget()
         return self
+
+    def _forget(self) -> None:
+        """Forget what was computed from what was learned before."""
+        for name in ("_matrix", "_middle"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _matrix(self) -> np.ndarray:
         """The directions in a type to compute with; made once, it would take most of the time."""
-        return self.directions_.T.astype(np.float32)
+        return np.ascontiguousarray(self.directions_.T, np.float32)
+
+    @cached_property
+    def _middle(self) -> np.ndarray:
+        """The mean in components."""
+        return self.mean_ @ self._matrix
 
     def _project(self, sketch: np.ndarray) -> np.ndarray:
-        return (sketch - self.mean_) @ self._matrix
+        found = np.repeat(-self._middle[None], len(sketch), axis=0)
+        project(np.ascontiguousarray(sketch, np.float32), self._matrix, found)
+        return found
 
 
 def sketch_rows(rows: Any, are_counts: bool | None = None) -> np.ndarray:

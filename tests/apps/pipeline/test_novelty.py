@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from visualwords.apps.pipeline._similarity import nearest_squares
+from visualwords.apps.pipeline._similarity import nearest_squares, project
 from visualwords.apps.pipeline.novelty import Novelty, held_out_distances
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 
@@ -70,6 +70,13 @@ def test_the_nearest_signature_is_found_by_its_definition(rng):
     nearest_squares(rows, signatures, scales, found)
     apart = rows[:, None] - (signatures * scales[:, None])[None]
     np.testing.assert_allclose(found, (apart**2).sum(axis=2).min(axis=1), rtol=1e-5)
+
+
+def test_projections_are_products(rng):
+    rows = rng.poisson(0.5, (5, 40)).astype(np.float32)
+    matrix, found = rng.normal(size=(40, 9)).astype(np.float32), np.ones((5, 9), np.float32)
+    project(rows, matrix, found)
+    np.testing.assert_allclose(found, 1 + rows @ matrix, rtol=1e-4, atol=1e-4)
 
 
 def test_a_signed_row_is_near_itself(rng):
