@@ -80,7 +80,7 @@ class KernelSVC(KernelPrediction):
     kernel_params_ : dict
         Keyword arguments of the kernel, with numbers for widths.
     bandwidth_ : tuple of int
-        With ``sparse_gram``: largest |i − j| of a non-zero before and after reordering.
+        With ``sparse_gram``: largest ``|i − j|`` of a non-zero before and after reordering.
     density_ : float
         With ``sparse_gram``: share of non-zeros.
     side_ : int

@@ -41,7 +41,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         The image, 2×2 windows and 3 horizontal strips.
     random_state : int, RandomState or None
     power : float, default 0.5, keyword only
-        sign(v) |v|^power; 1 for none.
+        ``sign(v) |v|^power``; 1 for none.
     scope : {"window", "level", "image"}, default "window"
         What is brought to length 1.
     max_iter : int, default 30

@@ -40,7 +40,7 @@ class HIKCodebook(Codebook):
     random_state : int, RandomState or None
     center : {"mean", "median"}, keyword only
         "median": the word is the median of its members in each dimension and the distance is
-        Σ_j |h_j − m_j|, the l₁ variant of [Wu09].
+        ``Σ_j |h_j − m_j|``, the l₁ variant of [Wu09].
     init : {"k-means++", "random"}
         First words, by the same distances; see `visualwords.codebook.codebook.choose_seeds`.
     max_iter : int, default 50

@@ -15,7 +15,13 @@ from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import texture_tiles, write_demo
 from visualwords.apps.detection.demo_picture import demo_picture
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+GENERATED = ROOT / "docs" / "reference"  # by the site, from the code
+PAGES = sorted(
+    [
+        *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+        *(page for page in (ROOT / "docs").rglob("*.md") if GENERATED not in page.parents),
+    ]
+)
 BLOCK = re.compile(
     r"(?:<!-- not run: (?P<why>.+?) -->\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.S | re.M
 )
