@@ -92,13 +92,13 @@ class ONNXFeatures(Extractor):
     def network(self) -> Network:
         """Return the opened network."""
         path = os.fspath(self.path)
+        check_runs(path, self.size, self.layout)  # first: opening computes constants
         network = open_network(path, self.size, self.layout)
         if self.sha256 is not None and network.sha256 != self.sha256:
             raise NetworkError(
                 f"{path}: not the network that is asked for: its SHA-256 begins with "
                 f"{network.sha256[:12]}, needed is {self.sha256[:12]}"
             )
-        check_runs(path, self.size, self.layout)
         return network
 
     def describe(self, image: np.ndarray) -> np.ndarray:

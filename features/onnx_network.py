@@ -64,7 +64,10 @@ class Network:
 
 @lru_cache(maxsize=8)
 def open_network(path: str, size: int | None, layout: str | None) -> Network:
-    """Open a network file; nothing of it runs before `check_runs` has tried it in a process."""
+    """Open a network file that `check_runs` has tried in a process with limits.
+
+    Opening it already computes what does not depend on the image, whatever memory that takes.
+    """
     content, data_files, sha256 = read_network(path)
     session = _session(path, content, data_files)
     metadata = _metadata(path, session)

@@ -267,6 +267,16 @@ def test_a_network_that_takes_too_much_is_refused_before_it_runs_here(network, m
         ONNXFeatures(path, mean=0, std=1).check_parameters()
 
 
+def test_nothing_is_opened_here_before_the_trial(network, monkeypatch):
+    def refuse(*settings):
+        raise NetworkError("takes too much")
+
+    monkeypatch.setattr(extractor_module, "check_runs", refuse)
+    monkeypatch.setattr(extractor_module, "open_network", None)
+    with pytest.raises(NetworkError, match="takes too much"):
+        ONNXFeatures(network(means()), mean=0, std=1).check_parameters()
+
+
 @pytest.mark.usefixtures("with_trial")
 def test_a_slow_network_is_refused(network, monkeypatch):
     monkeypatch.setattr(network_module, "SECONDS", 0.01)
