@@ -8,10 +8,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.classifiers.stored_rows import take
 from visualwords.workers import map_on_workers
 
 BALANCE = 0.5  # of classes of n images each counts nᴮ⁻¹: halfway between images and classes
@@ -106,8 +106,8 @@ def _score_fold(
     test: np.ndarray,
 ) -> np.ndarray:
     weight = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-    model = clone(estimator).fit(_safe_indexing(X, train), y[train], **weight)
-    return model.decision_function(_safe_indexing(X, test))
+    model = clone(estimator).fit(take(X, train), y[train], **weight)
+    return model.decision_function(take(X, test))
 
 
 def fit_sigmoids(

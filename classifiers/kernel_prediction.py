@@ -22,11 +22,10 @@ from visualwords.classifiers.kernels.by_name import (
     TAKE_THREADS,
     are_sets,
     kernel_function,
-    take,
 )
 from visualwords.classifiers.kernels.compact import FEW_ROWS
 from visualwords.classifiers.kernels.support_columns import SupportColumns
-from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
+from visualwords.classifiers.stored_rows import pack_rows, round_rows, take, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
 from visualwords.threads import with_one_library_thread
 

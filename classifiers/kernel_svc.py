@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from visualwords.classifiers import calibration, kernel_problems, kernel_training, one_vs_rest
 from visualwords.classifiers.kernel_prediction import KernelPrediction
 from visualwords.classifiers.kernels.banded import reorder
-from visualwords.classifiers.kernels.by_name import CAN_BE_SPARSE, kernel_function, take
+from visualwords.classifiers.kernels.by_name import CAN_BE_SPARSE, kernel_function
 from visualwords.classifiers.kernels.widths import resolve_widths
+from visualwords.classifiers.stored_rows import take
 from visualwords.threads import with_one_library_thread
 
 ANY_SIZE = 1e9  # megabytes

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.kernel_problems import Problem
-from visualwords.classifiers.kernels.by_name import take
 from visualwords.classifiers.solvers.row_cache import BYTES, RowCache
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
+from visualwords.classifiers.stored_rows import take
 from visualwords.threads import map_in_threads
 
 

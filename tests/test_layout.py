@@ -56,6 +56,41 @@ def test_only_the_map_over_workers_uses_joblibs_and_only_the_cluster_uses_dask()
             assert not is_dask or place.startswith("apps/cluster/"), f"{place} imports {name}"
 
 
+# Private names of other packages that we use: a file of tests, and its test of doing without them.
+PRIVATE = {
+    "joblib._dask": (
+        "apps/cluster/test_cluster.py",
+        "test_without_joblibs_private_backend_its_public_one_does_the_work",
+    ),
+    "numba.core.caching": (
+        "vision/test_compiled.py",
+        "test_with_another_cache_of_numba_loops_are_compiled_in_memory",
+    ),
+    "numba.core.event": (
+        "apps/command_line/test_terminal.py",
+        "test_without_the_events_of_numba_nothing_is_said_of_compiling",
+    ),
+    "uvicorn.protocols.http.h11_impl": (
+        "apps/page/test_server.py",
+        "test_without_uvicorns_private_protocol_the_server_warns_and_uses_its_public_one",
+    ),
+}
+EXTENDING = ("numba.core.types", "numba.core.cgutils")  # documented for intrinsics
+
+
+def test_private_names_of_other_packages_are_few_and_have_a_tested_fallback():
+    for path in (path for folder in ORDER for path in (ROOT / folder).rglob("*.py")):
+        for name in imports_of(path):
+            owner, *parts = name.split(".")
+            is_private = any(part.startswith("_") for part in parts)
+            is_private |= name.startswith(("numba.core", "uvicorn.protocols"))
+            if owner in ("visualwords", "__future__") or name.startswith(EXTENDING):
+                continue
+            assert not is_private or name.startswith(tuple(PRIVATE)), f"{path} imports {name}"
+    for place, test in PRIVATE.values():
+        assert f"def {test}(" in (ROOT / "tests" / place).read_text(encoding="utf-8")
+
+
 def test_no_folder_is_imported_under_its_bare_name():
     code = (
         "import sys, importlib\n"

@@ -11,8 +11,7 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import partial
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 import click
 from rich.console import Console
@@ -142,8 +141,15 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def _compiling_noted(progress: Progress) -> Iterator[None]:
-    """Say once that numba compiles, which takes seconds and is cached for later runs."""
-    from numba.core import event
+    """Say once that numba compiles, which takes seconds and is cached for later runs.
+
+    numba's events are no public interface: with a numba that has none, nothing is said.
+    """
+    try:
+        from numba.core import event
+    except ImportError:
+        yield
+        return
 
     class Once(event.Listener):
         said = False
@@ -223,4 +229,5 @@ def results_in(path: str | None, *, held: bool = False) -> Iterator[None]:
         if path is None:
             shutil.copyfileobj(file, sys.stdout)
         else:
-            write_atomically(path, partial(shutil.copyfileobj, file.buffer))
+            written = cast(BinaryIO, file.buffer)
+            write_atomically(path, lambda target: shutil.copyfileobj(written, target))

@@ -38,8 +38,3 @@ def are_sets(X: Any) -> bool:
     if isinstance(X, np.ndarray) or sparse.issparse(X) or hasattr(X, "iloc"):
         return False
     return not isinstance(X, Sequence) or (len(X) > 0 and np.ndim(X[0]) == 2)
-
-
-def take(X: Any, indices: np.ndarray) -> Any:
-    """Rows of a matrix or members of a list of sets, by number."""
-    return [X[i] for i in indices] if isinstance(X, list | tuple) else X[indices]
