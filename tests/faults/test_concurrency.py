@@ -93,6 +93,7 @@ def homeless(**more):
     return kept | {"HOME": os.devnull} | more  # not even root can write below a file
 
 
+@pytest.mark.slow
 def test_a_read_only_installation_without_a_home_predicts_with_one_warning(
     read_only_site, model, photos, tmp_path
 ):

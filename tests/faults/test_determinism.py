@@ -35,18 +35,23 @@ def expected(crowd, tmp_path_factory):
     return train(crowd, tmp_path_factory.mktemp("expected") / "m.vw", "--jobs", "1")
 
 
-SURROUNDINGS = {
-    "many jobs": {"arguments": ["--jobs", "7"]},
-    "one thread": {
+SURROUNDINGS = {  # what can be different at once is, as every training is a process
+    "jobs, place, time, hash seed and umask": {
+        "arguments": ["--jobs", "7"],
+        "environment": {
+            "LC_ALL": "C",
+            "LANG": "tr_TR.UTF-8",
+            "TZ": "Asia/Kathmandu",
+            "PYTHONHASHSEED": "14",
+        },
+        "cwd": "/",
+        "umask": 0o077,
+    },
+    "threads of libraries": {
         "environment": dict.fromkeys(
             ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"], "1"
         )
     },
-    "another place and time": {
-        "environment": {"LC_ALL": "C", "LANG": "tr_TR.UTF-8", "TZ": "Asia/Kathmandu"},
-        "cwd": "/",
-    },
-    "another hash seed and umask": {"environment": {"PYTHONHASHSEED": "14"}, "umask": 0o077},
 }
 
 

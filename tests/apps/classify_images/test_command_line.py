@@ -108,7 +108,8 @@ def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
 
 def test_any_jobs_give_the_same_model_bytes(photos, tmp_path):
     for jobs in ("1", "4"):
-        done = run("train", photos, "-o", tmp_path / f"{jobs}.vw", "--jobs", jobs, "--no-cache")
+        arguments = ["--recipe", "words", "--jobs", jobs, "--no-cache"]
+        done = run("train", photos, "-o", tmp_path / f"{jobs}.vw", *arguments)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "1.vw").read_bytes() == (tmp_path / "4.vw").read_bytes()
 

@@ -127,6 +127,7 @@ def test_wrong_input_gets_one_sentence(
     assert sentence in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_killed_thrice_in_bursts_every_image_has_one_line(model, tmp_path, rng):
     inbox, out = tmp_path / "in", tmp_path / "out.jsonl"
     inbox.mkdir()
