@@ -6,8 +6,8 @@ import shutil
 import unicodedata
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from visualwords.apps.pipeline.decision import UNKNOWN
 from visualwords.errors import FolderError
@@ -174,7 +174,7 @@ class _LabelFolder:
                 problem.errno, f"not copied to {self.folder}: {problem.strerror}", path
             ) from None
 
-    def _add(self, path: str, source: BinaryIO, original: str, family: "_Family") -> str:
+    def _add(self, path: str, source: BufferedReader, original: str, family: "_Family") -> str:
         temporary, target = create_temporary(self.folder)
         try:
             with target:
@@ -224,7 +224,7 @@ class _Family:
     def add(self, name: str, size: int) -> None:
         self._unread.setdefault(size, []).append(name)
 
-    def equal_to(self, source: BinaryIO, folder: Path) -> str | None:
+    def equal_to(self, source: BufferedReader, folder: Path) -> str | None:
         """Return the name of a file with the content of another; None if there is none."""
         size = os.fstat(source.fileno()).st_size
         if size not in self._known and size not in self._unread:
@@ -243,6 +243,6 @@ def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{stem}-{number}{suffix}"
 
 
-def _content_of(file: BinaryIO) -> bytes:
+def _content_of(file: BufferedReader) -> bytes:
     """Return the digest of all that a file has to give."""
     return hashlib.file_digest(file, "blake2b").digest()

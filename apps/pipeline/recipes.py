@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from visualwords.apps.pipeline.recipe import Channel, Fisher, MatchedSets, Recipe, Words
 
@@ -193,7 +194,7 @@ def change_recipe(
         raise ValueError(f"recipe {recipe.name!r} has no windows; pyramid can't be set")
     params = recipe.classifier_params if C is None else {**recipe.classifier_params, "C": C}
     changed = replace(recipe, channels=tuple(channels), classifier_params=params)
-    given = {"max_side": max_side, "min_side": min_side, "copies": copies}
+    given: dict[str, Any] = {"max_side": max_side, "min_side": min_side, "copies": copies}
     return replace(changed, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -21,11 +21,11 @@ def _describe(image: np.ndarray, most: int) -> LocalFeatures:
     corners = cv2.goodFeaturesToTrack(image, most, QUALITY, APART, useHarrisDetector=True)
     places = np.zeros((0, 2)) if corners is None else corners.reshape(-1, 2)
     points = [cv2.KeyPoint(float(x), float(y), PATCH, 0.0) for x, y in places]
-    points, found = cv2.SIFT_create().compute(image, points)
+    described, found = cv2.SIFT.create().compute(image, points)
     descriptors = np.zeros((0, 128), np.uint8) if found is None else found.astype(np.uint8)
     size_wh = np.array(image.shape[1::-1])
-    positions = (np.array([p.pt for p in points]).reshape(-1, 2) + 0.5) / size_wh
-    sizes = np.full(len(points), PATCH, np.float32)
+    positions = (np.array([p.pt for p in described]).reshape(-1, 2) + 0.5) / size_wh
+    sizes = np.full(len(described), PATCH, np.float32)
     return LocalFeatures(descriptors, positions.astype(np.float32), sizes)
 
 

@@ -43,9 +43,8 @@ def entered_files(run: Callable[[], Any]) -> list[str]:
         sys.setprofile(None)
         threading.setprofile(None)
     ours = (Path(name) for name in found if not name.startswith("<") and name != __file__)
-    return [
-        str(p.relative_to(ROOT)) for p in ours if p.is_relative_to(ROOT) and "env" not in p.parts
-    ]
+    places = [p.relative_to(ROOT) for p in ours if p.is_relative_to(ROOT)]
+    return [str(place) for place in places if not place.parts[0].startswith((".", "env"))]
 
 
 def _print(title: str, files: list[str]) -> None:

@@ -16,6 +16,7 @@ Cannot Fit in Memory", KDD 2010.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy as np
@@ -280,7 +281,7 @@ def solve_dual_blocks(
             orders = plain if seed is None else rng.permuted(plain, axis=1)
             some = rows.load(start, end, dtype)
             visit = _Visit(start, end, some, rows.gram(start, end), orders)
-            map_in_threads(lambda state, visit=visit: state.visit(visit), running, n_jobs)
+            map_in_threads(methodcaller("visit", visit), running, n_jobs)
         for state in running:
             state.end_pass()
     return [Solved(state.weights, state.n_iter, state.violation) for state in states]

@@ -184,7 +184,7 @@ def _repeating(
     """Return the budget whose search ends where the deadline did; None if there is none."""
     budget = ceil(trials.done * 1e4) / 1e4  # leaves no time for anything else
     steps, result = search(plan(candidates, images, budget), images, budget), None
-    tried = []
+    tried: list[tuple[str, int]] = []
     while True:
         try:
             step = steps.send(result)
