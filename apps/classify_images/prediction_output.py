@@ -12,6 +12,7 @@ from rich.text import Text
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.terminal import printable, stdout
 from visualwords.apps.pipeline.predictions import Answer
+from visualwords.errors import Skipped
 
 __all__ = ["CsvPrinter", "JsonPrinter", "TablePrinter", "printer_of"]
 
@@ -43,7 +44,7 @@ class CsvPrinter:
                 self.writer.writerow(csv_cells(row, self.raw))
         sys.stdout.flush()
 
-    def end(self, skipped: Sequence[tuple[str, str]]) -> None:
+    def end(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
         """Print nothing more."""
 
 
@@ -61,7 +62,7 @@ class JsonPrinter:
             self.is_empty = False
         sys.stdout.flush()
 
-    def end(self, skipped: Sequence[tuple[str, str]]) -> None:
+    def end(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
         """Print the files that were left out, and the end of the object."""
         listed = [{"path": path, "reason": reason} for path, reason in skipped]
         sys.stdout.write("]" if self.is_empty else "\n ]")
@@ -81,7 +82,7 @@ class TablePrinter:
             stdout().print(_table(self.waiting[:MOST_ROWS]))
             del self.waiting[:MOST_ROWS]
 
-    def end(self, skipped: Sequence[tuple[str, str]]) -> None:
+    def end(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
         """Print the last table."""
         if self.waiting:
             stdout().print(_table(self.waiting))

@@ -247,8 +247,8 @@ def draw(
     above[0].legend()
     for panel, (name, errors) in zip(below, curves.items()):
         for how, style in (("max", "o-"), ("mean", "s--")):
-            values = [errors[f"degree {m}", how] for m in DEGREES]
-            panel.semilogy(DEGREES, values, style, label=f"polynomial, {how}", color="#b2182b")
+            heights = [errors[f"degree {m}", how] for m in DEGREES]
+            panel.semilogy(DEGREES, heights, style, label=f"polynomial, {how}", color="#b2182b")
             level = errors["ours", how]
             panel.axhline(level, linestyle=style[1:], label=f"ours, {how}", color="#2166ac")
         panel.set(title=name, xlabel="degree", ylabel="relative error of g_j, %", xticks=DEGREES)
