@@ -398,7 +398,8 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         if self.solver != "auto" or sparse.issparse(X):
             return False
         n_problems = 1 if n_classes == 2 else n_classes
-        return blocks_are_faster(*np.shape(X), n_problems, n_folds, self.tol)
+        n, d = np.shape(X)
+        return blocks_are_faster(n, d, n_problems, n_folds, self.tol)
 
     def _levels_in_file(self, X: RowFile) -> RowFile:
         """Learn the quantisation from the first rows of a file; return one with all levels."""

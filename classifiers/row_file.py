@@ -1,8 +1,9 @@
 """Rows of numbers in a file: written once, a block at a time, and read in blocks."""
 
 import os
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class RowFile:
                 raise OSError(f"{self.path} is shorter than {self!r}")
         return rows
 
-    def _opened(self) -> BinaryIO:
+    def _opened(self) -> BufferedReader:
         try:
             return open(self.path, "rb")
         except FileNotFoundError as problem:

@@ -134,7 +134,7 @@ class _StoredRows:
         self.rows, self.sketches = RowFile(folder / "rows"), RowFile(folder / "sketches")
         self.step = -(-n_images // LEARN_FROM)
         self.are_counts = are_counts
-        self.total = 0.0
+        self.total: np.ndarray = np.zeros(())  # (d,) from the first rows on
 
     def append(self, encoders: Sequence[ChannelEncoder], images: list[Arrays]) -> None:
         """Add the rows of encoded images."""

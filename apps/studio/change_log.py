@@ -63,7 +63,7 @@ class ChangeLog:
         (root / TRASH).mkdir(parents=True, exist_ok=True)
         self._file = open_results(str(root / HIDDEN / JOURNAL))
         try:
-            if not lock_file(self._file):  # type: ignore[arg-type]
+            if not lock_file(self._file):
                 raise FolderError(f"{root}: open in another studio; close that one first")
             self._replay()
         except BaseException:

@@ -166,7 +166,7 @@ def train_in_blocks(
             n_jobs=settings.n_jobs,
         )
     tables = additive_tables.add_lanes(solved.weights.T, np.float32)
-    numbers = numbers_of_present(present.any(axis=0)) if numbers is None else numbers
+    numbers = numbers_of_present(np.asarray(present.any(axis=0))) if numbers is None else numbers
     offsets, values = additive_tables.tables_at(
         layout.offsets, layout.heights, tables, numbers.heights
     )
