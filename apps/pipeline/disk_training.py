@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images
-from visualwords.apps.pipeline.similarity import LEARN_FROM, Signer, sketch_rows
+from visualwords.apps.pipeline.similarity import BUCKETS, LEARN_FROM, Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.apps.pipeline.trained import Trained, round_tables
 from visualwords.apps.pipeline.training import FOLDS, Training
@@ -143,7 +143,7 @@ class _StoredRows:
         rows = rows_of(encoders, images)
         self.rows.append(rows)
         sketch = sketch_rows(rows, self.are_counts)
-        self.total = self.total + sketch.sum(axis=0, dtype=np.float64)
+        self.total += sketch.sum(axis=0, dtype=np.float64)
         self.sketches.append(sketch)
 
     def signed(self) -> tuple[Signer, np.ndarray, np.ndarray]:
