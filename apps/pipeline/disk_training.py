@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images
-from visualwords.apps.pipeline.similarity import BUCKETS, LEARN_FROM, Signer, sketch_rows
+from visualwords.apps.pipeline.similarity import LEARN_FROM, Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.apps.pipeline.trained import Trained, round_tables
 from visualwords.apps.pipeline.training import FOLDS, Training
