@@ -3,10 +3,11 @@
 An entry is keyed by a fingerprint of the image file's bytes and by what was computed from them (the
 name, parameters and version of an extractor and of the preprocessing). It carries a checksum of its
 key and content, in the user's default cache with a secret. Whatever does not check out counts as
-absent and is computed again. Links are neither read nor written through.
+absent and is computed again. Entries are in few files (`visualwords.segments`), of which the least
+recently used are deleted when the cache exceeds its size. Links are neither read nor written
+through.
 """
 
-import errno
 import hashlib
 import hmac
 import io
@@ -14,7 +15,6 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -24,13 +24,14 @@ import numpy as np
 import platformdirs
 
 from visualwords.cache_secret import secret_of, why_not_trusted
-from visualwords.files import open_regular, remove_abandoned, write_atomically
+from visualwords.segments import KEY_BYTES, SegmentFolder, segment_folder
 
 MAGIC = b"VWCACHE1"
 CHECKSUM_BYTES = 16
 KINDS = "biufV"  # of numbers, and of records of them
-_ENTRY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}\.npy")  # a folder may hold files of others
-_HALF = re.compile(r"[0-9a-f]{2}/\.writing-[0-9a-f]{16}\.npy")  # left by a process that was killed
+DEFAULT_SIZE = 10_000_000_000  # bytes
+_OLD = re.compile(r"[0-9a-f]{2}/([0-9a-f]{38}|\.writing-[0-9a-f]{16})\.npy")  # of older versions
+_without_old: set[Path] = set()  # folders whose entries of older versions were deleted
 
 
 class FeatureCache:
@@ -40,6 +41,8 @@ class FeatureCache:
     ----------
     folder : path-like
         Created when the first entry is written.
+    most_bytes : int or None
+        Size beyond which the least recently used entries are deleted; None for no limit.
 
     Examples
     --------
@@ -53,9 +56,9 @@ class FeatureCache:
     array([0, 1, 2])
     """
 
-    def __init__(self, folder: str | os.PathLike[str]):
-        self.folder = Path(folder)
-        self._is_swept = False
+    def __init__(self, folder: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE):
+        self.folder = Path(os.path.abspath(folder))
+        self.most_bytes = most_bytes
         self._is_own = self.folder == default_folder()
 
     @property
@@ -75,11 +78,20 @@ class FeatureCache:
         digest.update(fingerprint)
         return digest.hexdigest()
 
-    def get(self, key: str) -> np.ndarray | None:
-        """Return the array of a key, or None if there is no entry or it is not intact."""
+    def get(self, key: str, *, expected: bool = False) -> np.ndarray | None:
+        """Return the array of a key, or None if there is no entry or it is not intact.
+
+        Parameters
+        ----------
+        key : str
+        expected : bool
+            Whether another process has just put it there.
+        """
         try:
-            entry = self._load(key)
+            entry = self._load(key, expected)
         except OSError:
+            return None
+        if entry is None:
             return None
         start = len(MAGIC) + CHECKSUM_BYTES
         checksum, payload = entry[len(MAGIC) : start], memoryview(entry)[start:]
@@ -97,63 +109,53 @@ class FeatureCache:
         with suppress(OSError):
             self._store(key, MAGIC + _checksum(key, payload, self._secret) + payload)
 
-    def entries(self) -> Iterator[Path]:
-        """Yield the files of the cache."""
-        return self._files(_ENTRY)
-
-    def _files(self, pattern: re.Pattern[str]) -> Iterator[Path]:
-        for path in self.folder.glob("??/*.npy"):
-            if (
-                pattern.fullmatch(f"{path.parent.name}/{path.name}")
-                and not path.parent.is_symlink()
-            ):
-                yield path
-
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and their bytes."""
-        sizes = [_size(path) for path in self.entries()]
-        return len(sizes), sum(sizes)
+        files = [*self._segments.segments(), *self._segments.indices()]
+        return self._segments.n_entries(), sum(map(_size, files))
 
     def clear(self) -> tuple[int, int]:
         """Delete all entries and nothing else; return how many there were, and their bytes."""
+        n_entries, n_bytes = self.size()
+        self._segments.clear()
+        n_old, old_bytes = self._clear_old()
+        return n_entries + n_old, n_bytes + old_bytes
+
+    def close(self) -> None:
+        """Close the file that this process writes to, so that Windows can delete it."""
+        self._segments.close()
+
+    def _clear_old(self) -> tuple[int, int]:
+        """Delete what older versions left, a file for each entry."""
         n_entries = n_bytes = 0
-        for path in [*self.entries(), *self._files(_HALF)]:
-            n_bytes += _size(path)
-            n_entries += 1
-            path.unlink(missing_ok=True)
+        for path in list(self.folder.glob("??/*.npy")):
+            if _OLD.fullmatch(f"{path.parent.name}/{path.name}") and not path.parent.is_symlink():
+                n_bytes += _size(path)
+                n_entries += 1
+                path.unlink(missing_ok=True)
         for folder in list(self.folder.glob("??")):
             with suppress(OSError):  # not empty: it holds files of others
                 folder.rmdir()
         return n_entries, n_bytes
 
-    def _load(self, key: str) -> bytes:
-        folder = f"{self.folder}/{key[:2]}"
-        if os.path.islink(folder):
-            raise OSError(errno.ELOOP, "a link in a cache")
-        with open_regular(f"{folder}/{key[2:]}.npy", follow_links=False) as file:
-            return file.read()
+    @property
+    def _segments(self) -> SegmentFolder:
+        return segment_folder(self.folder)
+
+    def _load(self, key: str, expected: bool) -> bytes | None:
+        return self._segments.get(_name(key), expected=expected)
 
     def _store(self, key: str, entry: bytes) -> None:
-        path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.parent.is_symlink():
-            raise OSError(errno.ELOOP, "a link in a cache")
-        self._sweep()
-        # Not durable: the checksum tells what a power failure did to an entry.
-        write_atomically(path, entry, durable=False, temporary_folder=self.folder)
-
-    def _sweep(self) -> None:
-        """Remove, once, what writers that were killed left; it is all in one place."""
-        if not self._is_swept:
-            remove_abandoned(self.folder)
-            self._is_swept = True
-
-    def _path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key[2:]}.npy"
+        if self._is_own and self.folder not in _without_old:
+            _without_old.add(self.folder)
+            self._clear_old()
+        self._segments.put(_name(key), entry, self.most_bytes)
 
 
-def open_cache(place: str | os.PathLike[str]) -> FeatureCache:
-    """Return the cache in a folder, or at a URL; a folder is named absolutely for workers."""
+def open_cache(
+    place: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE
+) -> FeatureCache:
+    """Return the cache in a folder, or at a URL, which has no limit of its size."""
     if isinstance(place, str) and "://" in place:
         from visualwords.remote_cache import RemoteCache
 
@@ -161,7 +163,7 @@ def open_cache(place: str | os.PathLike[str]) -> FeatureCache:
     problem = why_not_trusted(place)
     if problem is not None:
         warnings.warn(problem, stacklevel=2)
-    return FeatureCache(os.path.abspath(place))
+    return FeatureCache(place, most_bytes)
 
 
 def written(settings: dict[str, Any]) -> bytes:
@@ -176,6 +178,11 @@ def default_folder() -> Path | None:
     except (RuntimeError, KeyError):
         return None
     return folder if folder.is_absolute() else None
+
+
+def _name(key: str) -> bytes:
+    """Return a key as the name of an entry in segments."""
+    return bytes.fromhex(key).ljust(KEY_BYTES, b"\0")
 
 
 def _size(path: Path) -> int:

@@ -92,6 +92,7 @@ def compare(
             random_state=seed,
             n_jobs=run.n_jobs,
             cache_dir=run.cache_dir,
+            cache_size=run.cache_size,
             max_pixels=run.max_pixels,
             progress=progress,
         )

@@ -38,6 +38,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
         run = Run(
             jobs=jobs,
             cache_dir=None,
+            cache_size=0,
             no_cache=True,
             max_pixels=1_000_000,
             quiet=quiet,

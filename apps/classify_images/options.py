@@ -130,6 +130,14 @@ cache = click.option(
     metavar="DIR",
     help="Feature cache [default: in the user's cache folder].",
 )
+cache_size = click.option(
+    "--cache-size",
+    type=Bytes(),
+    default=10_000_000_000,
+    show_default="10GB",
+    metavar="SIZE",
+    help="Size of the feature cache; beyond it, the least recently used entries are deleted.",
+)
 min_confidence = click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
@@ -158,6 +166,7 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
         shared.scheduler,
         max_pixels,
         click.option("--no-cache", is_flag=True, help="Do not cache features on disk."),
+        cache_size,
         cache,
         shared.jobs,
         shared.quiet,

@@ -51,6 +51,7 @@ class Run:
         *,
         jobs: int | None,
         cache_dir: str | None,
+        cache_size: int,
         no_cache: bool,
         max_pixels: int,
         quiet: bool,
@@ -59,6 +60,7 @@ class Run:
     ):
         self.n_jobs = n_threads(jobs)
         self.cache_dir = options.cache_folder(cache_dir, no_cache)
+        self.cache_size = cache_size
         self.max_pixels = max_pixels
         self.quiet = quiet
         self.strict = strict
@@ -78,12 +80,15 @@ class Run:
     def prepare(self, model: ImageClassifier) -> ImageClassifier:
         """Give a model the settings of this run."""
         return model.set_params(
-            n_jobs=self.n_jobs, cache_dir=self.cache_dir, max_pixels=self.max_pixels
+            n_jobs=self.n_jobs,
+            cache_dir=self.cache_dir,
+            cache_size=self.cache_size,
+            max_pixels=self.max_pixels,
         )
 
     def environment(self, progress: Progress) -> Environment:
         """Return what stages run in where no model is trained."""
-        cache = None if self.cache_dir is None else open_cache(self.cache_dir)
+        cache = None if self.cache_dir is None else open_cache(self.cache_dir, self.cache_size)
         return Environment(cache, self.n_jobs, progress, self.max_pixels)
 
     def dataset(self, images: ImageFolder) -> Dataset:

@@ -10,7 +10,9 @@ import numpy as np
 from visualwords.apps.evaluation.trial import Trial, cross_validate
 from visualwords.apps.pipeline.copies import draw_portraits
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.estimates import check_looking, check_training
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.duplicates import find_duplicates
 from visualwords.folders import ImageFolder
 from visualwords.near_duplicates import find_near_duplicates
@@ -94,6 +96,9 @@ def check_folder(
     """
     env = model.environment(progress)
     data = Dataset.of_folder(folder)
+    check_looking(data)
+    if labels and isinstance(model.recipe, Recipe):
+        check_training(model.recipe, data, model.memory, progress)
     looks, skipped = draw_portraits(data, env)
     findings = [Finding("folder", [folder.path], sentence) for sentence in folder.warnings]
     findings += [Finding("unreadable", [path], reason) for path, reason in folder.skipped]

@@ -15,13 +15,14 @@ from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
 from visualwords.apps.pipeline.encoding import encode_each
+from visualwords.apps.pipeline.estimates import check_training
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.recipe_checks import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
-from visualwords.cache import open_cache
+from visualwords.cache import DEFAULT_SIZE, open_cache
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
@@ -119,6 +120,7 @@ def compare(
     random_state: int = 0,
     n_jobs: int | None = None,
     cache_dir: "str | os.PathLike[str] | None" = None,
+    cache_size: int | None = DEFAULT_SIZE,
     max_pixels: int = MAX_PIXELS,
     progress: Progress | None = None,
 ) -> list[ComparedRecipe]:
@@ -141,7 +143,7 @@ def compare(
         Repeat with so many seeds, of the folds and of everything random.
     random_state : int
         The first seed.
-    n_jobs, cache_dir, max_pixels : as in `ImageClassifier`
+    n_jobs, cache_dir, cache_size, max_pixels : as in `ImageClassifier`
     progress : Progress, optional
 
     Returns
@@ -159,9 +161,11 @@ def compare(
     found = [find_recipe(recipe) for recipe in recipes]
     _check(found)
     progress = progress or Silent()
-    with _some_cache(cache_dir) as place:
-        env = Environment(open_cache(place), n_jobs, progress, max_pixels)
+    with _some_cache(cache_dir, cache_size) as (place, size):
+        env = Environment(open_cache(place, size), n_jobs, progress, max_pixels)
         divisions = _divisions(folder, folds, seeds, random_state, env)
+        for recipe in found:
+            check_training(recipe, divisions[0].training, progress=progress)
         _encode_all(found, divisions, env)
         trials: list[list[_Result]] = [[] for _ in found]
         total = len(found) * len(divisions)
@@ -173,6 +177,7 @@ def compare(
                     division.seed,
                     n_jobs,
                     place,
+                    cache_size=size,
                     max_pixels=max_pixels,
                 )
                 titled = _Titled(progress, title)
@@ -219,13 +224,16 @@ def _check(recipes: list[Recipe]) -> None:
 
 
 @contextmanager
-def _some_cache(cache_dir: "str | os.PathLike[str] | None") -> Iterator[str]:
-    """Yield the place of the cache; a temporary one where none is wanted."""
+def _some_cache(
+    cache_dir: "str | os.PathLike[str] | None", cache_size: int | None
+) -> Iterator[tuple[str, int | None]]:
+    """Yield the place of the cache and its size; a temporary one where none is wanted."""
     if cache_dir is not None:
-        yield os.fspath(cache_dir)
+        yield os.fspath(cache_dir), cache_size
         return
     with tempfile.TemporaryDirectory(prefix="visualwords-") as place:
-        yield place
+        yield place, None
+        open_cache(place).close()
 
 
 def _divisions(

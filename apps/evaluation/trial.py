@@ -12,6 +12,7 @@ from visualwords.apps.evaluation.figures import Evaluation, compare
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision
+from visualwords.apps.pipeline.estimates import check_scores
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.scoring import score_files
 from visualwords.classifiers.calibration import divide
@@ -121,6 +122,7 @@ def run_trial(
         If none of the images can be read.
     """
     data = _dataset(images)
+    check_scores(data, len(model.classes_))
     found = score_files(model, data, model.environment(progress))
     if not len(found.kept):
         raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")

@@ -16,6 +16,7 @@ from visualwords.apps.command_line.csv_cells import csv_cells
 from visualwords.apps.pipeline.channel_encoder import Rows, names_of_columns, side_by_side
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
+from visualwords.apps.pipeline.estimates import check_features
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
@@ -61,6 +62,7 @@ def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 
     env : Environment
     seed : int
     """
+    check_features(recipe, data)
     is_training = np.array([split in (None, "train") for split in data.splits], bool)
     part = data.part(np.flatnonzero(is_training)) if is_training.any() else data
     encoders = Training(part, seed, env).learn(recipe)

@@ -44,6 +44,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
     n_jobs: int | None
     cache_dir: str | os.PathLike[str] | None
+    cache_size: int | None
     max_pixels: int
     classes_: np.ndarray
     recipe_: Recipe
@@ -225,7 +226,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
     def environment(self, progress: Progress | None = None) -> Environment:
         """Return what stages of this model run in: its cache, threads and limits."""
-        cache = None if self.cache_dir is None else open_cache(self.cache_dir)
+        cache = None if self.cache_dir is None else open_cache(self.cache_dir, self.cache_size)
         return Environment(cache, self.n_jobs, progress or Silent(), self.max_pixels)
 
     def _scores(self, X: Any) -> Scores:

@@ -12,6 +12,7 @@ from visualwords.apps.pipeline import disk_training
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
 from visualwords.apps.pipeline.decision import Decision, class_weights
+from visualwords.apps.pipeline.estimates import check_looking, check_training
 from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
@@ -29,6 +30,7 @@ from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.trained import Trained, calibrate, learn_novelty
 from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.cache import DEFAULT_SIZE
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress
 from visualwords.threads import with_one_library_thread
@@ -54,6 +56,8 @@ class ImageClassifier(FittedImageClassifier):
         How many images are read at once; the model does not depend on it.
     cache_dir : path-like or URL, optional
         Where features are kept, so that the same image is described once.
+    cache_size : int, default=10 GB
+        Bytes of the cache beyond which the least recently used features are deleted.
     budget : float, default=60
         Seconds that "auto" plans with: what it tries has recorded costs, for two reference cores,
         that add up to no more (see `visualwords.apps.pipeline.search.steps`). The choice depends
@@ -146,6 +150,7 @@ class ImageClassifier(FittedImageClassifier):
         n_jobs: int | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
         *,
+        cache_size: int | None = DEFAULT_SIZE,
         budget: float = 60.0,
         deadline: float | None = None,
         channels: Sequence[Channel] = (),
@@ -172,6 +177,7 @@ class ImageClassifier(FittedImageClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
+        self.cache_size = cache_size
         self.budget = budget
         self.deadline = deadline
         self.representation = representation
@@ -219,6 +225,7 @@ class ImageClassifier(FittedImageClassifier):
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
         data = Dataset.of(X, y, groups)  # every file is opened once
+        self._check_memory(data, progress)
         data, looks = self._looked_at(data, self.environment(progress))
         decision = self._decision(data)
         metric = self._metric(data, decision)
@@ -270,6 +277,14 @@ class ImageClassifier(FittedImageClassifier):
         given = {"name": name, "note": note, "date": date}
         self.about_ |= {key: value for key, value in given.items() if value is not None}
         save_image_classifier(self, path, embed_network)
+
+    def _check_memory(self, data: Dataset, progress: Progress | None) -> None:
+        """Refuse images that memory can't hold, before any of them is read."""
+        recipe, _ = self._recipes()
+        if recipe is None:
+            check_looking(data)
+        else:
+            check_training(recipe, data, self.memory, progress)
 
     def _looked_at(self, data: Dataset, env: Environment) -> tuple[Dataset, Any]:
         """Return the images, near copies in one group that no fold divides, and their looks."""

@@ -246,7 +246,7 @@ def _fetched(cache: FeatureCache | None, key: str, array: np.ndarray | None) -> 
     if cache is None:
         return array
     if array is None:
-        return cache.get(key)
+        return cache.get(key, expected=True)
     if key:
         cache.put(key, array)
     return array
@@ -261,4 +261,4 @@ def _marked(cache: FeatureCache) -> str:
 
 @lru_cache(maxsize=8)
 def _has(cache: FeatureCache | None, key: str) -> bool:
-    return cache is not None and bool(key) and cache.get(key) is not None
+    return cache is not None and bool(key) and cache.get(key, expected=True) is not None

@@ -30,7 +30,7 @@ def test_four_trainings_may_share_a_cache(photos, model_bytes, tmp_path):
         assert done.code == 0, done.output
         assert (tmp_path / f"{i}.vw").read_bytes() == model_bytes
     assert list(tmp_path.rglob(".writing-*")) == []
-    assert list(FeatureCache(tmp_path / "cache").entries())
+    assert FeatureCache(tmp_path / "cache").size()[0]
 
 
 def test_sixteen_threads_may_ask_one_model(model, photos):

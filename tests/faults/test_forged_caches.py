@@ -1,5 +1,6 @@
 """A cache that others can write to: links are not followed, forged entries are not used."""
 
+import io
 import os
 import shutil
 import stat
@@ -12,6 +13,7 @@ from visualwords import cache_secret
 from visualwords.apps.classify_images.main import main
 from visualwords.cache import MAGIC, FeatureCache, _checksum, default_folder, open_cache
 from visualwords.model_file import packed, unpacked
+from visualwords.segments import SegmentFolder, segment_folder
 
 pytestmark = pytest.mark.posix
 
@@ -24,48 +26,68 @@ def own_cache(tmp_path, monkeypatch):
     return open_cache(default_folder())
 
 
-def forge(path, key, array=None, payload=None):
-    """Write an entry with a right checksum, as anyone can who knows the program."""
+def forge(cache, key, array=None, payload=None):
+    """Add an entry with a right checksum, as anyone can who knows the program."""
     if payload is None:
-        plain = FeatureCache(path.parent / "forge")
-        plain.put(key, array)
-        (entry,) = plain.entries()
-        path.write_bytes(entry.read_bytes())
-        entry.unlink()
-    else:
-        path.write_bytes(MAGIC + _checksum(key, payload, b"") + payload)
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.asarray(array, order="C"), (1, 0))
+        payload = buffer.getvalue()
+    forger = SegmentFolder(cache.folder)
+    forger.put(bytes.fromhex(key), MAGIC + _checksum(key, payload, b"") + payload, None)
+    forger.close()
 
 
-def test_a_planted_link_is_replaced_and_its_target_stays(tmp_path):
-    cache = FeatureCache(tmp_path / "cache")
-    key = cache.key(b"image", {})
-    precious = tmp_path / "precious"
-    precious.write_bytes(b"a thesis")
-    cache._path(key).parent.mkdir(parents=True)
-    cache._path(key).symlink_to(precious)
-    assert cache.get(key) is None
-    cache.put(key, np.arange(3))
-    assert precious.read_bytes() == b"a thesis"
-    assert cache.get(key).tolist() == [0, 1, 2]
+def begin_anew(cache):
+    """Forget what this process knows of a cache, as the next run does."""
+    cache.close()
+    segment_folder.cache_clear()
 
 
-def test_a_planted_link_to_a_folder_is_neither_read_nor_written_nor_cleared(tmp_path):
+def keys_of(cache):
+    """Return the keys of all entries."""
+    keys = set()
+    for path in segment_folder(cache.folder).segments():
+        content, place = path.read_bytes(), 0
+        while place < len(content):
+            keys.add(content[place : place + 20].hex())
+            place += 28 + int.from_bytes(content[place + 20 : place + 28], "little")
+    return sorted(keys)
+
+
+def test_planted_links_are_neither_read_nor_written_nor_cleared(tmp_path):
     cache, other = FeatureCache(tmp_path / "cache"), FeatureCache(tmp_path / "other")
     key = cache.key(b"image", {})
     other.put(key, np.arange(3))
     cache.folder.mkdir()
-    (cache.folder / key[:2]).symlink_to(other.folder / key[:2])
+    for path in other.folder.iterdir():
+        (cache.folder / path.name).symlink_to(path)
     assert cache.get(key) is None
     cache.put(key, np.arange(4))
+    assert cache.get(key).tolist() == [0, 1, 2, 3]
     cache.clear()
     assert other.get(key).tolist() == [0, 1, 2]
 
 
-def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(tmp_path):
+@pytest.mark.parametrize("suffix", ["vwi", "vwc"])
+def test_a_pipe_in_the_place_of_a_segment_is_not_waited_for(suffix, tmp_path):
     cache = FeatureCache(tmp_path / "cache")
     key = cache.key(b"image", {})
-    cache._path(key).parent.mkdir(parents=True)
-    os.mkfifo(cache._path(key))
+    forge(cache, key, np.arange(3))
+    (path,) = cache.folder.glob(f"*.{suffix}")
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.get(key) is None
+    cache.put(key, np.arange(4))
+    assert cache.get(key).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("offset", [7, 2**39, 2**63 + 5])
+def test_a_forged_index_leads_nowhere(offset, tmp_path):
+    cache = FeatureCache(tmp_path / "cache")
+    key = cache.key(b"image", {})
+    forge(cache, key, np.arange(3))
+    (path,) = cache.folder.glob("*.vwi")
+    path.write_bytes(bytes.fromhex(key)[:8] + offset.to_bytes(8, "little"))
     assert cache.get(key) is None
 
 
@@ -88,8 +110,7 @@ def npy(header: bytes, content: bytes = b"") -> bytes:
 def test_an_entry_that_is_no_array_counts_as_absent(payload, tmp_path):
     cache = FeatureCache(tmp_path / "cache")
     key = cache.key(b"image", {})
-    cache.put(key, np.arange(3))
-    forge(cache._path(key), key, payload=payload)
+    forge(cache, key, payload=payload)
     assert cache.get(key) is None
 
 
@@ -97,7 +118,8 @@ def test_entries_of_the_default_cache_are_used_only_if_its_user_wrote_them(own_c
     key = own_cache.key(b"image", {})
     own_cache.put(key, np.arange(3))
     assert own_cache.get(key).tolist() == [0, 1, 2]
-    forge(own_cache._path(key), key, np.arange(9))
+    forge(own_cache, key, np.arange(9))
+    begin_anew(own_cache)
     assert own_cache.get(key) is None
 
 
@@ -187,12 +209,12 @@ def test_training_with_a_spoilt_shared_cache_makes_the_same_model(turn, filled, 
     train, model, entries = filled
     cache = FeatureCache(shutil.copytree(entries, tmp_path / "cache"))
     n_forged = 0
-    for path in list(cache.entries()):
-        key = path.parent.name + path.stem
+    for key in keys_of(cache):
         bad = spoilt(cache.get(key))
         if turn < len(bad):
-            forge(path, key, bad[turn])
+            forge(cache, key, bad[turn])
             n_forged += 1
+    begin_anew(cache)
     if not n_forged:
         pytest.skip("all entries have been spoilt in all these ways")
     assert call(*train, "--cache", cache.folder, "-o", tmp_path / "m.vw") == 0, capsys.readouterr()
@@ -205,8 +227,9 @@ def test_a_folder_is_checked_alike_with_a_spoilt_shared_cache(photos, tmp_path, 
     code = call(*check)
     expected = capsys.readouterr().out
     for turn in range(8):
-        for path in list(cache.entries()):
-            key = path.parent.name + path.stem
-            forge(path, key, spoilt(cache.get(key))[turn])
+        good = {key: cache.get(key) for key in keys_of(cache)}
+        for key, array in good.items():
+            forge(cache, key, spoilt(array)[turn])
+        begin_anew(cache)
         assert call(*check) == code
         assert capsys.readouterr().out == expected

@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 from tests.conftest import IS_ROOT
 from visualwords import cache_secret
-from visualwords.cache import MAGIC, FeatureCache, default_folder
+from visualwords import segments as segments_module
+from visualwords.cache import FeatureCache, default_folder
+from visualwords.segments import SegmentFolder, segment_folder
 
 SETTINGS = {"extractor": "ColorHistogram", "version": 1, "bins": 4}
+
+
+def segments(cache):
+    return segment_folder(cache.folder).segments()
 
 
 @pytest.fixture
@@ -24,10 +30,10 @@ def cache(tmp_path):
 
 @pytest.fixture
 def kept(cache):
-    """A cache with one small entry, and where it is."""
+    """A cache with one small entry, and the file that it is in."""
     key = cache.key(b"image", SETTINGS)
     cache.put(key, np.arange(6, dtype=np.float32).reshape(2, 3))
-    (path,) = cache.entries()
+    (path,) = segments(cache)
     return cache, key, path
 
 
@@ -90,8 +96,6 @@ def test_an_entry_cut_anywhere_counts_as_absent(kept):
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
         assert cache.get(key) is None
-    path.write_bytes(whole + b"\0")
-    assert cache.get(key) is None
     path.write_bytes(whole)
     assert cache.get(key) is not None
 
@@ -107,38 +111,39 @@ def test_an_entry_with_any_bit_flipped_counts_as_absent(kept):
 
 def test_an_entry_of_something_else_counts_as_absent(kept):
     cache, key, path = kept
-    other = cache.key(b"another image", SETTINGS)
-    cache.put(other, np.arange(99))
-    (foreign,) = set(cache.entries()) - {path}
-    path.write_bytes(foreign.read_bytes())
+    whole, start = path.read_bytes(), path.stat().st_size
+    cache.put(cache.key(b"another image", SETTINGS), np.arange(6, dtype=np.float32).reshape(2, 3))
+    path.write_bytes(path.read_bytes()[start:])
+    assert cache.get(key) is None
+    path.write_bytes(whole[:20] + path.read_bytes()[20:])  # the other's content under this name
     assert cache.get(key) is None
     path.write_bytes(b"notes of somebody")
-    assert cache.get(key) is None
-    with open(path, "wb") as file:
-        np.save(file, np.arange(3))
     assert cache.get(key) is None
 
 
 def test_a_damaged_entry_is_replaced_by_the_next_put(kept):
     cache, key, path = kept
-    path.write_bytes(b"damaged")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"?")
+    assert cache.get(key) is None
     cache.put(key, np.arange(4))
     np.testing.assert_array_equal(cache.get(key), np.arange(4))
 
 
-def test_a_folder_in_the_place_of_an_entry_does_no_harm(kept):
+def test_a_folder_in_the_place_of_a_segment_does_no_harm(kept):
     cache, key, path = kept
     path.unlink()
     path.mkdir()
     assert cache.get(key) is None
     cache.put(key, np.arange(3))
-    assert cache.get(key) is None
+    assert cache.get(key) is None or cache.get(key).tolist() == [0, 1, 2]
+    path.rmdir()
 
 
 def test_objects_are_never_kept(cache):
     with pytest.raises(ValueError, match=r"[Oo]bject"):
         cache.put(cache.key(b"", {}), np.array([print], dtype=object))
-    assert list(cache.entries()) == []
+    assert cache.size()[0] == 0
 
 
 def test_where_nothing_can_be_written_putting_does_nothing(tmp_path):
@@ -152,6 +157,7 @@ def test_where_nothing_can_be_written_putting_does_nothing(tmp_path):
 @pytest.mark.skipif(IS_ROOT, reason="root may write everywhere")
 def test_a_read_only_cache_is_still_read(kept):
     cache, key, path = kept
+    cache.close()
     path.parent.chmod(0o555)
     try:
         cache.put(key, np.arange(99))
@@ -176,18 +182,106 @@ def test_processes_may_share_a_cache(tmp_path):
     command = [sys.executable, "-c", WRITE_AND_READ, str(tmp_path / "cache")]
     writers = [subprocess.Popen(command) for _ in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    assert len(list(FeatureCache(tmp_path / "cache").entries())) == 3
-    assert list(tmp_path.rglob(".writing-*")) == []
+    cache = FeatureCache(tmp_path / "cache")
+    assert cache.size()[0] == 3
+    assert [cache.get(cache.key(b"%d" % i, {}))[0] for i in range(3)] == [0, 1, 2]
+    assert len(segments(cache)) == 3
 
 
-@pytest.mark.posix
-def test_what_killed_writers_left_is_removed_by_the_next_run(tmp_path):
-    left = tmp_path / ".writing-0123456789abcdef.npy"
-    left.write_bytes(MAGIC + b"half an entry")
-    cache = FeatureCache(tmp_path)
-    cache.put(cache.key(b"image", SETTINGS), np.arange(3))
-    assert not left.exists()
-    assert len(list(cache.entries())) == 1
+def test_what_another_process_puts_is_found_at_once_if_it_is_expected(cache):
+    other = SegmentFolder(cache.folder)  # knows nothing of this process's, as another process
+    for i in range(20):
+        key = cache.key(b"%d" % i, {})
+        assert other.get(bytes.fromhex(key)) is None
+        cache.put(key, np.arange(i))
+        assert other.get(bytes.fromhex(key), expected=True) is not None
+
+
+def test_many_entries_are_in_few_files(cache):
+    for i in range(500):
+        cache.put(cache.key(b"%d" % i, {}), np.arange(50))
+    assert len(list(cache.folder.iterdir())) == 2
+    assert cache.size()[0] == 500
+
+
+def test_beyond_its_size_a_cache_loses_what_was_used_least_recently(tmp_path, monkeypatch):
+    cache = FeatureCache(tmp_path / "cache", most_bytes=400_000)
+    monkeypatch.setattr("visualwords.segments.TOUCH", -1.0)
+    keys = [cache.key(b"%d" % i, {}) for i in range(600)]
+    now = 0
+    for key in keys:
+        cache.put(key, np.zeros(1000, np.uint8))
+        assert cache.get(keys[0]) is not None  # in use all the time
+        for path in segments(cache):  # file systems may have coarse clocks
+            if path.stat().st_mtime > 10**8:
+                now += 1
+                os.utime(path, (now, now))
+        assert sum(path.stat().st_size for path in segments(cache)) <= 400_000
+    found = [cache.get(key) is not None for key in keys]
+    assert found[0]
+    assert all(found[-200:])
+    assert not any(found[50:150])
+    assert cache.size()[0] == sum(found)
+
+
+def test_an_entry_too_large_for_its_cache_is_not_kept(tmp_path):
+    cache = FeatureCache(tmp_path / "cache", most_bytes=100_000)
+    key = cache.key(b"image", {})
+    cache.put(key, np.zeros(30_000, np.uint8))
+    assert cache.get(key) is None
+
+
+def test_a_segment_that_another_process_deleted_costs_only_its_entries(kept):
+    cache, key, path = kept
+    path.unlink()
+    path.with_suffix(".vwi").unlink()
+    assert cache.get(key) is None
+    cache.put(key, np.arange(4))
+    assert cache.get(key).tolist() == [0, 1, 2, 3]
+    assert len(segments(cache)) == 1
+
+
+def test_an_index_cut_anywhere_lists_only_what_is_there(cache):
+    keys = [cache.key(b"%d" % i, {}) for i in range(5)]
+    for i, key in enumerate(keys):
+        cache.put(key, np.arange(i))
+    (path,) = segments(cache)
+    index = path.with_suffix(".vwi")
+    whole = index.read_bytes()
+    for length in range(len(whole) + 1):
+        index.write_bytes(whole[:length])
+        other = SegmentFolder(cache.folder)
+        found = [other.get(bytes.fromhex(key)) is not None for key in keys]
+        assert found == [i < length // 16 for i in range(5)]
+
+
+def test_a_disk_that_fills_up_loses_no_entry_before(kept, monkeypatch):
+    cache, key, _ = kept
+    write = segments_module._append
+
+    def half(file, end, content):
+        write(file, end, content[: len(content) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(segments_module, "_append", half)
+    cache.put(cache.key(b"other", {}), np.arange(9))
+    monkeypatch.setattr(segments_module, "_append", write)
+    cache.put(cache.key(b"third", {}), np.arange(3))
+    other = SegmentFolder(cache.folder)
+    found = [other.get(bytes.fromhex(cache.key(name, {}))) for name in (b"other", b"third")]
+    assert [one is not None for one in found] == [False, True]
+    assert cache.get(key) is not None
+    assert cache.get(cache.key(b"third", {})).tolist() == [0, 1, 2]
+
+
+def test_entries_of_older_versions_are_deleted_in_the_default_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache = FeatureCache(default_folder())
+    old = cache.folder / "ab" / f"{'0' * 38}.npy"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"VWCACHE1")
+    cache.put(cache.key(b"image", {}), np.arange(3))
+    assert not old.exists()
 
 
 def test_the_default_folder_follows_the_environment(monkeypatch):
@@ -213,17 +307,18 @@ def test_without_a_home_there_is_no_default_folder_and_no_crash():
     assert run.stdout.strip() == "None"
 
 
-def test_clear_deletes_entries_and_leftovers_but_no_file_of_others(kept):
+def test_clear_deletes_entries_also_of_older_versions_but_no_file_of_others(kept):
     cache, key, path = kept
-    half = path.with_name(".writing-0123456789abcdef.npy")
-    mine, also_mine = path.with_name("mine.npy"), cache.folder / "ab" / "mine.npy"
-    also_mine.parent.mkdir(exist_ok=True)
-    for file in (half, mine, also_mine):
+    old = cache.folder / "ab" / f"{'0' * 38}.npy"
+    mine, also_mine = cache.folder / "segment-mine.vwc", cache.folder / "ab" / "mine.npy"
+    also_mine.parent.mkdir()
+    for file in (old, mine, also_mine):
         file.write_bytes(b"12345")
-    assert cache.size() == (1, path.stat().st_size)
+    assert cache.size() == (1, path.stat().st_size + 16)
     assert cache.clear()[0] == 2
     assert cache.get(key) is None
-    assert not half.exists()
+    assert not old.exists()
+    assert not path.exists()
     assert mine.exists()
     assert also_mine.exists()
     assert cache.size() == (0, 0)

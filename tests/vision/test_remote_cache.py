@@ -26,11 +26,6 @@ def test_a_damaged_entry_counts_as_absent(cache, tmp_path):
     assert cache.get("abcd") is None
 
 
-def test_a_folder_reads_what_a_url_wrote(cache, tmp_path):
-    cache.put("abcd", np.arange(6))
-    assert FeatureCache(tmp_path / "features").get("abcd").tolist() == list(range(6))
-
-
 def test_size_and_clear(cache):
     cache.put("abcd", np.arange(6))
     n_entries, n_bytes = cache.size()
