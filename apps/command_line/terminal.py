@@ -14,6 +14,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any, BinaryIO, TextIO, cast
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
@@ -26,6 +27,7 @@ from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 
 MOST_LISTED = 10
+MOST_CLASSES = 60  # in the table of results
 
 
 def stdout() -> Console:
@@ -180,7 +182,12 @@ def _results_table(evaluation: Evaluation) -> Table:
     for column in ("images", "right", "precision", "recall"):
         table.add_column(column, justify="right")
     table.add_column("")
-    for i, name in enumerate(evaluation.classes):
+    shown = np.arange(len(evaluation.classes))
+    if len(shown) > MOST_CLASSES:  # those with the lowest recall, in their order
+        tested = np.where(evaluation.support > 0, evaluation.recall, np.inf)
+        shown = np.sort(np.argsort(tested, kind="stable")[:MOST_CLASSES])
+    for i in shown.tolist():
+        name = evaluation.classes[i]
         if not evaluation.support[i]:
             table.add_row(Text(printable(name)), "0", "", "", "", Text("not tested", style="dim"))
             continue
@@ -193,6 +200,11 @@ def _results_table(evaluation: Evaluation) -> Table:
             f"{recall:.1%}",
             Text("█" * round(20 * recall), style="green" if recall >= 0.9 else "yellow"),
         )
+    if len(shown) < len(evaluation.classes):
+        more = (
+            f"… and {len(evaluation.classes) - len(shown):,} with higher recall (--json lists all)"
+        )
+        table.add_row(Text(more, style="dim"))
     return table
 
 

@@ -1,5 +1,6 @@
 """Comparing labels with the truth: the figures behind the tables and the report."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,12 @@ class Evaluation:
     def n_rejected(self) -> int:
         return int(self.rejected.sum())
 
+    def most_confused(self, i: int) -> int | None:
+        """Return the class that images of class i are most often taken for, if any are."""
+        counts = self.confusion[i].copy()
+        counts[i] = 0
+        return int(counts.argmax()) if counts.any() else None
+
     def to_json(self) -> dict[str, Any]:
         """Return the figures as what JSON can hold."""
         return {
@@ -129,7 +136,8 @@ def compare(
         truth, guesses, labels=classes, zero_division=0.0
     )
     confusion = confusion_matrix(truth, guesses, labels=classes)
-    support = np.array([truth.count(name) for name in classes])
+    counts = Counter(truth)
+    support = np.array([counts[name] for name in classes])
     right = np.array(truth) == np.array(guesses)
     interval, n_groups = _interval(right, groups)
     rejected = support - confusion.sum(axis=1)

@@ -1,7 +1,5 @@
 """The accuracy in the head of the report, and precision and recall of every class."""
 
-import numpy as np
-
 from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -93,9 +91,7 @@ def _row(evaluation: Evaluation, i: int) -> str:
 
 
 def _most_confused(evaluation: Evaluation, i: int) -> str:
-    counts = evaluation.confusion[i].copy()
-    counts[i] = 0
-    if not counts.any():
+    j = evaluation.most_confused(i)
+    if j is None:
         return ""
-    j = int(np.argmax(counts))
-    return f'<a href="#c{i}-{j}">{text(evaluation.classes[j])}</a> {counts[j]}×'
+    return f'<a href="#c{i}-{j}">{text(evaluation.classes[j])}</a> {evaluation.confusion[i, j]}×'

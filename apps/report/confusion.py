@@ -17,18 +17,38 @@ from visualwords.apps.report.thumbnails import Thumbnails
 MOST_WRONG, MOST_RIGHT = 12, 6  # pictures of a cell
 MOST_NAMES = 60  # of files that are listed for a cell
 COMPACT = 24  # classes from which cells show shades only
+MOST_CLASSES = 60  # of the matrix; of more, those with the most mistakes are shown
 
 Cell = tuple[int, int]
 
 
 def confusion(trial: Trial, thumbnails: Thumbnails) -> str:
     """Return the matrix and the panels of its cells."""
-    names = trial.evaluation.classes
+    shown = classes_shown(trial)
     members = images_of_cells(trial)
+    if len(shown) < len(trial.evaluation.classes):
+        linked = set(shown)
+        members = {
+            cell: found
+            for cell, found in members.items()
+            if linked.issuperset(cell) or trial.evaluation.most_confused(cell[0]) == cell[1]
+        }
     urls = _pictures(trial, members, thumbnails)
     panels = "".join(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
     lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
-    return section("confusion", "Confusion", lead, _matrix(trial, names) + panels)
+    if len(shown) < len(trial.evaluation.classes):
+        of_all = f"{len(shown)} of {len(trial.evaluation.classes):,} classes"
+        lead += f" The {of_all} with the most mistakes are shown."
+    return section("confusion", "Confusion", lead, _matrix(trial, shown) + panels)
+
+
+def classes_shown(trial: Trial) -> list[int]:
+    """Return the positions of the classes in the matrix: of many, those with the most mistakes."""
+    counts = trial.evaluation.confusion
+    if len(counts) <= MOST_CLASSES:
+        return list(range(len(counts)))
+    wrong = counts.sum(axis=0) + counts.sum(axis=1) - 2 * np.diag(counts)
+    return sorted(np.argsort(-wrong, kind="stable")[:MOST_CLASSES].tolist())
 
 
 def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
@@ -41,16 +61,15 @@ def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
     return {(i, j): found if i == j else found[::-1] for (i, j), found in members.items()}
 
 
-def _matrix(trial: Trial, names: Sequence[str]) -> str:
-    compact = len(names) >= COMPACT
-    head = "".join(f"<th scope=col><span>{text(name)}</span>" for name in names)
+def _matrix(trial: Trial, shown: Sequence[int]) -> str:
+    compact = len(shown) >= COMPACT
+    names = {i: text(trial.evaluation.classes[i]) for i in shown}
+    head = "".join(f"<th scope=col><span>{names[i]}</span>" for i in shown)
     rows = []
-    for i, name in enumerate(names):
-        cells = "".join(
-            _cell(trial, i, j, compact) if count else "<td>"
-            for j, count in enumerate(trial.evaluation.confusion[i])
-        )
-        rows.append(f"<tr><th scope=row><span>{text(name)}</span>{cells}")
+    for i in shown:
+        counts = trial.evaluation.confusion[i]
+        cells = "".join(_cell(trial, i, j, compact) if counts[j] else "<td>" for j in shown)
+        rows.append(f"<tr><th scope=row><span>{names[i]}</span>{cells}")
     kind = "confusion compact" if compact else "confusion"
     return (
         f'<div class=scroll><table class="{kind}"><thead><tr><td>{head}</thead>'

@@ -1,6 +1,6 @@
 """CPU and peak memory of the commands that take any number of images: check, sort, list, predict.
 
-    python -m benchmarks.speed.many_images [check] [sort] [list] [predict] [--images 10000 50000]
+    python -m benchmarks.speed.many_images [check] [portraits] [sort] [list] [predict] [--images N]
 
 Images of 96×96 pixels are generated: `different` ones are mixtures of two random crops of
 photographs (Corel-1000), `alike` ones are a single crop under noise. Every measurement is a
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,8 @@ import numpy as np
 
 from benchmarks.data import image_folder
 from visualwords.images import read_image
+from visualwords.near_duplicates import SIDE as PORTRAIT
+from visualwords.near_duplicates import find_near_duplicates, portrait
 
 SIDE = 96
 PER_FOLDER = 5000  # files of a class
@@ -113,6 +116,22 @@ def measure_check(folder: Path, n: int) -> None:
         )
 
 
+def measure_portraits(folder: Path, n: int) -> None:
+    """The search alone, in this process: portraits of mixtures that are never written."""
+    table = np.empty((n, PORTRAIT**2 + 5), np.float32)
+    for i, image in zip(range(n), different(np.random.default_rng(0))):
+        table[i] = portrait(np.ascontiguousarray(image[:, :, ::-1])).to_array()
+    find_near_duplicates(table[:1000])  # compiles
+    start = time.process_time()
+    found = find_near_duplicates(table)
+    seconds = time.process_time() - start
+    print(
+        f"{'near duplicates among portraits':40} {n:8,} {seconds:8.1f} s CPU, "
+        f"{1e3 * seconds / n:.3f} ms each, {len(found.sets)} sets",
+        flush=True,
+    )
+
+
 def measure_sort(folder: Path, n: int) -> None:
     for title, name in (("names of their own", "{0}.jpg"), ("one name, one size", "{0}/x.jpg")):
         images = folder / title
@@ -155,6 +174,7 @@ def main() -> None:
     """Generate, measure and print."""
     parts = {
         "check": measure_check,
+        "portraits": measure_portraits,
         "sort": measure_sort,
         "list": measure_list,
         "predict": measure_predict,

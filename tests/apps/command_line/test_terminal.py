@@ -30,6 +30,16 @@ def test_a_class_without_test_images_is_marked_and_markup_in_names_is_text(capsy
     assert "1 of 1 right: 100.0%" in shown
 
 
+def test_of_many_classes_those_with_the_lowest_recall_are_shown(capsys):
+    classes = [f"c{i:03}" for i in range(200)]
+    guesses = [name if i % 10 else "c001" for i, name in enumerate(classes)]
+    print_results(compare(classes, guesses, classes))
+    shown = capsys.readouterr().out
+    assert all(f"c{i:03}" in shown for i in range(0, 200, 10))
+    assert "c199" not in shown
+    assert "and 140 with higher recall" in shown
+
+
 def test_a_long_list_of_skipped_files_is_cut_and_counted(capsys):
     say_skipped([(f"{i}.jpg", "empty") for i in range(MOST_LISTED + 5)])
     shown = capsys.readouterr().err

@@ -161,3 +161,17 @@ def test_shares_are_not_rounded_to_all_or_nothing():
     assert percent(0.99999) == "99.9 %"
     assert percent(0.0) == "0.0 %"
     assert percent(0.0001) == "&lt;0.1 %"
+
+
+def test_many_classes_are_shown_in_part_and_all_links_lead_somewhere(tmp_path, rng, model):
+    classes = [f"class {i:04}" for i in range(200)]
+    paths = [f"{i}.png" for i in range(800)]
+    trial = made_up_trial(paths, classes, rng)
+    write_report(tmp_path / "r.html", model, trial, title="many", command="evaluate")
+    page = (tmp_path / "r.html").read_text()
+    assert len(page) < 600_000
+    assert "The 60 of 200 classes with the most mistakes are shown." in page
+    found = Tags(page)
+    assert {link[1:] for link in found.links if link.startswith("#")} <= found.names
+    matrix = page[page.index('<table class="confusion compact">') :]
+    assert matrix[: matrix.index("</table>")].count("<tr>") == 61
