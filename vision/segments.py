@@ -266,9 +266,11 @@ class _Writer:
 
     def close(self) -> None:
         """Close both files; so does the end of the process."""
-        with suppress(AttributeError):  # the second one could not be opened
+        try:  # not suppress, which is gone when a process ends
             self._entries.close()
             self._index.close()
+        except AttributeError:  # the second one could not be opened
+            pass
 
     __del__ = close
 

@@ -6,6 +6,7 @@ after all images were encoded.
 
 from visualwords.apps.pipeline.cached_arrays import features_of_sample
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.disk_training import COPIES, FROM_DISK
 from visualwords.apps.pipeline.recipe import Channel, Recipe, windows_of
 from visualwords.apps.pipeline.search.costs import CORES, Images, cost_of
 from visualwords.codebook import SpatialPyramid
@@ -25,13 +26,11 @@ __all__ = [
 
 FIXED = 600_000_000  # bytes of libraries, of files that are kept, and of what encoders learn from
 OF_AN_IMAGE = 3_000  # bytes of its name, portrait and statistics (docs/scale.md)
-COPIES = 3  # of the feature vectors: encoded, assembled, and as the classifier has them
 SCORES = 6  # numbers of 8 bytes for an image and class: scores, probabilities and their copies
 OF_A_SET = 30_000  # bytes of the embedding of a set of points (docs/measurements.md)
 OF_A_VECTOR = 40_000  # bytes where an extractor refuses a small image
 FEW = 1_000  # images whose needs are not estimated
 MANY = 5_000  # images from which the estimate is shown
-FROM_DISK = ("ICDClassifier", "ByteLinearClassifier")
 
 
 def bytes_of_row(recipe: Recipe) -> int:
