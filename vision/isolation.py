@@ -110,10 +110,19 @@ def _take() -> "_Decoder | None":
         with _lock:
             decoder = _idle.pop() if _idle else None
         if decoder is None:
-            return _start()
-        if decoder.is_running:
-            return decoder
-        decoder.end()  # it was ended while it was idle
+            decoder = _start()
+        elif not decoder.is_running:
+            decoder.end()  # it was ended while it was idle
+            continue
+        _keep_a_spare()
+        return decoder
+
+
+def _keep_a_spare() -> None:
+    """Start the next process while this one decodes: importing takes a second, or many if busy."""
+    if is_isolating() and not _idle and (spare := _start()) is not None:
+        with _lock:
+            _idle.append(spare)
 
 
 def _start(niceness: int = 0) -> "_Decoder | None":

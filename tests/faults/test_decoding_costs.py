@@ -187,3 +187,10 @@ def test_a_large_image_leaves_the_waiting_process_to_small_ones(fresh_decoders, 
         assert np.array_equal(read_image(data), small)
         assert isolation._idle == waiting
         assert waiting[0].is_alive
+
+
+def test_the_next_process_starts_while_one_decodes(fresh_decoders):
+    with isolated_decoding():
+        read_image(encoded("PNG"))
+        assert len(isolation._idle) == 2
+    assert not isolation._idle
