@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.sampling import chosen_images
-from visualwords.apps.pipeline.similarity import LEARN_FROM, Signer, sketch_rows
+from visualwords.apps.pipeline.similarity import BUCKETS, LEARN_FROM, Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.apps.pipeline.trained import Trained, round_tables
 from visualwords.apps.pipeline.training import FOLDS, Training
@@ -134,7 +134,7 @@ class _StoredRows:
         self.rows, self.sketches = RowFile(folder / "rows"), RowFile(folder / "sketches")
         self.step = -(-n_images // LEARN_FROM)
         self.are_counts = are_counts
-        self.total: np.ndarray = np.zeros(())  # (d,) from the first rows on
+        self.total = np.zeros(BUCKETS)
 
     def append(self, encoders: Sequence[ChannelEncoder], images: list[Arrays]) -> None:
         """Add the rows of encoded images."""
