@@ -50,7 +50,8 @@ def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
     some = data.part(chosen_images(data.codes, training.seed))
     found = encode(encoders, some, recipe.view, training.env)
     sample = side_by_side([e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)])
-    if COPIES * len(data) * sample.shape[1] * sample.dtype.itemsize <= memory:
+    n_rows = len(data) * len(recipe.views)
+    if COPIES * n_rows * sample.shape[1] * sample.dtype.itemsize <= memory:
         return training.train(recipe)
     if recipe.classifier not in FROM_DISK or sparse.issparse(sample):
         raise FolderError(

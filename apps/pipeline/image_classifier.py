@@ -315,7 +315,8 @@ class ImageClassifier(FittedImageClassifier):
         few = training
         if self.memory is not None:
             few, candidates = disk_training.trial_of(training, candidates)
-        choice = choose_recipe(candidates, few, self.budget, self.deadline, metric)
+        in_memory = self.memory is None  # copies of images are not trained on from disk
+        choice = choose_recipe(candidates, few, self.budget, self.deadline, metric, in_memory)
         self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.repeated_by_ = choice.cut_off, choice.repeated_by
         return choice.recipe

@@ -48,6 +48,7 @@ def choose_recipe(
     budget: float,
     deadline: float | None,
     metric: Metric,
+    with_copies: bool = True,
 ) -> Choice:
     """Search for the best recipe by a metric (`visualwords.apps.pipeline.search.steps`).
 
@@ -66,6 +67,8 @@ def choose_recipe(
         Seconds of the clock. No recipe is begun that would last longer, by the speed of those
         before it; the first always is.
     metric : Metric
+    with_copies : bool
+        Whether to try copies of training images.
     """
     images = Images.of(training.data, training.env.max_pixels)
     planned = plan(candidates, images, budget)
@@ -73,7 +76,7 @@ def choose_recipe(
         f"{planned.describe(images, budget)}; chosen by {METRICS[metric.name]} (--metric)"
     )
     trials = _Trials(training, metric, planned)
-    steps, late = search(planned, images, budget), None
+    steps, late = search(planned, images, budget, with_copies), None
     result: Result | None = None
     best: Recipe | None = None
     while late is None:
@@ -96,7 +99,7 @@ def choose_recipe(
         trials.figures,
         trials.seconds,
         [] if late is None else [recipe.name for recipe in (late.recipe, *late.waiting)],
-        None if late is None else _repeating(candidates, images, trials, late),
+        None if late is None else _repeating(candidates, images, trials, with_copies),
     )
 
 
@@ -179,11 +182,12 @@ class _Trials:
 
 
 def _repeating(
-    candidates: Sequence[Recipe], images: Images, trials: _Trials, late: Try
+    candidates: Sequence[Recipe], images: Images, trials: _Trials, with_copies: bool
 ) -> float | None:
     """Return the budget whose search ends where the deadline did; None if there is none."""
     budget = ceil(trials.done * 1e4) / 1e4  # leaves no time for anything else
-    steps, result = search(plan(candidates, images, budget), images, budget), None
+    planned = plan(candidates, images, budget)
+    steps, result = search(planned, images, budget, with_copies), None
     tried: list[tuple[str, int]] = []
     while True:
         try:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of
 from visualwords.apps.pipeline.search.noise import Result, leads
-from visualwords.apps.pipeline.search.variations import changes, sized_for
+from visualwords.apps.pipeline.search.variations import Change, changes, sized_for
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
@@ -118,7 +118,7 @@ def _planned(candidates: Sequence[Recipe], images: Images, limit: float) -> Plan
     return Plan(chosen, seconds, left_out, images.n)
 
 
-def search(planned: Plan, images: Images, budget: float) -> Steps:
+def search(planned: Plan, images: Images, budget: float, with_copies: bool = True) -> Steps:
     """Yield recipes to try, take what each reached (None: it failed), and return the best.
 
     Parameters
@@ -128,6 +128,8 @@ def search(planned: Plan, images: Images, budget: float) -> Steps:
         All of them.
     budget : float
         Seconds of the reference machine.
+    with_copies : bool
+        Whether to try copies of training images.
     """
     round_ = _Round(images.some(planned.n_images))
     for number, (recipe, until) in enumerate(zip(planned.recipes, planned.seconds), start=1):
@@ -135,7 +137,8 @@ def search(planned: Plan, images: Images, budget: float) -> Steps:
         round_.add(recipe, result, until)
     if planned.n_images < images.n:
         round_ = yield from _finals(round_, images, budget)
-    return (yield from _changed(round_, images, budget, planned.recipes))
+    possible = changes(planned.recipes, with_copies)
+    return (yield from _changed(round_, images, budget, possible))
 
 
 @dataclass
@@ -198,10 +201,10 @@ def _finals(
     return ranking if found.best is None else found
 
 
-def _changed(round_: _Round, images: Images, budget: float, candidates: Sequence[Recipe]) -> Steps:
+def _changed(round_: _Round, images: Images, budget: float, possible: Sequence[Change]) -> Steps:
     """Try changes of the best recipe, each once, if the budget has room for them."""
     known = [recipe for recipe, _ in round_.results.values()]
-    for change in changes(candidates):
+    for change in possible:
         if round_.best is None or not round_.can_gain:
             break
         recipe = change(round_.best)

@@ -25,19 +25,19 @@ def sized_for(recipe: Recipe, images: Images) -> Recipe:
     return replace(recipe, min_side=ENLARGED)
 
 
-def changes(candidates: Sequence[Recipe]) -> list[Change]:
+def changes(candidates: Sequence[Recipe], with_copies: bool = True) -> list[Change]:
     """Return what is tried on the best of the candidates, each once, in this order.
 
     Channels are only of kinds that the candidates have, so that a search among words stays one.
+    Copies are left out where they were asked for, or can't be trained on.
     """
     kinds = {channel.representation for recipe in candidates for channel in recipe.channels}
-    copies = {recipe.copies for recipe in candidates}
     found: list[Change] = [
         partial(_with_channel, linear=linear, vector=vector)
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
         if linear.representation in kinds
     ]
-    if copies == {()}:  # otherwise they were asked for
+    if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     return [*found, _balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
 

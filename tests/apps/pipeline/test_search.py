@@ -18,6 +18,7 @@ from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.sample import some_images
 from visualwords.apps.pipeline.search.steps import plan, search
+from visualwords.apps.pipeline.search.variations import changes
 from visualwords.apps.pipeline.view import View
 from visualwords.progress import Silent
 
@@ -148,6 +149,21 @@ def test_a_search_among_histograms_adds_no_patches():
     candidates = recipes_to_try("histogram")
     _, tried = searched({}, Images(100), 1e5, candidates)
     assert all(channel.representation is None for step in tried for channel in step.recipe.channels)
+
+
+def test_copies_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
+    def tries_copies(candidates, **options):
+        made = [change(candidates[0]) for change in changes(candidates, **options)]
+        return any(recipe is not None and recipe.copies for recipe in made)
+
+    photo = RECIPES["photo"]
+    assert tries_copies([photo])
+    assert not tries_copies([photo], with_copies=False)
+    given = replace(photo, copies=("mirror",))
+    assert all(
+        recipe is None or recipe.copies == ("mirror",)
+        for recipe in (change(given) for change in changes([given]))
+    )
 
 
 def test_a_sample_has_all_classes_and_whole_groups():
