@@ -41,7 +41,7 @@ classifier = click.option(
     type=click.Choice(["cascade", "hik", "linear"]),
     default="cascade",
     show_default=True,
-    help="How to score windows; cascade computes hik only where linear is high enough.",
+    help="How to score windows; cascade gives up a window as soon as its score is low.",
 )
 
 

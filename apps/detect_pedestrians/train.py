@@ -47,10 +47,10 @@ class _Size(click.ParamType):
 )
 @click.option(
     "--features",
-    type=click.Choice(["both", "hog", "census"]),
-    default="both",
+    type=click.Choice(["all", "both", "hog", "census", "acf"]),
+    default="all",
     show_default=True,
-    help="Descriptors of a window.",
+    help="Descriptors of a window; both are hog and census.",
 )
 @click.option(
     "--window",

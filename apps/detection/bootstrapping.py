@@ -28,6 +28,7 @@ __all__ = ["Bootstrap", "Round", "collect"]
 HARD_SCORE = -0.5  # of each channel; windows above it are hard: negatives belong below −1
 HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
 HARD_STAGES = -1.0  # of earlier stages: at the margin, where a window hardly counts in training
+FIRST_TREES = 0.25  # of the trees, while windows are collected
 MOST_HARD = 50  # windows of one photograph and round
 
 Image = Callable[[], np.ndarray]  # reads an image on demand
@@ -46,7 +47,7 @@ class Bootstrap:
 
     Parameters
     ----------
-    features : {"hog", "census", "both"}
+    features : {"all", "both", "hog", "census", "acf"}
     search : Search
         Which windows of the photographs are looked at.
     learning : Learning
@@ -121,13 +122,19 @@ class Bootstrap:
     def scanner(self, samples: Samples) -> WindowScanner:
         """Train on the windows collected so far."""
         self.progress.start("training", 1)
-        model = train_windows(samples, self.channels, self.learning)
+        model = train_windows(
+            samples, self.channels, self.learning, linear=False, share=FIRST_TREES
+        )
         self.progress.advance()
-        model = replace(model, linear_threshold=HARD_STAGES, first_threshold=HARD_STAGES)
+        model = replace(
+            model,
+            first_threshold=HARD_STAGES,
+            stage_thresholds=(HARD_STAGES,) * len(model.stage_thresholds),
+        )
         return WindowScanner(self.channels, model, self.classifier)
 
     def _hard(self, scanner: WindowScanner, most: int, _: int, image: np.ndarray) -> Vectors:
-        least = HARD_SCORE * len(self.channels)
+        least = HARD_SCORE * min(len(self.channels), 2)
         return hard_windows(image, scanner, self.search, least, most, HARD_OVERLAP)
 
     def _windows(

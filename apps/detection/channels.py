@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from visualwords.apps.detection.acf_windows import AcfWindows
 from visualwords.apps.detection.census_windows import CensusWindows
 from visualwords.apps.detection.hog_windows import HogWindows
 from visualwords.apps.detection.window import WindowShape
@@ -11,7 +12,13 @@ from visualwords.apps.detection.window_tables import RaggedTables
 
 __all__ = ["FEATURES", "Channel", "make_channels"]
 
-FEATURES = {"hog": ("hog",), "census": ("census",), "both": ("hog", "census")}
+FEATURES = {
+    "all": ("acf", "hog", "census"),
+    "both": ("hog", "census"),
+    "hog": ("hog",),
+    "census": ("census",),
+    "acf": ("acf",),
+}
 
 
 class Channel(Protocol):
@@ -24,6 +31,7 @@ class Channel(Protocol):
     name: str
     n_columns: int
     stride: int
+    shape: WindowShape
 
     def prepare(self, image: np.ndarray) -> Any:
         """Do the work that all windows of an image share."""
@@ -45,7 +53,7 @@ class Channel(Protocol):
 
 
 def make_channels(features: str, shape: WindowShape, stride: int) -> list[Channel]:
-    """Return the channels of "hog", "census" or "both".
+    """Return the channels of one of `FEATURES`.
 
     Examples
     --------
@@ -56,5 +64,5 @@ def make_channels(features: str, shape: WindowShape, stride: int) -> list[Channe
         raise ValueError(f"features={features!r}; choose from {', '.join(FEATURES)}")
     if stride != 4 and (stride < 8 or stride % 8):
         raise ValueError(f"stride={stride}; it must be 4 or a multiple of 8")
-    kinds: dict[str, Any] = {"hog": HogWindows, "census": CensusWindows}
+    kinds: dict[str, Any] = {"acf": AcfWindows, "hog": HogWindows, "census": CensusWindows}
     return [kinds[name](shape, stride) for name in FEATURES[features]]

@@ -36,18 +36,20 @@ class PedestrianDetector(BaseEstimator):
 
     A window slides over the image at many scales. Histograms of oriented gradients and of census
     codes [1]_ describe it, and additive SVMs (the histogram intersection kernel) score it by
-    looking up one number for each of their levels.
+    looking up one number for each of their levels; boosted trees score aggregated channel
+    features [2]_, colour and gradients in small cells.
 
     ``visualwords.load("pedestrian")`` gives one that has been trained already.
 
     Parameters
     ----------
-    features : {"both", "hog", "census"}, default "both"
-        HOG of the colour channel with the strongest gradient, CENTRIST super-blocks, or the
-        weighted sum of both scores.
+    features : {"all", "both", "hog", "census", "acf"}, default "all"
+        HOG of the colour channel with the strongest gradient, CENTRIST super-blocks, aggregated
+        channel features [2]_, or the weighted sum of the scores of all, or of the first two.
     classifier : {"cascade", "hik", "linear"}, default "cascade"
-        How windows are scored: HIK where a linear score is high enough, HIK everywhere, or
-        linear only. All are trained; the parameter may be changed afterwards.
+        How windows are scored: one feature after the other where the score so far is high
+        enough, all features everywhere, or by linear SVMs only (of HOG and CENTRIST). All are
+        trained; the parameter may be changed afterwards.
     window : (int, int), default (64, 128)
         Width and height in pixels, multiples of 8.
     object_share : (float, float), default (0.6, 0.75)
@@ -69,8 +71,10 @@ class PedestrianDetector(BaseEstimator):
         What the shared area is divided by.
     C, linear_C : float
         Costs of errors in training, HIK and linear.
-    census_weight : float
-        Factor of the census score beside the HOG score.
+    census_weight, acf_weight : float
+        Factors of the scores of census codes and of trees beside the HOG score.
+    n_trees : int
+        Trees of depth two that are boosted on aggregated channel features.
     n_rounds : int
         Rounds of collecting hard windows from the photographs.
     n_random : int, default 20
@@ -81,7 +85,7 @@ class PedestrianDetector(BaseEstimator):
         Photographs are searched for hard windows up to this scale.
     stage_recall : float
         Share of held-out windows of the object that must pass each stage of the cascade, of those
-        that HIK would accept at any useful threshold.
+        that would be accepted at any useful threshold.
     label : str, default "person"
         Class name of the objects.
     random_state : int, default 0
@@ -108,6 +112,8 @@ class PedestrianDetector(BaseEstimator):
     References
     ----------
     .. [1] J. Wu: A fast dual method for HIK SVM learning, 2010, Section 4.2.
+    .. [2] P. Dollár, R. Appel, S. Belongie, P. Perona: Fast feature pyramids for object detection,
+       2014.
 
     Examples
     --------
@@ -120,7 +126,7 @@ class PedestrianDetector(BaseEstimator):
 
     def __init__(
         self,
-        features: str = "both",
+        features: str = "all",
         classifier: str = "cascade",
         *,
         window: tuple[int, int] = (64, 128),
@@ -135,6 +141,8 @@ class PedestrianDetector(BaseEstimator):
         C: float = 1e-4,
         linear_C: float = 1.0,
         census_weight: float = 1.0,
+        acf_weight: float = 2.0,
+        n_trees: int = 1024,
         n_rounds: int = 3,
         n_random: int = 20,
         max_negatives: int = 25_000,
@@ -158,6 +166,8 @@ class PedestrianDetector(BaseEstimator):
         self.C = C
         self.linear_C = linear_C
         self.census_weight = census_weight
+        self.acf_weight = acf_weight
+        self.n_trees = n_trees
         self.n_rounds = n_rounds
         self.n_random = n_random
         self.max_negatives = max_negatives
@@ -200,7 +210,14 @@ class PedestrianDetector(BaseEstimator):
         bootstrap = Bootstrap(
             self.features,
             search,
-            Learning(self.C, self.linear_C, self.census_weight, self.random_state),
+            Learning(
+                self.C,
+                self.linear_C,
+                self.census_weight,
+                self.random_state,
+                self.acf_weight,
+                self.n_trees,
+            ),
             n_random=self.n_random,
             max_negatives=self.max_negatives,
             n_jobs=self.n_jobs,
@@ -210,7 +227,7 @@ class PedestrianDetector(BaseEstimator):
         held_out = hold_out(bootstrap, samples, crops, photographs, self.overlap)
         model = train_windows(samples, bootstrap.channels, bootstrap.learning)
         self.model_: WindowModel = with_stages(
-            model, held_out.linear, held_out.tables, self.stage_recall
+            model, held_out.first, held_out.tables, self.stage_recall
         )
         self.confidence_ = fit_confidence(held_out)
         self.rounds_: list[Round] = bootstrap.rounds

@@ -8,14 +8,16 @@ import cv2
 import numpy as np
 from sklearn.svm import LinearSVC
 
+from visualwords.apps.detection.acf_windows import lowest_partial_sums
 from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search
 from visualwords.apps.detection.scanning import WindowScanner
-from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.apps.detection.window import CELL, MARGIN, WindowShape
 from visualwords.apps.detection.window_model import ChannelModel, WindowModel
 from visualwords.apps.detection.window_tables import tables_of, with_constants
 from visualwords.boxes import suppress
 from visualwords.classifiers import ICDClassifier
+from visualwords.classifiers.solvers.boosted_trees import BoostedTrees, boost_trees
 from visualwords.features.resizing import resize_image
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "with_stages",
 ]
 
+LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
 LEAST_SCORE = -0.5  # lowest useful HIK score of a window, whatever the threshold
 
 Vectors = list[np.ndarray]  # one (n, d) array a channel
@@ -78,12 +81,17 @@ class Learning:
     census_weight : float
         Factor of the census score beside the HOG score.
     random_state : int
+    acf_weight : float
+        Factor of the trees' score.
+    n_trees : int
     """
 
     cost: float
     linear_cost: float
     census_weight: float
     random_state: int
+    acf_weight: float = 2.0
+    n_trees: int = 1024
 
 
 def crop_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel]) -> Vectors:
@@ -115,8 +123,8 @@ def shifted_vectors(
 def _middle_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel]) -> Vectors:
     """Vectors of the middle; gradients at its border see pixels beyond, as in a photograph."""
     y, x = (crop.shape[0] - shape.height) // 2, (crop.shape[1] - shape.width) // 2
-    top, left = CELL * (y >= CELL), CELL * (x >= CELL)
-    end_y, end_x = y + shape.height + CELL, x + shape.width + CELL
+    top, left = (min(side, MARGIN) // CELL * CELL for side in (y, x))
+    end_y, end_x = y + shape.height + MARGIN, x + shape.width + MARGIN
     view = np.ascontiguousarray(crop[y - top : end_y, x - left : end_x])
     corner = np.array([[top, left]])
     return [channel.vectors(channel.prepare(view), corner) for channel in channels]
@@ -182,44 +190,86 @@ def _picked(
     return [np.vstack([none, *part]) for none, part in zip(empty, parts)]
 
 
-def train_windows(samples: Samples, channels: Sequence[Channel], learning: Learning) -> WindowModel:
-    """Train the classifiers of every channel; in the result, all windows pass the cascade."""
+def train_windows(
+    samples: Samples,
+    channels: Sequence[Channel],
+    learning: Learning,
+    *,
+    linear: bool = True,
+    share: float = 1.0,
+) -> WindowModel:
+    """Train the classifiers of every channel; in the result, all windows pass the cascade.
+
+    Parameters
+    ----------
+    samples : Samples
+    channels : sequence of Channel
+    learning : Learning
+    linear : bool
+        Whether linear classifiers are trained where a cascade with trees doesn't need them.
+    share : float
+        Of the trees that are boosted.
+    """
     learned = {}
+    has_trees = any(channel.name == "acf" for channel in channels)
     for channel, vectors in zip(channels, samples.vectors):
+        if channel.name == "acf":
+            learned["acf"] = ChannelModel(_train_trees(vectors, samples.positive, learning, share))
+            continue
         factor = learning.census_weight if channel.name == "census" and len(channels) > 1 else 1.0
         classifier = ICDClassifier(
             C=learning.cost, quantization="integer", random_state=learning.random_state
         ).fit(with_constants(vectors), samples.positive)
         tables = tables_of(classifier, factor)
-        weights, intercept = _train_linear(vectors, samples.positive, learning)
-        learned[channel.name] = ChannelModel(
-            tables, weights * np.float32(factor), intercept * factor
-        )
-    return WindowModel(learned, -np.inf, -np.inf)
+        weights, intercept = None, 0.0
+        if linear or not has_trees:
+            weights, intercept = _train_linear(vectors, samples.positive, learning)
+            weights, intercept = weights * np.float32(factor), intercept * factor
+        learned[channel.name] = ChannelModel(tables, weights, intercept)
+    return WindowModel(learned, -np.inf, (-np.inf,) * (len(channels) - 1))
 
 
 def with_stages(
-    model: WindowModel, linear: np.ndarray, tables: np.ndarray, recall: float
+    model: WindowModel, first: np.ndarray, tables: np.ndarray, recall: float
 ) -> WindowModel:
     """Set the cascade's thresholds so that each stage keeps a share of the object's windows.
 
     Parameters
     ----------
     model : WindowModel
-    linear, tables : (n_channels, n)
+    first : (n,)
+    tables : (n_channels, n)
         Scores of windows of the object, as `score_vectors` gives them. Windows that would be
-        rejected in the end, by HIK scores below `LEAST_SCORE`, don't count.
+        rejected in the end, by scores below `LEAST_SCORE`, don't count.
     recall : float
         Share of them that must pass each stage.
     """
     found = tables.sum(axis=0) >= LEAST_SCORE
     if found.any():
-        linear, tables = linear[:, found], tables[:, found]
+        first, tables = first[found], tables[:, found]
+    so_far = np.cumsum(tables, axis=0)[:-1]
     return replace(
         model,
-        linear_threshold=float(np.quantile(linear[0], 1 - recall)),
-        first_threshold=float(np.quantile(tables[0], 1 - recall)),
+        first_threshold=float(np.quantile(first, 1 - recall)),
+        stage_thresholds=tuple(float(np.quantile(scores, 1 - recall)) for scores in so_far),
     )
+
+
+def _train_trees(
+    vectors: np.ndarray, positive: np.ndarray, learning: Learning, share: float
+) -> BoostedTrees:
+    """Boosted trees whose leaves have their weight and half precision, as a model file keeps."""
+    trees = boost_trees(
+        np.ascontiguousarray(vectors.T),
+        positive,
+        max(round(learning.n_trees * share), 1),
+        n_looked_at=-(-vectors.shape[1] // LOOKED_AT),
+        random_state=learning.random_state,
+    )
+    margins = np.where(positive, 1, -1) * trees.scores(vectors)
+    unit = (margins[positive].mean() + margins[~positive].mean()) / 2  # as SVMs have margins of 1
+    leaves = (trees.leaves * np.float32(learning.acf_weight / unit)).astype(np.float16)
+    return replace(trees, leaves=leaves.astype(np.float32))
 
 
 def _train_linear(
@@ -238,15 +288,15 @@ def _train_linear(
 def score_vectors(
     model: WindowModel, every: Vectors, channels: Sequence[Channel]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return linear and HIK scores of windows, both (n_channels, n); rows sum to the scores."""
-    linear, tables = [], []
-    for channel, vectors in zip(channels, every):
-        learned = model.channels[channel.name]
-        linear.append(vectors @ learned.weights + learned.intercept)
-        tops, starts = learned.tables.tops, learned.tables.starts[:-1]
-        sums = [
-            learned.tables.cells[starts + np.minimum(rows, tops)].sum(axis=1)
-            for rows in np.array_split(vectors, max(1, len(vectors) // 256))
-        ]
-        tables.append(np.concatenate(sums))
-    return np.array(linear), np.array(tables)
+    """Return the first stage's scores of windows, (n,), and all channels', (n_channels, n)."""
+    learned = [model.channels[channel.name] for channel in channels]
+    start, trees = learned[0], learned[0].tables
+    if isinstance(trees, BoostedTrees):
+        first = lowest_partial_sums(trees, every[0])
+    else:
+        first = every[0] @ start.weights + start.intercept
+    tables = []
+    for own, vectors in zip(learned, every):
+        pieces = np.array_split(vectors, max(1, len(vectors) // 256))
+        tables.append(np.concatenate([own.tables.scores(rows) for rows in pieces]))
+    return first, np.array(tables)

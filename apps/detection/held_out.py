@@ -34,14 +34,15 @@ class HeldOut:
 
     Attributes
     ----------
-    linear, tables : (n_channels, n)
+    first : (n,)
+    tables : (n_channels, n)
         Of the crops' windows, as `score_vectors` gives them.
     false : (m,)
         HIK scores of detections in photographs without the object.
     n_photographs : int
     """
 
-    linear: np.ndarray
+    first: np.ndarray
     tables: np.ndarray
     false: np.ndarray
     n_photographs: int
@@ -66,8 +67,8 @@ def hold_out(
         scanner = WindowScanner(bootstrap.channels, with_stages(model, *scores, STAGE_RECALL))
         false = _false_scores(bootstrap, scanner, _part(photographs, k), overlap)
         parts.append((*scores, false))
-    linear, tables, false = (np.concatenate(part, axis=-1) for part in zip(*parts))
-    return HeldOut(linear, tables, false, len(photographs))
+    first, tables, false = (np.concatenate(part, axis=-1) for part in zip(*parts))
+    return HeldOut(first, tables, false, len(photographs))
 
 
 def fit_confidence(held_out: HeldOut) -> tuple[float, float]:
@@ -101,7 +102,7 @@ def _models_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> list[Windo
 def _train_without(
     samples: Samples, fold: np.ndarray, channels: Sequence[Any], learning: Learning, k: int
 ) -> WindowModel:
-    return train_windows(samples.part(fold != k), channels, learning)
+    return train_windows(samples.part(fold != k), channels, learning, linear=False)
 
 
 def _folds(samples: Samples) -> np.ndarray:
@@ -123,18 +124,18 @@ def _part(images: Sequence[Image], k: int) -> list[Image]:
 def _crop_scores(
     bootstrap: Bootstrap, model: WindowModel, crops: Sequence[Image]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return linear and HIK scores, (n_channels, n) each, of each crop's best shifted window."""
+    """Return the scores of each crop's best shifted window, as `score_vectors` does."""
     search, channels = bootstrap.search, bootstrap.channels
 
     def score(_: int, crop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         vectors = shifted_vectors(crop, search.shape, channels, search.stride // 2)
-        linear, tables = score_vectors(model, vectors, channels)
+        first, tables = score_vectors(model, vectors, channels)
         best = tables.sum(axis=0).argmax()
-        return linear[:, best], tables[:, best]
+        return first[best], tables[:, best]
 
     scores = list(collect("scoring crops", crops, score, bootstrap.n_jobs, bootstrap.progress))
-    linear, tables = (np.stack(part, axis=1) for part in zip(*scores))
-    return linear, tables
+    first, tables = zip(*scores)
+    return np.array(first), np.stack(tables, axis=1)
 
 
 def _false_scores(

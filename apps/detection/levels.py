@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.apps.detection.window import CELL, MARGIN, WindowShape
 from visualwords.features.extractor import as_grey
 from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
 
@@ -88,14 +88,16 @@ class Search:
         first : int
             First row of the strip where windows are its own; those above belong to the one before.
         strip : ndarray
-            Has one cell more on both sides than its windows, as gradients look further.
+            Has some cells more on both sides than its windows, as gradients and smoothing look
+            further.
         """
         height, width = level.image.shape[:2]
         own = max(STRIP_PIXELS // width - self.shape.height, 1)
         own = -(-own // max(self.stride, CELL)) * max(self.stride, CELL)
+        margin = -(-MARGIN // self.stride) * self.stride
         for y in range(0, max(height - self.shape.height, 0) + 1, own):
-            start = max(y - CELL, 0)
-            end = y + own - self.stride + self.shape.height + CELL
+            start = max(y - margin, 0)
+            end = y + own - self.stride + self.shape.height + margin
             strip = level.image[start:end]
             if len(strip) - (y - start) >= self.shape.height:
                 yield start, y - start, strip

@@ -12,6 +12,7 @@ from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_model import ChannelModel, WindowModel
 from visualwords.apps.detection.window_tables import RaggedTables
 from visualwords.apps.pipeline.saving import OBJECT_DETECTOR, library_versions
+from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.errors import ModelFileError
 from visualwords.model_file import write_model
 
@@ -35,8 +36,7 @@ def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) ->
     manifest = {
         "kind": OBJECT_DETECTOR,
         "parameters": parameters,
-        "linear_threshold": model.linear_threshold,
-        "first_threshold": model.first_threshold,
+        "thresholds": [model.first_threshold, *model.stage_thresholds],
         "confidence": list(detector.confidence_),
         "training": {
             "rounds": [[one.n_negatives, one.n_new] for one in detector.rounds_],
@@ -57,13 +57,12 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     detector = PedestrianDetector(**parameters)
     detector.check_parameters()
     shape = WindowShape(*detector.window)
-    columns = {"hog": shape.hog_columns, "census": shape.census_columns}
-    channels = {
-        name: _channel_model(name, arrays, columns[name]) for name in FEATURES[detector.features]
-    }
-    detector.model_ = WindowModel(
-        channels, float(manifest["linear_threshold"]), float(manifest["first_threshold"])
-    )
+    names = FEATURES[detector.features]
+    channels = {name: _channel_model(name, arrays, shape) for name in names}
+    first, *stages = _thresholds(manifest)
+    if len(stages) < len(names) - 1:
+        raise ModelFileError(f"{1 + len(stages)} thresholds for {len(names)} descriptors")
+    detector.model_ = WindowModel(channels, first, tuple(stages[: len(names) - 1]))
     slope, intercept = (float(value) for value in manifest["confidence"])
     if not slope > 0:
         raise ModelFileError(f"a confidence that does not grow with the score: slope {slope}")
@@ -74,16 +73,34 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     return detector
 
 
+def _thresholds(manifest: dict[str, Any]) -> list[float]:
+    """Thresholds of the stages; older files have two of them under names of their own."""
+    if "thresholds" in manifest:
+        return [float(value) for value in manifest["thresholds"]]
+    return [float(manifest[name]) for name in ("linear_threshold", "first_threshold")]
+
+
 def _channel_arrays(name: str, learned: ChannelModel) -> dict[str, np.ndarray]:
+    tables = learned.tables
+    if isinstance(tables, BoostedTrees):
+        return {
+            f"{name}/features": tables.features,
+            f"{name}/values": tables.values,
+            f"{name}/leaves": tables.leaves.astype(np.float16),
+        }
+    assert learned.weights is not None
     return {
-        f"{name}/tops": learned.tables.tops.astype(np.uint16),
-        f"{name}/cells": learned.tables.cells.astype(np.float16),
+        f"{name}/tops": tables.tops.astype(np.uint16),
+        f"{name}/cells": tables.cells.astype(np.float16),
         f"{name}/weights": learned.weights,
         f"{name}/constants": np.array([learned.intercept]),
     }
 
 
-def _channel_model(name: str, arrays: dict[str, np.ndarray], n_columns: int) -> ChannelModel:
+def _channel_model(name: str, arrays: dict[str, np.ndarray], shape: WindowShape) -> ChannelModel:
+    if name == "acf":
+        return ChannelModel(_trees(arrays, shape.acf_columns))
+    n_columns = {"hog": shape.hog_columns, "census": shape.census_columns}[name]
     tops, cells, weights, constants = (
         arrays[f"{name}/{part}"] for part in ("tops", "cells", "weights", "constants")
     )
@@ -92,7 +109,22 @@ def _channel_model(name: str, arrays: dict[str, np.ndarray], n_columns: int) -> 
     if not fits or constants.ndim != 1 or not len(constants):
         raise ModelFileError(f"the tables of {name} do not fit the window")
     tables = RaggedTables(starts, cells.astype(np.float32))
-    finite = all(np.isfinite(part).all() for part in (tables.cells, weights, constants))
-    if not finite:
-        raise ModelFileError(f"the tables of {name} hold values that are not numbers")
+    _check_finite(name, tables.cells, weights, constants)
     return ChannelModel(tables, weights.astype(np.float32), float(constants[0]))
+
+
+def _trees(arrays: dict[str, np.ndarray], n_columns: int) -> BoostedTrees:
+    features, values, leaves = (arrays[f"acf/{part}"] for part in ("features", "values", "leaves"))
+    n = len(leaves)
+    fits = features.shape == values.shape == (n, 3) and leaves.shape == (n, 4) and n
+    if not fits or features.max() >= n_columns or features.min() < 0:
+        raise ModelFileError("the trees of acf do not fit the window")
+    _check_finite("acf", leaves)
+    return BoostedTrees(
+        features.astype(np.uint16), values.astype(np.uint8), leaves.astype(np.float32)
+    )
+
+
+def _check_finite(name: str, *parts: np.ndarray) -> None:
+    if not all(np.isfinite(part).all() for part in parts):
+        raise ModelFileError(f"the tables of {name} hold values that are not numbers")

@@ -11,6 +11,7 @@ WHOLE = {  # least and most
     "n_rounds": (0, 1000),
     "n_random": (0, 100_000),
     "max_negatives": (1, 10**9),
+    "n_trees": (1, 100_000),
     "stride": (4, 10_000),
 }
 NUMBERS = {  # bounds of the search keep its time and its memory bounded, too
@@ -20,6 +21,7 @@ NUMBERS = {  # bounds of the search keep its time and its memory bounded, too
     "C": (1e-30, 1e30),
     "linear_C": (1e-30, 1e30),
     "census_weight": (0, 1e6),
+    "acf_weight": (0, 1e6),
     "training_enlargement": (0.01, 100),
     "stage_recall": (0, 1),
 }

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps.detection.acf_windows import AcfWindows
 from visualwords.apps.detection.channels import Channel
+from visualwords.apps.detection.regions import regions
 from visualwords.apps.detection.window_model import WindowModel
 
 __all__ = ["CLASSIFIERS", "Stage", "WindowScanner"]
@@ -43,9 +45,10 @@ class WindowScanner:
     channels : list of Channel
     model : WindowModel
     classifier : {"cascade", "hik", "linear"}
-        - linear: the linear score of all windows.
-        - hik: the HIK score of all windows.
-        - cascade: HIK scores of windows whose linear score is high enough.
+        - linear: the linear score of all windows, by the channels that have one.
+        - hik: the score of all windows by tables and trees.
+        - cascade: the same score, channel after channel, of the windows that are still in. The
+          first stage are the trees, or the first channel's linear classifier.
     """
 
     def __init__(
@@ -59,6 +62,10 @@ class WindowScanner:
         self.channels = channels
         self.model = model
         self.classifier = classifier
+        if classifier == "linear" and all(self._of(own).weights is None for own in channels):
+            raise ValueError(
+                "features='acf' have no linear classifier; choose cascade or hik, or other features"
+            )
         self.stride: int = channels[0].stride
         self.tables = [channel.arrange(self._of(channel).tables) for channel in channels]
 
@@ -84,11 +91,10 @@ class WindowScanner:
             return self._cascade(image, threshold, trace)
         parts = []
         for channel, tables in zip(self.channels, self.tables):
-            prepared = channel.prepare(image)
-            if self.classifier == "linear":
-                parts.append(self._linear(channel, prepared))
-            else:
-                parts.append(channel.table_scores(prepared, tables))
+            if self.classifier == "hik":
+                parts.append(channel.table_scores(channel.prepare(image), tables))
+            elif self._of(channel).weights is not None:
+                parts.append(self._linear(channel, channel.prepare(image)))
         grid = np.sum(parts, axis=0)
         corners, scores = self._reaching(grid, threshold)
         trace.append(Stage(self.classifier, grid.size, corners, grid))
@@ -97,32 +103,53 @@ class WindowScanner:
     def _cascade(
         self, image: np.ndarray, threshold: float, trace: list[Stage]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Linear scores everywhere, then each channel's HIK scores of the windows that pass."""
+        """The first stage everywhere, then each channel's scores of the windows that pass."""
+        least = [*self.model.stage_thresholds, threshold]
         prepared = self.channels[0].prepare(image)
-        corners = self._first(prepared, trace)
-        scores = np.zeros(len(corners), np.float32)
-        for k, (channel, tables) in enumerate(zip(self.channels, self.tables)):
-            n_windows = len(corners)
-            if n_windows:
-                if k:
-                    prepared = channel.prepare(image)
-                scores = scores + channel.scores_at(prepared, corners, tables)
-            kept = scores >= self._least(k, threshold)
+        is_first = isinstance(self.channels[0], AcfWindows)
+        if is_first:
+            corners, scores = self._trees(prepared, least[0], trace)
+        else:
+            corners = self._first(prepared, trace)
+            scores = np.zeros(len(corners), np.float32)
+        for k in range(is_first, len(self.channels)):
+            channel, n_windows = self.channels[k], len(corners)
+            if n_windows and k:
+                scores = scores + self._scores_in_regions(k, image, corners)
+            elif n_windows:
+                scores = channel.scores_at(prepared, corners, self.tables[k])
+            kept = scores >= least[k]
             corners, scores = corners[kept], scores[kept]
             trace.append(Stage(f"HIK of {channel.name}", n_windows, corners))
+        return corners, scores
+
+    def _trees(
+        self, prepared: np.ndarray, least: float, trace: list[Stage]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return corners and scores of the windows that no tree rejects."""
+        channel: Any = self.channels[0]
+        first = self.model.first_threshold
+        grid = channel.table_scores(prepared, self.tables[0], first)
+        corners, scores = self._reaching(grid, max(first, least))
+        trace.append(Stage(f"trees of {channel.name}", grid.size, corners, grid))
         return corners, scores
 
     def _first(self, prepared: Any, trace: list[Stage]) -> np.ndarray:
         """Return the corners of the windows that pass the first channel's linear classifier."""
         channel = self.channels[0]
         grid = self._linear(channel, prepared)
-        corners, _ = self._reaching(grid, self.model.linear_threshold)
+        corners, _ = self._reaching(grid, self.model.first_threshold)
         trace.append(Stage(f"linear {channel.name}", grid.size, corners, grid))
         return corners
 
-    def _least(self, k: int, threshold: float) -> float:
-        """Return the threshold of the sum of the first k + 1 channels' HIK scores."""
-        return threshold if k == len(self.channels) - 1 else self.model.first_threshold
+    def _scores_in_regions(self, k: int, image: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
+        """Return the k-th channel's scores of windows, looking only at pixels around them."""
+        channel, scores = self.channels[k], np.empty(len(corners_yx), np.float32)
+        for region, chosen in regions(corners_yx, channel.shape, self.stride):
+            prepared = channel.prepare(np.ascontiguousarray(image[region]))
+            start = np.array([region[0].start, region[1].start])
+            scores[chosen] = channel.scores_at(prepared, corners_yx[chosen] - start, self.tables[k])
+        return scores
 
     def _reaching(self, grid: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = np.nonzero(grid >= threshold)

@@ -6,6 +6,8 @@ __all__ = ["WindowShape"]
 
 CELL = 8  # pixels of a side of a HOG cell; windows begin at multiples of half a cell
 BLOCK_ROWS, BLOCK_COLUMNS = 12, 9  # pixels of a census block  [Wu10, Sec. 4.2]
+MARGIN = 16  # pixels around a window that its descriptors depend on, at most
+ACF_CELL, ACF_CHANNELS = 4, 10  # pixels of a side; numbers of a cell of channel features
 MARGIN_X, MARGIN_Y = 28, 20  # by which 64 × 128 exceed the census window of 36 × 108
 
 
@@ -67,6 +69,16 @@ class WindowShape:
     def census_columns(self) -> int:
         """Length of the census vector."""
         return self.super_blocks[0] * self.super_blocks[1] * 256
+
+    @property
+    def acf_cells(self) -> tuple[int, int]:
+        """Rows and columns of cells of aggregated channel features."""
+        return self.height // ACF_CELL, self.width // ACF_CELL
+
+    @property
+    def acf_columns(self) -> int:
+        """Length of the vector of aggregated channel features."""
+        return self.acf_cells[0] * self.acf_cells[1] * ACF_CHANNELS
 
     def positions(self, height: int, width: int, stride: int) -> tuple[int, int]:
         """Rows and columns of windows that fit into an image."""

@@ -1,4 +1,4 @@
-"""Explain the score of a window: its HIK score shared among the window's pixels."""
+"""Explain the score of a window: its score shared among the window's pixels."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,9 @@ from visualwords.apps.detection._census_windows import COLUMNS, ROWS, STEP_X, ST
 from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search, clip_boxes
 from visualwords.apps.detection.scanning import WindowScanner
-from visualwords.apps.detection.window import CELL, WindowShape
+from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
+from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.errors import ImageError
 
 __all__ = ["WindowEvidence", "find_window", "window_evidence"]
@@ -27,7 +28,8 @@ class WindowEvidence:
         Pixels of the window.
     maps : dict of channel → (h, w) float32
         Each sums to the channel's score. A HOG value counts evenly for the pixels of its cell, a
-        census count evenly for the pixels that have the code, all of the block where none has.
+        census count evenly for the pixels that have the code, all of the block where none has; a
+        tree's leaf half each for the two cells that it compared.
     scores : dict of channel → float
     """
 
@@ -42,7 +44,7 @@ class WindowEvidence:
 
     @property
     def score(self) -> float:
-        """The window's HIK score."""
+        """The window's score."""
         return sum(self.scores.values())
 
 
@@ -71,13 +73,17 @@ def find_window(
 def window_evidence(
     scanner: WindowScanner, search: Search, level: Level, corner_yx: np.ndarray
 ) -> WindowEvidence:
-    """Share the HIK score of one window of a level among its pixels."""
+    """Share the score of one window of a level among its pixels."""
     shape = search.shape
     y, x = corner_yx
     maps = {}
     for channel in scanner.channels:
         prepared = channel.prepare(level.image)
         tables = scanner.model.channels[channel.name].tables
+        if isinstance(tables, BoostedTrees):
+            vector = channel.vectors(prepared, corner_yx[None])[0]
+            maps[channel.name] = _tree_map(tables, vector, shape)
+            continue
         values = _values(channel, prepared, corner_yx, tables)
         if channel.name == "hog":
             maps[channel.name] = _hog_map(values, shape)
@@ -98,6 +104,18 @@ def _values(
     levels = channel.vectors(prepared, corner_yx[None])[0]
     values = tables.cells[tables.starts[:-1] + np.minimum(levels, tables.tops)]
     return np.stack([values, levels.astype(np.float32)])
+
+
+def _tree_map(trees: BoostedTrees, vector: np.ndarray, shape: WindowShape) -> np.ndarray:
+    """Every tree's leaf, half of it for each of the two cells that it compared."""
+    turn = (vector[trees.features] > trees.values).astype(np.int64)
+    number, second = np.arange(len(turn)), 1 + turn[:, 0]
+    leaves = trees.leaves[number, 2 * turn[:, 0] + turn[number, second]]
+    compared = np.stack([trees.features[:, 0], trees.features[number, second]])
+    cells = np.zeros(shape.acf_cells[0] * shape.acf_cells[1])
+    np.add.at(cells, compared // ACF_CHANNELS, leaves / 2)
+    pixels = np.ones((ACF_CELL, ACF_CELL)) / ACF_CELL**2
+    return np.kron(cells.reshape(shape.acf_cells), pixels).astype(np.float32)
 
 
 def _hog_map(values: np.ndarray, shape: WindowShape) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visualwords.apps.detection.window_tables import RaggedTables
+from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 
 __all__ = ["ChannelModel", "WindowModel"]
 
@@ -15,15 +16,15 @@ class ChannelModel:
 
     Attributes
     ----------
-    tables : RaggedTables
-        Of the HIK classifier.
+    tables : RaggedTables or BoostedTrees
+        Of the HIK classifier; trees for aggregated channel features.
     weights, intercept : (d,) float32 and float
-        Of the linear classifier.
+        Of the linear classifier, which aggregated channel features don't have.
     """
 
-    tables: RaggedTables
-    weights: np.ndarray
-    intercept: float
+    tables: RaggedTables | BoostedTrees
+    weights: np.ndarray | None = None
+    intercept: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,15 @@ class WindowModel:
     Attributes
     ----------
     channels : dict of name → ChannelModel
-        A window's HIK score is the sum over the channels, its linear score too.
-    linear_threshold : float
-        Lowest linear score of the first channel that passes the cascade.
+        A window's score is the sum over the channels' tables and trees, its linear score the sum
+        over the linear classifiers.
     first_threshold : float
-        Lowest HIK score of the first of two channels that passes it.
+        Lowest score that passes the first stage: of the partial sums of trees, or of the first
+        channel's linear classifier where there are no trees.
+    stage_thresholds : tuple of float
+        Lowest sum of the scores of all channels so far that passes each channel but the last.
     """
 
     channels: dict[str, ChannelModel]
-    linear_threshold: float
     first_threshold: float
+    stage_thresholds: tuple[float, ...]

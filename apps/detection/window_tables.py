@@ -36,6 +36,10 @@ class RaggedTables:
         """Highest level of each column; larger ones have its value."""
         return np.diff(self.starts) - 1
 
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """Return the sums of look-ups of levels (n, d), (n,) float32."""
+        return self.cells[self.starts[:-1] + np.minimum(rows, self.tops)].sum(axis=1)
+
     def full(self, n_levels: int) -> np.ndarray:
         """Return the tables as one array (d, n_levels)."""
         level = np.minimum(np.arange(n_levels), self.tops[:, None])

@@ -39,15 +39,15 @@ def test_the_cascade_looks_at_fewer_windows_at_every_stage(detector, street):
     trace = []
     detector.detect(street[0], trace=trace)
     names = [stage.name for stage in trace[0][1]]
-    assert names == ["linear hog", "HIK of hog", "HIK of census"]
+    assert names == ["trees of acf", "HIK of hog", "HIK of census"]
     for _, stages in trace:
         numbers = [stages[0].n_windows, *(len(stage.survivors_yx) for stage in stages)]
         assert numbers == sorted(numbers, reverse=True)
         assert [stage.n_windows for stage in stages[1:]] == numbers[1:-1]
 
 
-@pytest.mark.parametrize("features", ["hog", "census"])
-def test_one_feature_alone_works_too(features, street):
+@pytest.mark.parametrize("features", ["hog", "census", "both"])
+def test_fewer_features_work_too(features, street):
     alone = train(features=features)
     found, confidences = alone.detect(street[0])
     assert match(found, confidences, street[1]).sum() >= 1
@@ -55,6 +55,26 @@ def test_one_feature_alone_works_too(features, street):
     assert linear.detect(street[0])[0].shape[1] == 4
     is_grey = [level.image.ndim == 2 for level in alone.search.levels(street[0])]
     assert set(is_grey) == {features == "census"}  # levels have no colour where none is looked at
+
+
+def test_trees_alone_find_figures_and_have_no_linear_form(street, tmp_path):
+    alone = train(features="acf")
+    found, confidences = alone.detect(street[0])
+    assert match(found, confidences, street[1]).sum() >= 1
+    alone.save(tmp_path / "trees.vw")
+    np.testing.assert_array_equal(
+        visualwords.load(tmp_path / "trees.vw").detect(street[0])[0], found
+    )
+    with pytest.raises(ValueError, match="have no linear classifier"):
+        alone.set_params(classifier="linear").detect(street[0])
+
+
+def test_all_features_everywhere_agree_with_the_cascade_where_it_looks(detector, street):
+    everywhere = clone_fitted(detector, classifier="hik")
+    boxes, confidences = everywhere.detect(street[0])
+    found, others = detector.detect(street[0])
+    np.testing.assert_allclose(boxes[: len(found)], found)
+    np.testing.assert_allclose(confidences[: len(found)], others, atol=1e-4)
 
 
 def test_large_levels_are_searched_in_strips_with_the_same_result(detector, street, monkeypatch):
@@ -142,7 +162,7 @@ def test_windows_need_photographs_that_hold_them(rng):
     ("parameters", "message"),
     [
         ({"classifier": "forest"}, "choose from cascade, hik, linear"),
-        ({"features": "sift"}, "choose from hog, census, both"),
+        ({"features": "sift"}, "choose from all, both, hog, census, acf"),
         ({"threshold": 1.0}, "between 0 and 1"),
         ({"scale_factor": 1.0}, "from 1.01 to 100"),
         ({"padding": 0.5}, "a whole number from 0 to 1000"),

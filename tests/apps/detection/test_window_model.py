@@ -7,12 +7,15 @@ from visualwords.apps.detection.window_model import WindowModel
 
 
 def test_stages_keep_their_share_of_what_is_found_in_the_end():
-    nothing = WindowModel({}, -np.inf, -np.inf)
+    nothing = WindowModel({}, -np.inf, (-np.inf,))
     tables = np.array([np.linspace(-2, 2, 401), np.zeros(401)])  # 150 of them below -1/2
-    linear = tables * 3
+    linear = tables[0] * 3
     model = with_stages(nothing, linear, tables, 0.99)
     found = tables[0] >= -0.5
-    for threshold, scores in ((model.linear_threshold, linear), (model.first_threshold, tables)):
-        assert 0.985 <= (scores[0][found] >= threshold).mean() <= 0.995
+    for threshold, scores in (
+        (model.first_threshold, linear),
+        (model.stage_thresholds[0], tables[0]),
+    ):
+        assert 0.985 <= (scores[found] >= threshold).mean() <= 0.995
     # where nothing is found, all count
-    assert with_stages(nothing, linear - 9, tables - 9, 0.5).first_threshold == -9
+    assert with_stages(nothing, linear - 9, tables - 9, 0.5).stage_thresholds == (-9,)

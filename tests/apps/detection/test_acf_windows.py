@@ -1,0 +1,139 @@
+"""Aggregated channel features against their definition, and windows against themselves alone."""
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.apps.detection.test_windows import corners_of, picture
+from visualwords.apps.detection.acf_windows import AcfWindows, lowest_partial_sums
+from visualwords.apps.detection.channels import make_channels
+from visualwords.apps.detection.regions import regions
+from visualwords.apps.detection.window import WindowShape
+from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+
+
+def smoothed(plane):
+    """[1 2 1] / 4 along both axes, borders repeated."""
+    wide = np.pad(plane, 1, mode="edge")
+    wide = (wide[:-2] + 2 * wide[1:-1] + wide[2:]) / 4
+    return (wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]) / 4
+
+
+def sums_of_cells(plane):
+    rows, columns = (side // 4 for side in plane.shape)
+    return plane[: rows * 4, : columns * 4].reshape(rows, 4, columns, 4).sum(axis=(1, 3))
+
+
+def gradient_cells(image):
+    """The seven channels of gradients by definition, before rounding."""
+    blurred = cv2.GaussianBlur(image, (3, 3), 0, borderType=cv2.BORDER_REPLICATE).astype(float)
+    tall = np.pad(blurred, ((1, 1), (0, 0), (0, 0)), mode="edge")
+    dy, dx = tall[2:] - tall[:-2], np.zeros_like(blurred)
+    dx[:, 1:-1] = blurred[:, 2:] - blurred[:, :-2]
+    dy[:, [0, -1]] = 0
+    strongest = (dx**2 + dy**2).argmax(axis=2)[..., None]
+    dx, dy = (np.take_along_axis(part, strongest, 2)[..., 0] for part in (dx, dy))
+    length, angle = np.hypot(dx, dy), np.arctan2(dy, dx)
+    parts = [sums_of_cells(length) * 200]
+    widest = np.cos(np.pi / 6)
+    for k in range(6):
+        near = np.maximum(np.abs(np.cos(angle - k * np.pi / 6)) - widest, 0) / (1 - widest)
+        parts.append(sums_of_cells(length * near) * 200)
+    local = smoothed(sums_of_cells(length)) + 64
+    return np.stack([smoothed(part / local) for part in parts], axis=2)
+
+
+def random_trees(rng, n_trees, n_columns):
+    return BoostedTrees(
+        rng.integers(0, n_columns, (n_trees, 3)).astype(np.uint16),
+        rng.integers(0, 150, (n_trees, 3)).astype(np.uint8),
+        rng.normal(0, 0.1, (n_trees, 4)).astype(np.float32),
+    )
+
+
+def sum_of_leaves(trees, vector):
+    """Partial sums, tree by tree."""
+    leaves = []
+    for feature, value, leaf in zip(trees.features, trees.values, trees.leaves):
+        right = vector[feature[0]] > value[0]
+        child = 2 if right else 1
+        leaves.append(leaf[2 * right + (vector[feature[child]] > value[child])])
+    return np.cumsum(leaves)
+
+
+@pytest.mark.parametrize("size", [(64, 48), (67, 50), (9, 9), (4, 4), (5, 40)])
+def test_cells_are_those_of_the_definition(rng, size):
+    image = picture(rng, *size)
+    image = np.ascontiguousarray(image[: size[0] // 4 * 4, : size[1] // 4 * 4])
+    cells = AcfWindows(WindowShape(), 8).prepare(image)
+    assert cells.shape == (size[0] // 4, size[1] // 4, 10)
+    expected = np.minimum(gradient_cells(image), 255)
+    assert np.abs(cells[:, :, 3:] - expected).max() <= 0.51
+    blurred = cv2.GaussianBlur(image, (3, 3), 0, borderType=cv2.BORDER_REPLICATE)
+    means = np.stack([sums_of_cells(blurred[:, :, c]) / 16 for c in range(3)], axis=2)
+    luv = cv2.cvtColor((means / 255).astype(np.float32), cv2.COLOR_RGB2Luv)
+    luv = luv * np.float32([255 / 100, 255 / 354, 255 / 262]) + [
+        0,
+        134 * 255 / 354,
+        140 * 255 / 262,
+    ]
+    expected = np.stack([smoothed(luv[:, :, c]) for c in range(3)], axis=2)
+    assert np.abs(cells[:, :, :3] - expected).max() <= 3
+
+
+@pytest.mark.parametrize("stride", [4, 8, 16])
+@pytest.mark.parametrize("size", [(128, 64), (131, 69), (155, 96)])
+def test_trees_score_every_window_as_it_does_alone(rng, stride, size):
+    shape, image = WindowShape(), picture(rng, *size)
+    (channel,) = make_channels("acf", shape, stride)
+    prepared, corners = channel.prepare(image), corners_of(image, shape, stride)
+    vectors = channel.vectors(prepared, corners)
+    trees = channel.arrange(random_trees(rng, 40, channel.n_columns))
+    sums = np.array([sum_of_leaves(trees, vector) for vector in vectors])
+    assert channel.table_scores(prepared, trees).shape == shape.positions(*size, stride)
+    np.testing.assert_allclose(trees.scores(vectors), sums[:, -1], atol=1e-5)
+    np.testing.assert_allclose(
+        channel.table_scores(prepared, trees).ravel(), sums[:, -1], atol=1e-5
+    )
+    found = channel.scores_at(prepared, corners[::3], trees)
+    np.testing.assert_allclose(found, sums[::3, -1], atol=1e-5)
+    np.testing.assert_allclose(lowest_partial_sums(trees, vectors), sums.min(axis=1), atol=1e-5)
+    least = float(np.median(sums.min(axis=1))) + 1e-3
+    grid = channel.table_scores(prepared, trees, least).ravel()
+    kept = sums.min(axis=1) >= least
+    np.testing.assert_array_equal(grid >= least, kept)
+    np.testing.assert_allclose(grid[kept], sums[kept, -1], atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 500), (127, 64), (128, 63), (16, 16)])
+def test_images_smaller_than_the_window_have_no_windows(rng, size):
+    (channel,) = make_channels("acf", WindowShape(), 8)
+    prepared = channel.prepare(np.zeros((*size, 3), np.uint8))
+    trees = random_trees(rng, 3, channel.n_columns)
+    assert channel.table_scores(prepared, trees).size == 0
+
+
+def test_a_flat_image_has_no_gradients_and_its_own_colour():
+    cells = AcfWindows(WindowShape(), 8).prepare(np.full((40, 40, 3), 255, np.uint8))
+    assert (cells[:, :, 0] == 255).all()
+    assert (cells[:, :, 3:] == 0).all()
+
+
+@pytest.mark.parametrize("stride", [4, 8, 16])
+@pytest.mark.parametrize("name", ["hog", "census"])
+def test_windows_score_in_their_regions_as_in_the_image(rng, name, stride):
+    shape, image = WindowShape(), picture(rng, 300, 420)
+    (channel,) = make_channels(name, shape, stride)
+    every = corners_of(image, shape, stride)
+    corners = every[rng.choice(len(every), 6, replace=False)]
+    whole = channel.vectors(channel.prepare(image), corners)
+    seen = []
+    for region, chosen in regions(corners, shape, stride):
+        start = np.array([part.start for part in region])
+        assert (start % max(stride, 8) == 0).all()
+        inside = corners[chosen] - start
+        part = np.ascontiguousarray(image[region])
+        np.testing.assert_array_equal(channel.vectors(channel.prepare(part), inside), whole[chosen])
+        seen += chosen.tolist()
+    assert sorted(seen) == list(range(6))
+    assert list(regions(corners[:0], shape, stride)) == []

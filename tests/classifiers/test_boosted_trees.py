@@ -1,0 +1,69 @@
+"""Boosted trees of depth two against an exhaustive search and against what they must learn."""
+
+import numpy as np
+import pytest
+
+from visualwords.classifiers.solvers._boosted_trees import best_splits
+from visualwords.classifiers.solvers.boosted_trees import boost_trees
+
+
+def every_split(columns, weights, labels, chosen):
+    """Z of all splits of the chosen samples, (features, 255)."""
+    z = np.full((len(columns), 255), np.inf)
+    for feature, column in enumerate(columns):
+        for value in range(255):
+            left = column <= value
+            z[feature, value] = sum(
+                np.sqrt(
+                    weights[side & chosen & (labels == 1)].sum()
+                    * weights[side & chosen & (labels == 0)].sum()
+                )
+                for side in (left, ~left)
+            )
+    return z
+
+
+def test_splits_are_the_best_of_all(rng):
+    columns = rng.integers(0, 256, (5, 40)).astype(np.uint8)
+    weights, labels, node = rng.random(40), rng.integers(0, 2, 40), rng.integers(0, 2, 40)
+    splits, errors = np.zeros((2, 2), np.int64), np.empty(2)
+    rows = np.arange(40)
+    best_splits(columns, np.arange(5), rows, weights, labels, node, 2, splits, errors)
+    for n in range(2):
+        z = every_split(columns, weights, labels, node == n)
+        assert errors[n] == pytest.approx(z.min())
+        assert z[tuple(splits[n])] == pytest.approx(z.min())
+
+
+def test_trees_learn_what_no_sum_of_single_columns_can(rng):
+    columns = rng.integers(0, 256, (12, 600)).astype(np.uint8)
+    positive = (columns[3] > 120) ^ (columns[7] > 120)
+    trees = boost_trees(columns, positive, 60, n_looked_at=12)
+    scores = trees.scores(np.ascontiguousarray(columns.T))
+    assert ((scores > 0) == positive).mean() > 0.97
+
+
+def test_the_same_seed_gives_the_same_trees_and_another_one_others(rng):
+    columns = rng.integers(0, 256, (64, 90)).astype(np.uint8)
+    positive = columns[:5].astype(int).sum(axis=0) > 640
+    one, same, other = (
+        boost_trees(columns, positive, 8, n_looked_at=4, random_state=seed) for seed in (1, 1, 2)
+    )
+    for name in ("features", "values", "leaves"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
+    assert (one.features != other.features).any()
+
+
+@pytest.mark.parametrize("n_trees", [1, 700])
+def test_classes_that_are_easily_divided_keep_finite_leaves(rng, n_trees):
+    columns = np.repeat(np.array([[9, 200]], np.uint8), 6, axis=0).repeat(5, axis=1)
+    positive = columns[0] > 100
+    trees = boost_trees(columns, positive, n_trees, n_looked_at=6)
+    assert np.isfinite(trees.leaves).all()
+    assert ((trees.scores(np.ascontiguousarray(columns.T)) > 0) == positive).all()
+
+
+def test_columns_that_say_nothing_decide_nothing():
+    columns = np.full((3, 10), 7, np.uint8)
+    trees = boost_trees(columns, np.arange(10) < 5, 4, n_looked_at=3)
+    np.testing.assert_allclose(trees.scores(np.ascontiguousarray(columns.T)), 0, atol=1e-6)
