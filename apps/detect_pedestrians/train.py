@@ -73,7 +73,7 @@ class _Size(click.ParamType):
     "--rounds",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Rounds of hard negative mining [default: 3].",
+    help="Rounds of hard negative mining [default: 2].",
 )
 @click.option(
     "--folds",

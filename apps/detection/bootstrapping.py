@@ -28,6 +28,7 @@ __all__ = ["Bootstrap", "Round", "collect"]
 HARD_SCORE = -0.5  # of each channel; windows above it are hard: negatives belong below −1
 HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
 HARD_STAGES = -1.0  # of earlier stages: at the margin, where a window hardly counts in training
+HARD_TREES = -0.3  # of partial sums of trees, in the units of their weight
 FIRST_TREES = 0.25  # of the trees, while windows are collected
 MOST_HARD = 50  # windows of one photograph and round
 
@@ -126,9 +127,10 @@ class Bootstrap:
             samples, self.channels, self.learning, linear=False, share=FIRST_TREES
         )
         self.progress.advance()
+        has_trees = self.channels[0].name == "acf"
         model = replace(
             model,
-            first_threshold=HARD_STAGES,
+            first_threshold=self.learning.acf_weight * HARD_TREES if has_trees else HARD_STAGES,
             stage_thresholds=(HARD_STAGES,) * len(model.stage_thresholds),
         )
         return WindowScanner(self.channels, model, self.classifier)

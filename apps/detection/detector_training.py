@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
+SHRINKAGE = 0.1  # of the leaves of each tree
 LEAST_SCORE = -0.5  # lowest useful HIK score of a window, whatever the threshold
 
 Vectors = list[np.ndarray]  # one (n, d) array a channel
@@ -90,7 +91,7 @@ class Learning:
     linear_cost: float
     census_weight: float
     random_state: int
-    acf_weight: float = 2.0
+    acf_weight: float = 1.0
     n_trees: int = 1024
 
 
@@ -264,6 +265,7 @@ def _train_trees(
         positive,
         max(round(learning.n_trees * share), 1),
         n_looked_at=-(-vectors.shape[1] // LOOKED_AT),
+        shrinkage=SHRINKAGE,
         random_state=learning.random_state,
     )
     margins = np.where(positive, 1, -1) * trees.scores(vectors)
