@@ -9,34 +9,40 @@ from visualwords.compiled import njit
 def sum_trees(cells, starts, offsets, values, leaves, least, scores):
     """scores[n] = Σ over trees of the leaf that the window at starts[n] reaches.
 
-    A window is rejected, with the sum so far, as soon as that falls below ``least``.
+    After every so many trees the sum is compared with the next of the thresholds ``least``; where
+    it is lower, the window is rejected with a score of −∞.
 
     cells : (n_cells × channels,) uint8      starts : (m,) int64, of windows in it
     offsets : (t, 3) int64, from a window's start to the bytes that the tree's nodes compare
     values : (t, 3) uint8, highest of the left side      leaves : (t, 4) float32
+    least : (k,) float32, k equal parts of the trees, the last one may be shorter
     """
+    u = np.uint64
+    n_trees = u(offsets.shape[0])
+    step = -(-offsets.shape[0] // least.size)
     for n in range(starts.size):
-        window = cells[starts[n] :]
-        total = np.float32(0)
-        for t in range(offsets.shape[0]):
-            if window[offsets[t, 0]] <= values[t, 0]:
-                total += leaves[t, 1 if window[offsets[t, 1]] > values[t, 1] else 0]
-            else:
-                total += leaves[t, 3 if window[offsets[t, 2]] > values[t, 2] else 2]
-            if total < least:
+        start, total = u(starts[n]), np.float32(0)
+        scores[n] = -np.inf
+        for part in range(least.size):
+            for t in range(u(part * step), min(u((part + 1) * step), n_trees)):
+                right = u(cells[start + u(offsets[t, 0])] > values[t, 0])
+                child = right + u(1)
+                second = cells[start + u(offsets[t, child])] > values[t, child]
+                total += leaves[t, u(2) * right + u(second)]
+            if total < least[part]:
                 break
-        scores[n] = total
+        else:
+            scores[n] = total
 
 
 @njit()
-def lowest_sums(rows, features, values, leaves, lowest):
-    """lowest[n] = the lowest of the partial sums that `sum_trees` meets in row n."""
+def partial_sums(rows, features, values, leaves, sums):
+    """sums[n, k] = row n's sum of the first k + 1 parts of the trees, as `sum_trees` has them."""
+    step = -(-features.shape[0] // sums.shape[1])
     for n in range(rows.shape[0]):
-        row, total, low = rows[n], np.float32(0), np.float32(np.inf)
+        row, total = rows[n], np.float32(0)
         for t in range(features.shape[0]):
-            if row[features[t, 0]] <= values[t, 0]:
-                total += leaves[t, 1 if row[features[t, 1]] > values[t, 1] else 0]
-            else:
-                total += leaves[t, 3 if row[features[t, 2]] > values[t, 2] else 2]
-            low = min(low, total)
-        lowest[n] = low
+            right = np.int64(row[features[t, 0]] > values[t, 0])
+            second = np.int64(row[features[t, 1 + right]] > values[t, 1 + right])
+            total += leaves[t, 2 * right + second]
+            sums[n, t // step :] = total

@@ -4,19 +4,21 @@ import cv2
 import numpy as np
 
 from visualwords.apps.detection._acf_cells import normalize_and_quantize, sum_gradients
-from visualwords.apps.detection._acf_windows import lowest_sums, sum_trees
+from visualwords.apps.detection._acf_windows import partial_sums, sum_trees
 from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, WindowShape
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.features.extractor import as_rgb
 
-__all__ = ["AcfWindows", "lowest_partial_sums"]
+__all__ = ["AcfWindows", "sums_of_parts"]
 
 COLOURS, ANGLES = 3, ACF_CHANNELS - 4  # between them one channel of lengths
 TURNS = np.arange(ANGLES) * np.pi / ANGLES
 DIRECTIONS = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1).astype(np.float32)
 WIDEST = np.float32(np.cos(np.pi / ANGLES))  # a gradient counts for angles nearer than the next
 WEAK = np.float32(4 * ACF_CELL**2)  # sum of lengths added before dividing, as noise has it
+N_PARTS = 64  # of the trees; after each, windows with a low sum are rejected
 STEPS = np.array([200] + [200 / (1 - WIDEST)] * ANGLES, np.float32)  # levels of the local mean
+NO_THRESHOLD = np.array([-np.inf], np.float32)
 
 
 class AcfWindows:
@@ -81,14 +83,15 @@ class AcfWindows:
         self, prepared: np.ndarray, corners_yx: np.ndarray, tables: BoostedTrees
     ) -> np.ndarray:
         """Return the sums of leaves of windows at multiples of 4 pixels."""
-        return self._sums(prepared, corners_yx, tables, -np.inf)
+        return self._sums(prepared, corners_yx, tables, NO_THRESHOLD)
 
     def table_scores(
-        self, prepared: np.ndarray, tables: BoostedTrees, least: float = -np.inf
+        self, prepared: np.ndarray, tables: BoostedTrees, least: np.ndarray = NO_THRESHOLD
     ) -> np.ndarray:
         """Return the sums of leaves of all windows, (rows, columns) float32.
 
-        A window is given up, with its partial sum, as soon as that is below ``least``.
+        The trees have as many parts as ``least`` has thresholds. A window whose sum is below the
+        threshold after one of them scores −∞.
         """
         height, width = (side * ACF_CELL for side in prepared.shape[:2])
         grid = self.shape.positions(height, width, self.stride)
@@ -96,7 +99,7 @@ class AcfWindows:
         return self._sums(prepared, corners, tables, least).reshape(grid)
 
     def _sums(
-        self, prepared: np.ndarray, corners_yx: np.ndarray, trees: BoostedTrees, least: float
+        self, prepared: np.ndarray, corners_yx: np.ndarray, trees: BoostedTrees, least: np.ndarray
     ) -> np.ndarray:
         scores = np.empty(len(corners_yx), np.float32)
         if scores.size:
@@ -106,15 +109,15 @@ class AcfWindows:
                 trees.features.astype(np.int64), self.shape.acf_cells[1] * ACF_CHANNELS
             )
             flat, offsets = prepared.reshape(-1), row * line + rest
-            sum_trees(flat, starts, offsets, trees.values, trees.leaves, np.float32(least), scores)
+            sum_trees(flat, starts, offsets, trees.values, trees.leaves, least, scores)
         return scores
 
 
-def lowest_partial_sums(trees: BoostedTrees, vectors: np.ndarray) -> np.ndarray:
-    """Return the lowest of the partial sums of trees of each window."""
-    lowest = np.empty(len(vectors), np.float32)
-    lowest_sums(vectors, trees.features, trees.values, trees.leaves, lowest)
-    return lowest
+def sums_of_parts(trees: BoostedTrees, vectors: np.ndarray) -> np.ndarray:
+    """Return the sums of windows after each part of the trees, (n, `N_PARTS`) float32."""
+    sums = np.empty((len(vectors), N_PARTS), np.float32)
+    partial_sums(vectors, trees.features, trees.values, trees.leaves, sums)
+    return sums
 
 
 def _smooth(image: np.ndarray) -> np.ndarray:

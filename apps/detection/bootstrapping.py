@@ -28,7 +28,7 @@ __all__ = ["Bootstrap", "Round", "collect"]
 HARD_SCORE = -0.5  # of each channel; windows above it are hard: negatives belong below −1
 HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
 HARD_STAGES = -1.0  # of earlier stages: at the margin, where a window hardly counts in training
-HARD_TREES = -0.3  # of partial sums of trees, in the units of their weight
+HARD_TREES = -0.3  # of the sum of trees, in the units of their weight
 FIRST_TREES = 0.25  # of the trees, while windows are collected
 MOST_HARD = 50  # windows of one photograph and round
 
@@ -128,9 +128,10 @@ class Bootstrap:
         )
         self.progress.advance()
         has_trees = self.channels[0].name == "acf"
+        least = self.learning.acf_weight * HARD_TREES if has_trees else HARD_STAGES
         model = replace(
             model,
-            first_threshold=self.learning.acf_weight * HARD_TREES if has_trees else HARD_STAGES,
+            first_thresholds=np.float32([least]),
             stage_thresholds=(HARD_STAGES,) * len(model.stage_thresholds),
         )
         return WindowScanner(self.channels, model, self.classifier)

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from visualwords.apps.detection.acf_windows import lowest_partial_sums
+from visualwords.apps.detection.acf_windows import sums_of_parts
 from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search
 from visualwords.apps.detection.scanning import WindowScanner
@@ -227,7 +227,7 @@ def train_windows(
             weights, intercept = _train_linear(vectors, samples.positive, learning)
             weights, intercept = weights * np.float32(factor), intercept * factor
         learned[channel.name] = ChannelModel(tables, weights, intercept)
-    return WindowModel(learned, -np.inf, (-np.inf,) * (len(channels) - 1))
+    return WindowModel(learned, np.float32([-np.inf]), (-np.inf,) * (len(channels) - 1))
 
 
 def with_stages(
@@ -238,7 +238,7 @@ def with_stages(
     Parameters
     ----------
     model : WindowModel
-    first : (n,)
+    first : (n, k)
     tables : (n_channels, n)
         Scores of windows of the object, as `score_vectors` gives them. Windows that would be
         rejected in the end, by scores below `LEAST_SCORE`, don't count.
@@ -251,9 +251,19 @@ def with_stages(
     so_far = np.cumsum(tables, axis=0)[:-1]
     return replace(
         model,
-        first_threshold=float(np.quantile(first, 1 - recall)),
+        first_thresholds=_first_thresholds(first, recall),
         stage_thresholds=tuple(float(np.quantile(scores, 1 - recall)) for scores in so_far),
     )
+
+
+def _first_thresholds(first: np.ndarray, recall: float) -> np.ndarray:
+    """Thresholds of k scores, all of which a share of the windows (n, k) reaches.
+
+    They have one rank among the windows; of the ranks, the highest that does so.
+    """
+    ranks = first.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").min(axis=1)
+    rank = int(np.quantile(ranks, 1 - recall, method="lower"))
+    return np.sort(first, axis=0)[rank].astype(np.float32)
 
 
 def _train_trees(
@@ -290,13 +300,13 @@ def _train_linear(
 def score_vectors(
     model: WindowModel, every: Vectors, channels: Sequence[Channel]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first stage's scores of windows, (n,), and all channels', (n_channels, n)."""
+    """Return the first stage's scores of windows, (n, k), and all channels', (n_channels, n)."""
     learned = [model.channels[channel.name] for channel in channels]
     start, trees = learned[0], learned[0].tables
     if isinstance(trees, BoostedTrees):
-        first = lowest_partial_sums(trees, every[0])
+        first = sums_of_parts(trees, every[0])
     else:
-        first = every[0] @ start.weights + start.intercept
+        first = (every[0] @ start.weights + start.intercept)[:, None]
     tables = []
     for own, vectors in zip(learned, every):
         pieces = np.array_split(vectors, max(1, len(vectors) // 256))

@@ -79,7 +79,7 @@ def draw_score_maps(image: np.ndarray, trace: Trace, search: Search, most: int =
     ]
     last = max(len(shown) - 1, 0)
     chosen = [shown[i] for i in np.unique(np.linspace(0, last, most).astype(int)) if shown]
-    every = np.concatenate([np.zeros(1), *(np.ravel(scores) for _, scores in chosen)])
+    every = np.concatenate([np.zeros(1), *(scores[np.isfinite(scores)] for _, scores in chosen)])
     low, high = np.percentile(every, [5, 100])
     panels = []
     for level, scores in chosen:

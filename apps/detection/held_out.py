@@ -34,7 +34,7 @@ class HeldOut:
 
     Attributes
     ----------
-    first : (n,)
+    first : (n, k)
     tables : (n_channels, n)
         Of the crops' windows, as `score_vectors` gives them.
     false : (m,)
@@ -67,8 +67,8 @@ def hold_out(
         scanner = WindowScanner(bootstrap.channels, with_stages(model, *scores, STAGE_RECALL))
         false = _false_scores(bootstrap, scanner, _part(photographs, k), overlap)
         parts.append((*scores, false))
-    first, tables, false = (np.concatenate(part, axis=-1) for part in zip(*parts))
-    return HeldOut(first, tables, false, len(photographs))
+    first, tables, false = zip(*parts)
+    return HeldOut(np.vstack(first), np.hstack(tables), np.concatenate(false), len(photographs))
 
 
 def fit_confidence(held_out: HeldOut) -> tuple[float, float]:

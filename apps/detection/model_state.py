@@ -36,7 +36,8 @@ def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) ->
     manifest = {
         "kind": OBJECT_DETECTOR,
         "parameters": parameters,
-        "thresholds": [model.first_threshold, *model.stage_thresholds],
+        "first_thresholds": model.first_thresholds.tolist(),
+        "stage_thresholds": list(model.stage_thresholds),
         "confidence": list(detector.confidence_),
         "training": {
             "rounds": [[one.n_negatives, one.n_new] for one in detector.rounds_],
@@ -59,10 +60,11 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     shape = WindowShape(*detector.window)
     names = FEATURES[detector.features]
     channels = {name: _channel_model(name, arrays, shape) for name in names}
-    first, *stages = _thresholds(manifest)
-    if len(stages) < len(names) - 1:
-        raise ModelFileError(f"{1 + len(stages)} thresholds for {len(names)} descriptors")
-    detector.model_ = WindowModel(channels, first, tuple(stages[: len(names) - 1]))
+    first, stages = _thresholds(manifest)
+    if not first or len(stages) < len(names) - 1:
+        raise ModelFileError(f"{len(stages)} thresholds for {len(names)} descriptors")
+    thresholds = np.array(first, np.float32)
+    detector.model_ = WindowModel(channels, thresholds, tuple(stages[: len(names) - 1]))
     slope, intercept = (float(value) for value in manifest["confidence"])
     if not slope > 0:
         raise ModelFileError(f"a confidence that does not grow with the score: slope {slope}")
@@ -73,11 +75,12 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     return detector
 
 
-def _thresholds(manifest: dict[str, Any]) -> list[float]:
-    """Thresholds of the stages; older files have two of them under names of their own."""
-    if "thresholds" in manifest:
-        return [float(value) for value in manifest["thresholds"]]
-    return [float(manifest[name]) for name in ("linear_threshold", "first_threshold")]
+def _thresholds(manifest: dict[str, Any]) -> tuple[list[float], list[float]]:
+    """Thresholds of the first and the other stages; older files have two by other names."""
+    if "stage_thresholds" not in manifest:
+        return [float(manifest["linear_threshold"])], [float(manifest["first_threshold"])]
+    first, stages = manifest["first_thresholds"], manifest["stage_thresholds"]
+    return [float(value) for value in first], [float(value) for value in stages]
 
 
 def _channel_arrays(name: str, learned: ChannelModel) -> dict[str, np.ndarray]:

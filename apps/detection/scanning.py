@@ -128,9 +128,8 @@ class WindowScanner:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return corners and scores of the windows that no tree rejects."""
         channel: Any = self.channels[0]
-        first = self.model.first_threshold
-        grid = channel.table_scores(prepared, self.tables[0], first)
-        corners, scores = self._reaching(grid, max(first, least))
+        grid = channel.table_scores(prepared, self.tables[0], self.model.first_thresholds)
+        corners, scores = self._reaching(grid, least)
         trace.append(Stage(f"trees of {channel.name}", grid.size, corners, grid))
         return corners, scores
 
@@ -138,7 +137,7 @@ class WindowScanner:
         """Return the corners of the windows that pass the first channel's linear classifier."""
         channel = self.channels[0]
         grid = self._linear(channel, prepared)
-        corners, _ = self._reaching(grid, self.model.first_threshold)
+        corners, _ = self._reaching(grid, self.model.first_thresholds[0])
         trace.append(Stage(f"linear {channel.name}", grid.size, corners, grid))
         return corners
 

@@ -36,13 +36,13 @@ class WindowModel:
     channels : dict of name → ChannelModel
         A window's score is the sum over the channels' tables and trees, its linear score the sum
         over the linear classifiers.
-    first_threshold : float
-        Lowest score that passes the first stage: of the partial sums of trees, or of the first
-        channel's linear classifier where there are no trees.
+    first_thresholds : (k,) float32
+        Lowest scores that pass the first stage: sums after each part of the trees, or one linear
+        score of the first channel where there are no trees.
     stage_thresholds : tuple of float
         Lowest sum of the scores of all channels so far that passes each channel but the last.
     """
 
     channels: dict[str, ChannelModel]
-    first_threshold: float
+    first_thresholds: np.ndarray
     stage_thresholds: tuple[float, ...]

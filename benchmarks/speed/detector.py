@@ -128,7 +128,7 @@ def with_census_stage(search: Search, model: WindowModel) -> WindowModel:
         f"census stage: linear score {stage:.3f}, {KEPT:.1%} of the {len(found)} people whom HIK "
         f"finds in {len(paths)} training crops"
     )
-    return replace(model, first_threshold=stage)
+    return replace(model, first_thresholds=np.float32([stage]))
 
 
 def equal_stride(detector, image: np.ndarray, hog: cv2.HOGDescriptor) -> None:
