@@ -29,6 +29,7 @@ __all__ = [
     "random_windows",
     "score_vectors",
     "shifted_vectors",
+    "train_trees",
     "train_windows",
     "with_stages",
 ]
@@ -215,18 +216,19 @@ def train_windows(
     has_trees = any(channel.name == "acf" for channel in channels)
     for channel, vectors in zip(channels, samples.vectors):
         if channel.name == "acf":
-            learned["acf"] = ChannelModel(_train_trees(vectors, samples.positive, learning, share))
+            learned["acf"] = ChannelModel(train_trees(samples, learning, share=share))
             continue
         factor = learning.census_weight if channel.name == "census" and len(channels) > 1 else 1.0
         classifier = ICDClassifier(
             C=learning.cost, quantization="integer", random_state=learning.random_state
         ).fit(with_constants(vectors), samples.positive)
         tables = tables_of(classifier, factor)
-        weights, intercept = None, 0.0
+        learned[channel.name] = ChannelModel(tables)
         if linear or not has_trees:
             weights, intercept = _train_linear(vectors, samples.positive, learning)
-            weights, intercept = weights * np.float32(factor), intercept * factor
-        learned[channel.name] = ChannelModel(tables, weights, intercept)
+            learned[channel.name] = ChannelModel(
+                tables, weights * np.float32(factor), intercept * factor
+            )
     return WindowModel(learned, np.float32([-np.inf]), (-np.inf,) * (len(channels) - 1))
 
 
@@ -266,20 +268,25 @@ def _first_thresholds(first: np.ndarray, recall: float) -> np.ndarray:
     return np.sort(first, axis=0)[rank].astype(np.float32)
 
 
-def _train_trees(
-    vectors: np.ndarray, positive: np.ndarray, learning: Learning, share: float
+def train_trees(
+    samples: Samples, learning: Learning, *, share: float = 1.0, shrinkage: float = SHRINKAGE
 ) -> BoostedTrees:
-    """Boosted trees whose leaves have their weight and half precision, as a model file keeps."""
+    """Boost trees on the first channel, aggregated channel features.
+
+    Training windows score 1 × ``acf_weight`` away from 0 on average, as SVMs have margins of 1;
+    leaves have half precision, as a model file keeps them.
+    """
+    vectors, positive = samples.vectors[0], samples.positive
     trees = boost_trees(
         np.ascontiguousarray(vectors.T),
         positive,
         max(round(learning.n_trees * share), 1),
         n_looked_at=-(-vectors.shape[1] // LOOKED_AT),
-        shrinkage=SHRINKAGE,
+        shrinkage=shrinkage,
         random_state=learning.random_state,
     )
     margins = np.where(positive, 1, -1) * trees.scores(vectors)
-    unit = (margins[positive].mean() + margins[~positive].mean()) / 2  # as SVMs have margins of 1
+    unit = (margins[positive].mean() + margins[~positive].mean()) / 2 or 1.0
     leaves = (trees.leaves * np.float32(learning.acf_weight / unit)).astype(np.float16)
     return replace(trees, leaves=leaves.astype(np.float32))
 

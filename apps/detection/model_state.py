@@ -91,7 +91,6 @@ def _channel_arrays(name: str, learned: ChannelModel) -> dict[str, np.ndarray]:
             f"{name}/values": tables.values,
             f"{name}/leaves": tables.leaves.astype(np.float16),
         }
-    assert learned.weights is not None
     return {
         f"{name}/tops": tables.tops.astype(np.uint16),
         f"{name}/cells": tables.cells.astype(np.float16),

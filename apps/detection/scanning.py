@@ -62,7 +62,7 @@ class WindowScanner:
         self.channels = channels
         self.model = model
         self.classifier = classifier
-        if classifier == "linear" and all(self._of(own).weights is None for own in channels):
+        if classifier == "linear" and not any(self._of(own).weights.size for own in channels):
             raise ValueError(
                 "features='acf' have no linear classifier; choose cascade or hik, or other features"
             )
@@ -93,7 +93,7 @@ class WindowScanner:
         for channel, tables in zip(self.channels, self.tables):
             if self.classifier == "hik":
                 parts.append(channel.table_scores(channel.prepare(image), tables))
-            elif self._of(channel).weights is not None:
+            elif self._of(channel).weights.size:
                 parts.append(self._linear(channel, channel.prepare(image)))
         grid = np.sum(parts, axis=0)
         corners, scores = self._reaching(grid, threshold)

@@ -1,6 +1,6 @@
 """Everything a detector has learned about windows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,11 +19,11 @@ class ChannelModel:
     tables : RaggedTables or BoostedTrees
         Of the HIK classifier; trees for aggregated channel features.
     weights, intercept : (d,) float32 and float
-        Of the linear classifier, which aggregated channel features don't have.
+        Of the linear classifier; without any weights where there is none, as beside trees.
     """
 
     tables: RaggedTables | BoostedTrees
-    weights: np.ndarray | None = None
+    weights: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32))
     intercept: float = 0.0
 
 

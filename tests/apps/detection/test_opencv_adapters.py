@@ -54,7 +54,7 @@ def test_a_cascade_takes_a_model_file_and_bounds_of_size(detector, bgr, tmp_path
     assert not cascade.empty()
     found = cascade.detectMultiScale(bgr, 1.1, 3, minSize=(10, 60))
     assert (found.dtype, found.shape) == (np.int32, (2, 4))
-    large = cascade.detectMultiScale(bgr, 1.1, minSize=(10, 90))
+    large = cascade.detectMultiScale(bgr, 1.1, minSize=(10, 100))
     small = cascade.detectMultiScale(bgr, scaleFactor=1.1, maxSize=(90, 90))
     assert len(large) == len(small) == 1
     rectangles, levels, weights = cascade.detectMultiScale3(bgr, outputRejectLevels=True)
