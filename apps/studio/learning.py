@@ -10,11 +10,12 @@ from typing import Any
 
 from visualwords.apps.command_line.typed import typed
 from visualwords.apps.page.answering import answers_of
+from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.refusals import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.studio.class_folders import HIDDEN, Listed
 from visualwords.apps.studio.tested_models import Shelf, TestedModel
-from visualwords.apps.studio.trainer import Job
+from visualwords.apps.studio.trainer import Job, warm_up
 from visualwords.apps.studio.training_process import TrainingProcess
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import VisualWordsError
@@ -28,6 +29,7 @@ UNKNOWN = 0.05
 MOST_NOTES = 40
 MOST_TABLE = 1 << 28  # bytes
 KINDS = ("better", "quick")
+SAYS_UNKNOWN = "unknown"  # a file that is there if strange images are to be "unknown"
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Learning:
         self.folder = workspace.root / HIDDEN / "models"
         self.shelf = Shelf(self.folder)
         self.running = {kind: Running() for kind in KINDS}
-        self.knows_unknown = False
+        self.knows_unknown = (self.folder / SAYS_UNKNOWN).exists()
         self._changed_at: float | None = None  # of the first change that no model knows
         self._last_change = 0.0
         self._number = 0
@@ -102,6 +104,15 @@ class Learning:
             now = time.monotonic()
             self._last_change = now
             self._changed_at = self._changed_at or now
+
+    def know_unknown(self, wanted: bool) -> None:
+        """Let models say "unknown" to strange images, or not; a restart keeps the choice."""
+        mark = self.folder / SAYS_UNKNOWN
+        if wanted:
+            mark.touch()
+        else:
+            mark.unlink(missing_ok=True)
+        self.knows_unknown = wanted
 
     def train_better(self) -> None:
         """Start the better model, in the place of one that is under way."""
@@ -153,6 +164,7 @@ class Learning:
     def _begin(self) -> None:
         """Load the models of the last time, and watch for changes."""
         self._processes["quick"].start()
+        ClassifierAnswers(warm_up(), "warm", self.max_pixels)  # the first model answers at once
         for kind in reversed(KINDS):
             if self.file_of(kind).is_file():
                 self._load(kind)

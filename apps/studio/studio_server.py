@@ -305,8 +305,7 @@ class StudioApi(ModelApi):
         asked = await self._asked(request)
         if not isinstance(asked.get("unknown"), bool):
             raise RefusedError(400, "unknown is true or false")
-        self.learning.knows_unknown = asked["unknown"]
-        self.learning.note_change()
+        await self._change(self.learning.know_unknown, asked["unknown"])
         return JSONResponse({})
 
     async def _change(self, action: Any, *arguments: Any, retrain: bool = True) -> Any:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from visualwords.apps.evaluation.trial import Trial, cross_validate
 from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.saving import today
+from visualwords.apps.pipeline.saving import golden_images, today
 from visualwords.apps.report import write_report
 from visualwords.apps.studio.class_folders import id_of
 from visualwords.errors import VisualWordsError
@@ -236,10 +237,19 @@ def _id(path: str) -> str:
         return ""
 
 
+@lru_cache(maxsize=1)
+def warm_up() -> ImageClassifier:
+    """Train on a few small images, once: what is compiled and loaded then need not be later."""
+    images = [image for one in golden_images() for image in (one, np.ascontiguousarray(one[::-1]))]
+    labels = ["first", "second"] * (len(images) // 2)
+    return ImageClassifier("tiny", n_jobs=1).fit(images, labels, warn=False)
+
+
 def main() -> None:
     """Run jobs until the input ends."""
     jobs: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
+    warm_up()
     while True:
         job = Job(**jobs.get())
         news = News(job.number)
