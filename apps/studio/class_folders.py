@@ -74,11 +74,12 @@ def list_classes(root: Path) -> Listed:
     """Return the classes and images below a folder, by the rules of `ImageFolder`."""
     folders: dict[str, str] = {}
     images: dict[str, ImageFile] = {}
+    start = len(os.path.join(root, ""))
     for name, path in folders_in(str(root)).items():
         label = unicodedata.normalize("NFC", name)
         folders.setdefault(label, name)
         for file in sorted(files_below(path, []), key=os.fsencode):
-            place = Path(file).relative_to(root).as_posix()
+            place = file[start:].replace(os.sep, "/")
             try:
                 found = id_of(file)
             except OSError:  # gone since its folder was listed

@@ -23,7 +23,7 @@ from visualwords.apps.studio.class_folders import (
 from visualwords.files import create_temporary, remove_abandoned
 
 INCOMING = f"{HIDDEN}/incoming"
-LOOK_AGAIN = 5.0  # seconds
+LOOK_AGAIN = 20.0  # seconds
 
 
 class Workspace:

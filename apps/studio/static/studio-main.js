@@ -95,7 +95,7 @@ function classRow({ name, images, right, tested, isAll }) {
 
 function choose(name) {
   chosen = name;
-  grid.clear();
+  grid.selected.clear();
   $("grid").scrollTop = 0;
   draw();
 }

@@ -102,10 +102,14 @@ class Studio:
             time.sleep(0.05)
         raise AssertionError(f"waited in vain; last: {status}")
 
-    def wait_until_tested(self, kind="quick", n=1):
+    def wait_until_tested(self, kind="quick", after=0):
+        """Wait for a model of all images that has a higher number than another one."""
+        n = sum(map(len, self.images().values()))
+
         def is_tested(status):
             models = [one for one in status["models"] if one["kind"] == kind]
-            return len(models) >= n and not status["training"][kind]["on"]
+            is_new = bool(models) and models[-1]["number"] > after and models[-1]["images"] == n
+            return is_new and not status["training"][kind]["on"]
 
         return self.wait_for(is_tested)
 

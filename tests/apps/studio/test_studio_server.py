@@ -110,7 +110,7 @@ def test_a_wrong_label_is_the_first_question_and_its_correction_shows_in_what_ch
 ):
     fill(studio, pictures)
     studio.add("sand", "wrong.png", pictures("sea", 50))
-    first = studio.wait_for(lambda s: s["models"] and s["models"][-1]["images"] == 16)
+    first = studio.wait_until_tested()
     question = studio.get("/studio/queue").json()["questions"][0]
     wrong = dict((name, number) for name, number in studio.images()["sand"])["wrong.png"]
     assert (question["id"], question["label"], question["guess"]) == (wrong, "sand", "sea")
@@ -128,7 +128,7 @@ def test_a_wrong_label_is_the_first_question_and_its_correction_shows_in_what_ch
 def test_an_accepted_label_is_not_asked_about_again_until_that_is_undone(studio, pictures):
     fill(studio, pictures)
     studio.add("sand", "wrong.png", pictures("sea", 50))
-    studio.wait_for(lambda s: s["models"] and s["models"][-1]["images"] == 16)
+    studio.wait_until_tested()
     asked = [q["id"] for q in studio.get("/studio/queue").json()["questions"]]
     studio.post("/studio/accept", images=asked[:1])
     assert asked[0] not in [q["id"] for q in studio.get("/studio/queue").json()["questions"]]
@@ -142,7 +142,7 @@ def test_near_copies_are_shown_as_pairs(studio, pictures):
     studio.add(
         "sand", "copy.png", encode_image(np.clip(pixels.astype(int) + 2, 0, 255).astype("u1"))
     )
-    studio.wait_for(lambda s: s["models"] and s["models"][-1]["images"] == 16)
+    studio.wait_until_tested()
     pairs = studio.get("/studio/queue").json()["pairs"]
     assert len(pairs) == 1
     assert pairs[0]["apart"]
@@ -164,10 +164,10 @@ def test_a_better_model_brings_its_report_and_can_be_stopped(studio, pictures, m
 
 def test_unknown_is_learned_when_it_is_wanted(studio, pictures):
     fill(studio, pictures)
-    studio.wait_until_tested()
+    before = studio.wait_until_tested()["models"][-1]["number"]
     assert studio.post("/studio/settings", unknown="yes").status_code == 400
     assert studio.post("/studio/settings", unknown=True).status_code == 200
-    studio.wait_until_tested(n=2)
+    studio.wait_until_tested(after=before)
     assert load(studio.learning.file_of("quick")).decision_.unknown is not None
     assert "--unknown 0.05" in studio.get("/studio/status").json()["commands"]["train"]
 
