@@ -62,10 +62,6 @@ class ByteBlocks:
         """Add the rows of a block times their coefficients to the weights."""
         weights += coefficients.T @ rows
 
-    def squares(self, weights: np.ndarray) -> np.ndarray:
-        """Return ‖w‖² of every machine."""
-        return np.einsum("cj,cj->c", weights, weights, dtype=np.float64) / self.mean_square
-
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the weights of some machines."""
         return weights[lanes]

@@ -83,26 +83,6 @@ def add_row(row, step, scores):
 
 
 @njit()
-def add_objectives(block, alpha, scores, sums):
-    """Add up, for every machine, Σ α, ½ Σ D α² and the losses of the block's samples.
-
-    scores : (lanes, b)      sums : (3, lanes) float64
-    """
-    for i in range(alpha.shape[0]):
-        diagonal = block.diagonal[i]
-        for c in range(alpha.shape[1]):
-            sign, a = block.signs[i, c], np.float64(alpha[i, c])
-            slack = max(1.0 - sign * scores[c, i], 0.0)
-            sums[0, c] += a
-            sums[1, c] += 0.5 * diagonal * a * a
-            if sign != 0 and slack > 0:
-                if diagonal > 0:
-                    sums[2, c] += slack * slack / (2.0 * diagonal)
-                else:
-                    sums[2, c] += block.upper[i] * slack
-
-
-@njit()
 def cut_band(products, width, band):
     """band[i, k] = products[i, i + k], k < width, as far as there are columns; else 0."""
     for i in range(band.shape[0]):

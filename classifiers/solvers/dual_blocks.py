@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from visualwords.classifiers.solvers import _dual_blocks
-from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE, DualProblem, allowed_gap
+from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE, DualProblem
 from visualwords.threads import map_in_threads
 from visualwords.workers import map_on_workers, n_workers
 
@@ -56,9 +56,6 @@ class BlockRows(Protocol):
 
     def update(self, rows: Any, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients, (b, lanes), to the weights."""
-
-    def squares(self, weights: np.ndarray) -> np.ndarray:
-        """Return ‖w‖² of every machine, (lanes,) float64."""
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the weights of some machines, one after the other along the first axis."""
@@ -255,8 +252,8 @@ def solve_dual_blocks(
     groups : sequence of Machines, from ``Machines.groups``
         Each is solved independently of the others, which only read the same blocks.
     tol : float
-        A problem stops as in `visualwords.classifiers.solvers.dual_gram.solve_dual_gram`; the
-        duality gap is that of the scores met during the pass.
+        A problem stops once the largest and the smallest projected gradient of a pass differ by
+        at most this (LIBLINEAR's rule).
     max_iter : int
         Passes over the samples.
     seed : int or None
@@ -327,7 +324,7 @@ class _Group:
         lanes = len(self.machines.positive)
         self.weights = rows.new_weights(lanes, dtype)
         self.alpha = np.zeros((len(samples.codes), lanes), dtype)
-        self.n_iter, self.last = np.zeros(lanes, np.int64), np.full(lanes, max_iter)
+        self.n_iter = np.zeros(lanes, np.int64)
         self.violation = np.full(lanes, np.inf)
         self.running = np.arange(lanes) < self.size
         self._begin_pass()
@@ -335,7 +332,6 @@ class _Group:
     def _begin_pass(self) -> None:
         lanes = len(self.running)
         self.extremes = np.array([[-np.inf], [np.inf]]) * np.ones(lanes)
-        self.sums = np.zeros((3, lanes))
 
     def visit(self, visit: _Visit) -> None:
         """Minimise over the α of a block."""
@@ -359,22 +355,11 @@ class _Group:
             self.extremes,
         )
         self.rows.update(visit.rows, changes, self.weights)
-        _dual_blocks.add_objectives(block, alpha, scores, self.sums)
 
     def end_pass(self) -> None:
         """Decide which problems are solved."""
-        running = self.running
-        self.n_iter[running] += 1
+        self.n_iter[self.running] += 1
         now = self.extremes[0] - self.extremes[1]
-        least = np.where(self.last < self.max_iter, np.minimum(self.violation, now), now)
-        self.violation[running] = least[running]
-        near = running & (now <= self.tol)
-        self.last[near] = np.minimum(self.last, self.n_iter + self.n_iter // 2)[near]
-        if near.any():
-            half = 0.5 * self.rows.squares(self.weights)
-            total, squares, losses = self.sums
-            dual = total - half - squares
-            gaps = (half + losses - dual) / np.maximum(dual, 1e-300)
-            running &= ~near | (gaps > allowed_gap(self.tol))
-        running &= self.n_iter < self.last
+        self.violation[self.running] = now[self.running]
+        self.running &= (now > self.tol) & (self.n_iter < self.max_iter)
         self._begin_pass()

@@ -130,7 +130,7 @@ def _first_scores(gram: np.ndarray, coefficients: np.ndarray, tol: float) -> np.
     return scores
 
 
-def allowed_gap(tol: float) -> float:
+def _allowed(tol: float) -> float:
     return max(_GAP[0] * tol, _GAP[1])
 
 
@@ -167,7 +167,7 @@ def _solve_one_by_one(
             if now <= tol:
                 last = min(last, n_iter[p] + n_iter[p] // 2)
                 one = slice(p, p + 1)
-                if _gaps(alpha[one].T, y[one].T, scores[one].T, problem)[0] <= allowed_gap(tol):
+                if _gaps(alpha[one].T, y[one].T, scores[one].T, problem)[0] <= _allowed(tol):
                     break
     return alpha, n_iter, violation
 
@@ -207,7 +207,7 @@ def _solve_together(
         for g in np.flatnonzero(near.reshape(n_groups, lanes).any(axis=1)):
             group = slice(g * lanes, (g + 1) * lanes)
             gaps = _gaps(alpha[g], signs[g], scores[g], problem)
-            running[group] &= ~near[group] | (gaps > allowed_gap(tol))
+            running[group] &= ~near[group] | (gaps > _allowed(tol))
         running &= n_iter < last
         if running.sum() <= lanes * (live.any(axis=1).sum() - 1):  # fewer groups will do
             moved = np.argsort(~running, kind="stable")

@@ -49,9 +49,6 @@ class LevelBlocks:
     def __init__(self, codes: Any, band: Any, offsets: np.ndarray, heights: np.ndarray):
         self.codes, self.band, self.size = codes, band, band.shape[1]
         self.offsets, self.heights = offsets, heights
-        rise = np.diff(heights, prepend=heights[:1])
-        rise[offsets[:-1]] = 0
-        self._slopes = np.divide(1, rise, out=np.zeros(rise.size), where=rise > 0)
 
     def load(self, start: int, end: int, dtype: Any) -> np.ndarray:
         """Return the cells of neighbouring rows."""
@@ -75,14 +72,6 @@ class LevelBlocks:
         moved = np.flatnonzero(coefficients.any(axis=1))
         given = coefficients[moved].astype(np.float64)
         weights += additive_tables.build_tables(rows, moved, given, self.offsets, self.heights)
-
-    def squares(self, weights: np.ndarray) -> np.ndarray:
-        """Return ‖w‖²: squares of the tables' slopes, times the widths of their steps."""
-        total = np.zeros(weights.shape[1])
-        for start in range(1, len(weights), 1 << 14):
-            part = weights[start - 1 : start + (1 << 14)].astype(np.float64)
-            total += self._slopes[start : start + len(part) - 1] @ np.diff(part, axis=0) ** 2
-        return total
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the tables of some machines, (k, cells)."""

@@ -63,7 +63,7 @@ def test_blocks_find_the_optimum_of_scikit_learn(rows, in_blocks):
     assert (np.abs(difference) < 5 * noise).all()
 
 
-def test_at_the_usual_tolerance_the_duality_gap_is_small(rows, in_blocks):
+def test_at_the_usual_tolerance_scores_are_close_to_the_optimum(rows, in_blocks):
     X, y, _ = rows
     model = ByteLinearClassifier().fit(X, y)
     fine = ByteLinearClassifier(tol=1e-6).fit(X, y)
