@@ -3,7 +3,7 @@
 from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.report.markup import bar, percent, section, table, text
+from visualwords.apps.report.markup import bar, percent, section, table_of_classes, text
 
 
 def headline(model: ImageClassifier, trial: Trial, title: str) -> str:
@@ -70,7 +70,8 @@ def classes(evaluation: Evaluation) -> str:
         "images predicted as a class that belong to it."
     )
     head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
-    return section("classes", "Classes", lead, table(head, rows, "classes"))
+    recall = [r if n else 2.0 for r, n in zip(evaluation.recall, evaluation.support)]
+    return section("classes", "Classes", lead, table_of_classes(head, rows, recall))
 
 
 def _row(evaluation: Evaluation, i: int) -> str:

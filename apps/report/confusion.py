@@ -11,13 +11,12 @@ from itertools import zip_longest
 import numpy as np
 
 from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.report.markup import percent, picture, section, text
+from visualwords.apps.report.markup import MOST_CLASSES, percent, picture, section, text
 from visualwords.apps.report.thumbnails import Thumbnails
 
 MOST_WRONG, MOST_RIGHT = 12, 6  # pictures of a cell
 MOST_NAMES = 60  # of files that are listed for a cell
 COMPACT = 24  # classes from which cells show shades only
-MOST_CLASSES = 60  # of the matrix; of more, those with the most mistakes are shown
 
 Cell = tuple[int, int]
 

@@ -4,12 +4,13 @@ There is no script in a document and nothing is fetched, which a content securit
 Text from outside is escaped here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
 from visualwords.apps.command_line.terminal import printable
 
+MOST_CLASSES = 60  # in tables and matrices; of more, the worst are shown
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -55,6 +56,19 @@ def table(head: list[str], rows: list[str], kind: str = "") -> str:
     return (
         f'<div class=scroll><table class="{kind}"><thead><tr>{cells}</thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def table_of_classes(head: list[str], rows: list[str], goodness: Sequence[float]) -> str:
+    """Return a table with a row for each class; of many, the worst ones, the others folded away."""
+    if len(rows) <= MOST_CLASSES:
+        return table(head, rows, "classes")
+    worst = set(sorted(range(len(rows)), key=lambda i: goodness[i])[:MOST_CLASSES])
+    shown = [row for i, row in enumerate(rows) if i in worst]
+    others = [row for i, row in enumerate(rows) if i not in worst]
+    return (
+        f"{table(head, shown, 'classes')}<details><summary>{len(others):,} better classes</summary>"
+        f"{table(head, others, 'classes')}</details>"
     )
 
 

@@ -9,7 +9,7 @@ from visualwords.apps.evaluation.operating_points import (
     expected_cost,
 )
 from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.report.markup import percent, section, table, text
+from visualwords.apps.report.markup import percent, section, table_of_classes, text
 from visualwords.apps.report.plot import circle, diagonal, line, plot
 
 MOST_DRAWN = 12  # classes whose curves are drawn, the hardest first
@@ -30,11 +30,12 @@ def operating_points(trial: Trial) -> str:
     )
     head = ["class", ">ROC area", ">average precision", ">threshold", ">found", ">false alarms"]
     rows = [_row(curve) for curve in curves]
+    shown = table_of_classes(head, rows, [curve.area for curve in curves])
     hardest = sorted(curves, key=lambda curve: curve.area)[:MOST_DRAWN]
     drawn = "".join(_curves(curve) for curve in hardest)
     more = len(curves) - len(hardest)
     note = f"<p class=soft>{more} other classes have larger areas.</p>" if more else ""
-    body = f"{_cost(trial)}{table(head, rows, 'classes')}<div class=words>{drawn}</div>{note}"
+    body = f"{_cost(trial)}{shown}<div class=words>{drawn}</div>{note}"
     return section("points", "Operating points", lead, body)
 
 

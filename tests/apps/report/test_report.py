@@ -170,6 +170,7 @@ def test_many_classes_are_shown_in_part_and_all_links_lead_somewhere(tmp_path, r
     write_report(tmp_path / "r.html", model, trial, title="many", command="evaluate")
     page = (tmp_path / "r.html").read_text()
     assert len(page) < 600_000
+    assert page.count("140 better classes") == 2
     assert "The 60 of 200 classes with the most mistakes are shown." in page
     found = Tags(page)
     assert {link[1:] for link in found.links if link.startswith("#")} <= found.names
