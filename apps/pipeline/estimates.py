@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 FIXED = 600_000_000  # bytes of libraries, of files that are kept, and of what encoders learn from
-OF_AN_IMAGE = 3_000  # bytes of its name, portrait and statistics (docs/scale.md)
+OF_AN_IMAGE = 9_000  # bytes of its name, portrait, statistics and copies of them (docs/scale.md)
 SCORES = 6  # numbers of 8 bytes for an image and class: scores, probabilities and their copies
 OF_A_SET = 30_000  # bytes of the embedding of a set of points (docs/measurements.md)
 OF_A_VECTOR = 40_000  # bytes where an extractor refuses a small image
