@@ -13,7 +13,7 @@ from visualwords.apps.detection.window_tables import RaggedTables
 __all__ = ["FEATURES", "Channel", "make_channels"]
 
 FEATURES = {
-    "all": ("acf", "hog", "census"),
+    "all": ("acf", "census", "hog"),  # in the order of their cost
     "both": ("hog", "census"),
     "hog": ("hog",),
     "census": ("census",),

@@ -45,7 +45,7 @@ def candidates(
     image: np.ndarray, bootstrap: Bootstrap, model: WindowModel, every: list[BoostedTrees]
 ) -> Candidates:
     """Return the windows whose HOG score is high enough."""
-    acf, hog, census = bootstrap.channels
+    acf, census, hog = bootstrap.channels
     arranged = {own.name: own.arrange(model.channels[own.name].tables) for own in (hog, census)}
     search = Search(SHAPE, OBJECT, STRIDE, 1.15, 64, 16)
     boxes, hik = [np.empty((0, 4))], [np.empty(0)]
