@@ -67,7 +67,7 @@ def main() -> None:
         each = 1000 * seconds / n
         first = each if first is None else first
         print(
-            f"{n:8d} {seconds:8.1f} {each:9.2f} {peak:8.2f} {result['accuracy']:7.1%} "
+            f"{n:8d} {seconds:8.1f} {each:9.2f} {peak:8.2f} {result['test']['accuracy']:7.1%} "
             f"{each / first:6.2f}",
             flush=True,
         )
