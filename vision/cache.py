@@ -95,8 +95,8 @@ class FeatureCache:
             return None
         start = len(MAGIC) + CHECKSUM_BYTES
         checksum, payload = entry[len(MAGIC) : start], memoryview(entry)[start:]
-        expected = _checksum(key, payload, self._secret)
-        if not entry.startswith(MAGIC) or not hmac.compare_digest(checksum, expected):
+        true = _checksum(key, payload, self._secret)
+        if not entry.startswith(MAGIC) or not hmac.compare_digest(checksum, true):
             return None
         return _array_of(payload)
 

@@ -131,7 +131,7 @@ class Bootstrap:
         least = self.learning.acf_weight * HARD_TREES if has_trees else HARD_STAGES
         model = replace(
             model,
-            first_thresholds=np.float32([least]),
+            first_thresholds=np.array([least], np.float32),
             stage_thresholds=(HARD_STAGES,) * len(model.stage_thresholds),
         )
         return WindowScanner(self.channels, model, self.classifier)

@@ -229,7 +229,7 @@ def train_windows(
             learned[channel.name] = ChannelModel(
                 tables, weights * np.float32(factor), intercept * factor
             )
-    return WindowModel(learned, np.float32([-np.inf]), (-np.inf,) * (len(channels) - 1))
+    return WindowModel(learned, np.array([-np.inf], np.float32), (-np.inf,) * (len(channels) - 1))
 
 
 def with_stages(
