@@ -16,6 +16,7 @@ from visualwords.apps.classify_images.demo_images import texture_tiles, write_de
 from visualwords.apps.detection.demo_picture import demo_picture
 
 GENERATED = ROOT / "docs" / "reference"  # by the site, from the code
+TUTORIALS = ROOT / "docs" / "tutorials"  # run part by part in a folder of their own
 PAGES = sorted(
     [
         *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
@@ -40,7 +41,8 @@ NOT_RUN = {  # commands that neither the tests nor the walk run, and why
     r"\.mp4": "needs a video",
 }
 SLOW = {  # commands that only the walk runs
-    r"compare .*--vary": "trains 360 models",
+    r"compare .*--seeds 3": "trains 360 models",
+    r"compare textures/": "trains 36 models",
     r"--scheduler local": "starts processes",
     r" serve | studio|^curl ": "a server",
     r"classify-images demo": "trains two models with auto",
@@ -50,10 +52,11 @@ SLOW = {  # commands that only the walk runs
 
 
 class Step(NamedTuple):
-    """One command of a page, and the output that the page shows for it."""
+    """One command, or block of Python, of a page, and the output that the page shows for it."""
 
     command: str
     output: str | None
+    kind: str = "bash"
 
     def is_in(self, patterns: dict[str, str]) -> bool:
         return any(re.search(pattern, self.command) for pattern in patterns)
@@ -61,13 +64,21 @@ class Step(NamedTuple):
 
 def steps(page: Path) -> list[Step]:
     """Return the commands of a page's bash blocks, in their order."""
+    return [part for part in parts(page) if part.kind == "bash"]
+
+
+def parts(page: Path) -> list[Step]:
+    """Return the commands and Python blocks of a page that are run, in their order."""
     text, found = page.read_text(encoding="utf-8"), []
     for block in BLOCK.finditer(text):
-        if block["kind"] != "bash" or block["why"]:
+        if block["kind"] not in ("bash", "python") or block["why"]:
             continue
-        lines = [line.split("  #")[0].strip() for line in _whole_lines(block["text"])]
         shown = OUTPUT.match(text, block.end())
-        found += [Step(line, None) for line in lines if line]
+        if block["kind"] == "python":
+            found.append(Step(block["text"], None, "python"))
+        else:
+            lines = [line.split("  #")[0].strip() for line in _whole_lines(block["text"])]
+            found += [Step(line, None) for line in lines if line]
         if shown and found:
             found[-1] = found[-1]._replace(output=shown["text"])
     return found

@@ -19,12 +19,15 @@ from tests.documents import (
     NOT_RUN,
     PAGES,
     SLOW,
+    TUTORIALS,
+    Step,
     blocks,
     code_of,
     command_lines,
     comparable,
     ids,
     inline_code,
+    parts,
     steps,
     write_user_folder,
 )
@@ -59,7 +62,8 @@ def user_folder(made_folder, monkeypatch):
     monkeypatch.chdir(made_folder)
 
 
-WITH_CODE = [page for page in PAGES if code_of(page).strip()]
+GUIDES = [page for page in PAGES if page.parent != TUTORIALS]
+WITH_CODE = [page for page in GUIDES if code_of(page).strip()]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=ids)
@@ -71,24 +75,49 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(page, user_folder, monkeyp
 
 
 CHOSEN = {"--recipe", "--feature"}
-WITH_COMMANDS = [page for page in PAGES if any(not s.is_in(NOT_RUN | SLOW) for s in steps(page))]
+WITH_COMMANDS = [page for page in GUIDES if any(not s.is_in(NOT_RUN | SLOW) for s in steps(page))]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=ids)
 def test_the_commands_of_a_page_run_and_print_what_it_shows(page, user_folder, capsys):
     for step in steps(page):
-        if step.is_in(NOT_RUN | SLOW):
-            continue
-        program, *words = shlex.split(step.command)
-        assert program in PROGRAMS, f"{step.command}: add it to NOT_RUN or SLOW, with the reason"
-        words = [name for word in words for name in sorted(glob.glob(word)) or [word]]
-        is_auto = words[0] == "train" and ("auto" in words or not CHOSEN & set(words))
-        code = PROGRAMS[program].main([*words, *(["--budget", "0"] if is_auto else [])])
-        printed = capsys.readouterr()
-        assert code == 0, printed.err
-        if step.output and not is_auto:
-            said = comparable(printed.err + printed.out)
-            assert [line for line in comparable(step.output) if line not in said] == []
+        if not step.is_in(NOT_RUN | SLOW):
+            run_command(step, capsys)
+
+
+TUTORIAL_PAGES = [page for page in PAGES if page.parent == TUTORIALS and parts(page)]
+
+
+@pytest.mark.parametrize("page", TUTORIAL_PAGES, ids=ids)
+def test_a_tutorial_runs_part_by_part_and_prints_what_it_shows(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for step in parts(page):
+        if step.kind == "python":
+            exec(compile(step.command, str(page), "exec"), names)
+            check_output(step, capsys.readouterr())
+        elif not step.is_in(NOT_RUN | SLOW):
+            run_command(step, capsys)
+
+
+def run_command(step: Step, capsys) -> None:
+    """Run a command of a page; it ends well and prints what the page shows."""
+    program, *words = shlex.split(step.command)
+    assert program in PROGRAMS, f"{step.command}: add it to NOT_RUN or SLOW, with the reason"
+    words = [name for word in words for name in sorted(glob.glob(word)) or [word]]
+    is_auto = words[0] == "train" and ("auto" in words or not CHOSEN & set(words))
+    code = PROGRAMS[program].main([*words, *(["--budget", "0"] if is_auto else [])])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    if not is_auto:
+        check_output(step, printed)
+
+
+def check_output(step: Step, printed) -> None:
+    """Every line that a page shows was printed, numbers and widths of tables aside."""
+    said = comparable(printed.err + printed.out)
+    assert [line for line in comparable(step.output or "") if line not in said] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ids)

@@ -24,11 +24,13 @@ from tests.conftest import ROOT
 from tests.documents import (
     NOT_RUN,
     PAGES,
+    TUTORIALS,
     Step,
     blocks,
     code_of,
     comparable,
     ids,
+    parts,
     steps,
     write_user_folder,
 )
@@ -110,9 +112,28 @@ class Walk:
             self.server.communicate(timeout=20)
             self.server = None
 
+    def tutorial(self, page: Path) -> None:
+        """Run a tutorial part by part; a block of Python begins with those above it."""
+        guides, self.folder = self.folder, self.folder / page.stem
+        self.folder.mkdir()
+        code = ""
+        for step in parts(page):
+            if step.kind == "bash":
+                self.step(step)
+                continue
+            code += step.command
+            script = self.folder / "page.py"
+            script.write_text(code, encoding="utf-8")
+            self.compare(step.output or "", self.run(["python", str(script)]))
+        self.stop_server()
+        self.folder = guides
+
     def page(self, page: Path) -> None:
         """Run the commands of a page, then its Python."""
         print(f"\n{ids(page)}", flush=True)
+        if page.parent == TUTORIALS:
+            self.tutorial(page)
+            return
         for step in steps(page):
             self.step(step)
         self.stop_server()
