@@ -106,7 +106,9 @@ def run_command(step: Step, capsys) -> None:
     program, *words = shlex.split(step.command)
     assert program in PROGRAMS, f"{step.command}: add it to NOT_RUN or SLOW, with the reason"
     words = [name for word in words for name in sorted(glob.glob(word)) or [word]]
-    is_auto = words[0] == "train" and ("auto" in words or not CHOSEN & set(words))
+    is_auto = (program, words[0]) == ("classify-images", "train") and (
+        "auto" in words or not CHOSEN & set(words)
+    )
     code = PROGRAMS[program].main([*words, *(["--budget", "0"] if is_auto else [])])
     printed = capsys.readouterr()
     assert code == 0, printed.err
