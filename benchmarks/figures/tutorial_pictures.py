@@ -15,7 +15,7 @@ from tests.walk_documents import Walk
 
 WIDTH = 900  # pixels at most
 PICTURES = {  # tutorial → the file that one of its parts writes
-    "cells": "counted.png",
+    "cells": "counted.jpg",
     "defects": "why.png",
     "detector": "found/new.png",
     "photographs": "why.png",
@@ -24,8 +24,8 @@ PICTURES = {  # tutorial → the file that one of its parts writes
 
 
 def keep(picture: Path, target: Path) -> None:
-    """Copy a drawing; shrink a picture and keep 128 of its colours."""
-    if picture.suffix == ".svg":
+    """Copy a drawing or JPEG; shrink a picture and keep 128 of its colours."""
+    if picture.suffix != ".png":
         shutil.copy(picture, target)
         return
     image = Image.open(picture).convert("RGB")
