@@ -4,6 +4,7 @@ Python names come from ``__all__`` and their docstrings, commands from click, th
 OpenAPI document and recipe files from the recipes themselves, so that none of them can go stale.
 """
 
+import dataclasses
 import importlib
 import inspect
 import re
@@ -176,22 +177,58 @@ def _escaped(text: str) -> str:
 
 
 def recipes_page() -> str:
-    """Return the page of recipe files: every built-in recipe as TOML."""
+    """Return the page of recipe files: every table with its keys, and the built-in recipes."""
+    from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, MatchedSets, Recipe, Words
     from visualwords.apps.pipeline.recipes import RECIPES
 
     parts = [
         "# Recipe files",
         "A recipe is a TOML file, a Python value ([`Recipe`](python.md)) and a set of flags: the "
-        "same thing three times. [Recipes](../recipes.md) explains the fields; the built-in "
-        "recipes below, as `classify-images recipes --show NAME` prints them, are examples of all.",
+        "same thing three times. [Recipes](../recipes.md) is the guide; this page lists every key "
+        'with its default. Where a default is None, the file says `"none"`.',
+        "## The file",
+        _keys(Recipe, without=("channels", "classifier", "classifier_params")),
+        "A file may leave out `name` and `summary`. Then follow one or more tables `[[channels]]`, and one `[classifier]` with `kind` (`icd`, "
+        "`pmsvm`, `kernel` or `linear`), `kernel`, `C` and `params`: the parameters of the "
+        "classifier's [class](visualwords-classifiers.md).",
+        "## [[channels]]",
+        _keys(Channel, without=("words", "fisher", "sets", "hashes", "linear")),
+        "At most one of the next three tables says what becomes of patches; `hashes` may follow. "
+        "A file calls codebooks `kmeans`, `kmeans-root` (the default: of square roots) and `hik`.",
     ]
+    for key, kind in {
+        "words": Words,
+        "fisher": Fisher,
+        "sets": MatchedSets,
+        "hashes": Hashes,
+    }.items():
+        parts += [f"## channels.{key}", _keys(kind, without=("codebook_params",))]
+    parts.append("## Built-in recipes")
     for recipe in RECIPES.values():
         parts += [
-            f"## {recipe.name}",
+            f"### {recipe.name}",
             f"{recipe.summary}.",
             f"```toml\n{recipe.to_toml().strip()}\n```",
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def _keys(kind: Any, without: tuple[str, ...]) -> str:
+    """Return what a part of a recipe is, by its docstring, and a table of its fields."""
+    rows = []
+    for one in dataclasses.fields(kind):
+        if one.name in without:
+            continue
+        if one.default_factory is not dataclasses.MISSING:
+            default = f"`{one.default_factory()!r}`"
+        else:
+            default = "required" if one.default is dataclasses.MISSING else f"`{one.default!r}`"
+        shown = one.type if isinstance(one.type, str) else getattr(one.type, "__name__", "")
+        name = shown if shown and "|" not in shown else str(one.type)
+        rows.append(f"| `{one.name}` | {_escaped(name.replace('typing.', ''))} | {default} |")
+    prose = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(kind) or "")
+    prose = re.sub(r"(?<!`)`visualwords[\w.]*\.(\w+)`", r"`\1`", prose)
+    return "\n".join([prose, "", "| key | type | default |", "|---|---|---|", *rows])
 
 
 def http_page() -> str:
