@@ -188,7 +188,8 @@ def recipes_page() -> str:
         'with its default. Where a default is None, the file says `"none"`.',
         "## The file",
         _keys(Recipe, without=("channels", "classifier", "classifier_params")),
-        "A file may leave out `name` and `summary`. Then follow one or more tables `[[channels]]`, and one `[classifier]` with `kind` (`icd`, "
+        "A file may leave out `name` and `summary`. Then follow one or more tables `[[channels]]`, "
+        "and one `[classifier]` with `kind` (`icd`, "
         "`pmsvm`, `kernel` or `linear`), `kernel`, `C` and `params`: the parameters of the "
         "classifier's [class](visualwords-classifiers.md).",
         "## [[channels]]",
