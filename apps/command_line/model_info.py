@@ -15,6 +15,7 @@ from visualwords.errors import ModelFileError
 from visualwords.model_file import read_manifest
 
 TOML = "as TOML"
+FEW = 8  # numbers of a list that are shown
 
 
 def print_model_info(model: str, as_json: bool) -> None:
@@ -84,4 +85,11 @@ def _probabilities(arrays: Any) -> str:
 def _of_other(manifest: dict[str, Any]) -> dict[str, str]:
     """Return the manifest of a model of another command."""
     shown_above = ("arrays", "checksum", "kind", "versions")
-    return {name: json.dumps(value) for name, value in manifest.items() if name not in shown_above}
+    return {name: _shown(value) for name, value in manifest.items() if name not in shown_above}
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text; of many numbers only how many there are, and their range."""
+    if isinstance(value, list) and len(value) > FEW and all(isinstance(v, float) for v in value):
+        return f"{len(value)} numbers from {min(value):.3g} to {max(value):.3g}"
+    return json.dumps(value)
