@@ -43,6 +43,7 @@ TREATMENTS = (0.1, 0.2, 0.3, 0.5)  # powers for bins of side 1; the paper does n
 FEW = 40  # patches an image  [Grauman06, Sec. 4.2]
 HARRIS_COMPONENTS = 10  # [Grauman06, Sec. 4.2], there of Caltech-101
 DENSE = "dense patches; the paper has Harris points"
+IN_A_KERNEL = "the cited Bhattacharyya figures were computed in a kernel's space"
 BINS = (
     "of side 1, diagonal untreated",
     "of side 1, diagonal treated (Sec. 4.2)",
@@ -105,7 +106,8 @@ def harris_rows(
             rows.append(_over_places(f"{what}, diagonal treated", treated, paper))
             if not position:
                 plain = by_place(bhattacharyya(sets), classes, places, None)
-                rows.append(_over_places(f"{named}, Bhattacharyya kernel", plain, affinity))
+                row = _over_places(f"{named}, Bhattacharyya kernel", plain, affinity)
+                rows.append(replace(row, unlike=IN_A_KERNEL))
     return rows, n_points
 
 
