@@ -29,6 +29,7 @@ MEMORY = 256 << 20  # bytes for an image,
 MEMORY_PER_PIXEL = 24  # and for each of its pixels
 LARGE = 16_000_000  # pixels; of larger images one at a time is decoded,
 LOW_PRIORITY = 10  # by a process that is this nice, while others decode small ones
+MOST_IDLE = 2  # processes that are kept: one that has decoded, and a spare one
 START_SECONDS = 60.0  # for a process to start
 OUT_OF_TIME = [-signal.SIGPROF] if hasattr(signal, "SIGPROF") else []  # return codes
 STEP = 0.5  # seconds between looks at a decoder
@@ -133,11 +134,12 @@ def _start(niceness: int = 0) -> "_Decoder | None":
 
 
 def _give_back(decoder: "_Decoder", n_pixels: int) -> None:
-    if n_pixels > LARGE or not decoder.is_alive:  # its memory is given back, too
-        decoder.end()
-        return
     with _lock:
-        _idle.append(decoder)
+        keep = n_pixels <= LARGE and decoder.is_alive and len(_idle) < MOST_IDLE
+        if keep:
+            _idle.append(decoder)
+    if not keep:  # its memory is given back, too
+        decoder.end()
 
 
 def _forget_those_of_the_parent() -> None:

@@ -26,7 +26,7 @@ def free_memory() -> int | None:
 
 def _available() -> int | None:
     with suppress(OSError, ValueError):
-        for line in _STATUS.read_text().splitlines():
+        for line in _STATUS.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024 * int(line.split()[1])
     return None
@@ -34,6 +34,6 @@ def _available() -> int | None:
 
 def _left_in_container() -> int | None:
     with suppress(OSError, ValueError):  # "max" is no limit
-        limit = int((_GROUP / "memory.max").read_text())
-        return max(0, limit - int((_GROUP / "memory.current").read_text()))
+        limit = int((_GROUP / "memory.max").read_text(encoding="ascii"))
+        return max(0, limit - int((_GROUP / "memory.current").read_text(encoding="ascii")))
     return None

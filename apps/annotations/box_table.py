@@ -13,7 +13,7 @@ from visualwords.apps.annotations.boxed_image import (
     checked_name,
     checked_size,
 )
-from visualwords.apps.annotations.documents import number_of, read_text, short
+from visualwords.apps.annotations.documents import number_of, short, text_of
 from visualwords.apps.command_line.csv_cells import FORMULA, csv_cells
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
@@ -81,7 +81,7 @@ def read_box_table(path: str | os.PathLike[str]) -> Annotations:
 
 
 def _rows(name: str) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
-    text = read_text(name)
+    text = text_of(name)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:

@@ -10,7 +10,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from visualwords.errors import FolderError
 from visualwords.files import read_settings
 
-__all__ = ["Place", "number_of", "read_json", "read_text", "read_xml"]
+__all__ = ["Place", "number_of", "read_json", "read_xml", "text_of"]
 
 MOST_BYTES = 1 << 29  # of a file of annotations; those of the largest public sets have 450 MB
 DEEPEST = 100  # levels of nesting in XML
@@ -25,7 +25,7 @@ def read_content(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
         raise FolderError(f"{os.fspath(path)}: {reason}") from None
 
 
-def read_text(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
+def text_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
     """Return the text of a UTF-8 file, without its byte-order mark."""
     try:
         text = read_content(path, most).decode("utf-8-sig")
@@ -38,7 +38,7 @@ def read_text(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
 
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Return the value of a JSON file; NaN and infinity, which JSON lacks, are refused."""
-    text = read_text(path)
+    text = text_of(path)
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
-from visualwords.apps.annotations.documents import number_of, read_text, short
+from visualwords.apps.annotations.documents import number_of, short, text_of
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 
@@ -19,7 +19,7 @@ def read_mot(path: str | os.PathLike[str]) -> Annotations:
     """
     name = os.fspath(path)
     frames: dict[int, BoxList] = {}
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
         if not line.strip():
             continue
         place = f"{name}, line {number}"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
-from visualwords.apps.annotations.documents import number_of, read_text, stem_of
+from visualwords.apps.annotations.documents import number_of, stem_of, text_of
 from visualwords.apps.annotations.yolo_names import find_names, yaml_of_names
 from visualwords.errors import FolderError, ImageError
 from visualwords.files import write_atomically
@@ -106,7 +106,7 @@ def _beside(path: str, files: set[str]) -> str | None:
 
 def _read_lines(path: str, boxes: BoxList, names: Sequence[str] | None) -> None:
     width, height = boxes.size_wh or (1, 1)
-    for number, line in enumerate(read_text(path, MOST_LINES).splitlines(), start=1):
+    for number, line in enumerate(text_of(path, MOST_LINES).splitlines(), start=1):
         if not line.strip():
             continue
         place = f"{path}, line {number}"

@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from visualwords.apps.annotations.documents import read_text
+from visualwords.apps.annotations.documents import text_of
 from visualwords.errors import FolderError
 
 __all__ = ["find_names", "names_in_yaml", "yaml_of_names"]
@@ -26,11 +26,11 @@ def find_names(root: str) -> list[str] | None:
     for name in TABLES:
         path = os.path.join(root, name)
         if os.path.exists(path):
-            return names_in_yaml(read_text(path, MOST_BYTES), path)
+            return names_in_yaml(text_of(path, MOST_BYTES), path)
     for name in LISTS:
         path = os.path.join(root, name)
         if os.path.exists(path):
-            lines = read_text(path, MOST_BYTES).splitlines()
+            lines = text_of(path, MOST_BYTES).splitlines()
             return [line.strip() for line in lines if line.strip()]
     return None
 

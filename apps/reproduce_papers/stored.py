@@ -107,7 +107,7 @@ def present_state() -> str:
     if os.path.exists(os.path.join(source, ".git")):
         command = ["git", "-C", source, "describe", "--always", "--dirty", "--exclude", "*"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             return visualwords.__version__
         if done.returncode == 0:

@@ -31,7 +31,9 @@ from visualwords.images import read_image
 from visualwords.progress import Silent
 
 ROOT = DATA / "pedestrian" / "train"
-SHAPE, OBJECT, STRIDE = WindowShape(64, 128), (0.6, 0.75), 8
+SHAPE = WindowShape(64, 128)
+OBJECT = (0.6, 0.75)  # its share of the window's width and height
+STRIDE = 8
 N_CROPS, N_PHOTOGRAPHS = 240, 80  # held out
 COSTS, WEIGHTS = (1e-5, 1e-4, 1e-3), (0.0, 0.4, 0.7, 1.0, 1.5, 2.0)
 RATES = (1e-3, 1e-4, 1e-5)

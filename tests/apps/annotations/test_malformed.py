@@ -339,7 +339,7 @@ def test_malformed_lines_of_tracks_get_one_sentence(line, tmp_path):
 
 def test_files_beyond_the_limit_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(documents.read_content, "__defaults__", (100,))
-    monkeypatch.setattr(documents.read_text, "__defaults__", (100,))
+    monkeypatch.setattr(documents.text_of, "__defaults__", (100,))
     for ending in (".json", ".xml", ".csv"):
         path = tmp_path / f"boxes{ending}"
         path.write_bytes(b" " * 101)

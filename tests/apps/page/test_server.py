@@ -247,7 +247,7 @@ def test_a_client_does_not_wait_behind_the_queue_of_another(server):
         _until(lambda: _metric(address, "visualwords_images_waiting") == 9)
         answers.go_on.set()
         assert [job.result().status_code for job in jobs] == [200] * 9
-    assert answers.order[2] == b"other"
+    assert b"other" in answers.order[2:4]  # two workers begin at once
 
 
 def test_a_full_queue_has_room_for_a_client_with_nothing_in_it(server):
