@@ -20,6 +20,7 @@ from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window_model import WindowModel
 from visualwords.boxes import suppress
 from visualwords.classifiers.calibration import fit_sigmoids
+from visualwords.errors import FolderError
 from visualwords.workers import map_on_workers
 
 __all__ = ["HeldOut", "fit_confidence", "hold_out"]
@@ -85,6 +86,11 @@ def fit_confidence(held_out: HeldOut) -> tuple[float, float]:
     weight = np.ones(scores.size)
     weight[: right.size] = held_out.n_photographs / right.size
     slope, intercept = fit_sigmoids(scores, codes, weight)[0]
+    if not slope > 0:
+        raise FolderError(
+            "held-out crops score no higher than windows without the object: it can't be told from "
+            "its surroundings; give more or clearer crops, or other descriptors (--features)"
+        )
     return float(slope), float(intercept)
 
 

@@ -75,7 +75,7 @@ class Plan:
         """Return what will be done, in a sentence."""
         names = ", ".join(recipe.name for recipe in self.recipes)
         some = f" on {self.n_images:,} of the images" if self.n_images < images.n else ""
-        line = f"auto tries {names}{some}: about {self.seconds[-1]:.0f} s on two idle cores"
+        line = f"auto tries {names}{some}: about {max(1, self.seconds[-1]):.0f} s on two idle cores"
         line += f", then changes of the best until {budget:.0f} s"
         if self.n_images < images.n:
             longest = max(cost_of([recipe], images) for recipe in self.recipes)

@@ -1,9 +1,12 @@
-"""The thresholds of the cascade's stages."""
+"""The thresholds of the cascade's stages, and the confidence of scores."""
 
 import numpy as np
+import pytest
 
 from visualwords.apps.detection.detector_training import with_stages
+from visualwords.apps.detection.held_out import HeldOut, fit_confidence
 from visualwords.apps.detection.window_model import WindowModel
+from visualwords.errors import FolderError
 
 
 def test_stages_keep_their_share_of_what_is_found_in_the_end():
@@ -26,3 +29,18 @@ def test_a_share_of_the_windows_passes_all_thresholds_of_the_first_stage(rng):
     tables = np.array([first[:, -1] + 20, np.zeros(1000)])
     model = with_stages(WindowModel({}, np.float32([0]), (0.0,)), first, tables, 0.97)
     assert 0.97 <= (first >= model.first_thresholds).all(axis=1).mean() <= 0.975
+
+
+def held_out(right, false):
+    tables = np.array([right], float)
+    return HeldOut(np.zeros((len(right), 1)), tables, np.array(false, float), n_photographs=4)
+
+
+def test_confidence_grows_with_the_score():
+    slope, _ = fit_confidence(held_out([0.5, 1.0, 1.5], [-0.4, -0.2]))
+    assert slope > 0
+
+
+def test_crops_that_score_below_their_surroundings_are_one_sentence():
+    with pytest.raises(FolderError, match="can't be told from its surroundings"):
+        fit_confidence(held_out([-0.9, -0.8, -0.9], [1.0, 1.2, 1.1, 0.9]))
