@@ -100,7 +100,7 @@ class Studio:
             if wanted(status):
                 return status
             time.sleep(0.05)
-        raise AssertionError(f"waited in vain; last: {status}")
+        raise AssertionError(f"did not come in time; last: {status}")
 
     def wait_until_tested(self, kind="quick", after=0):
         """Wait for a model of all images that has a higher number than another one."""
