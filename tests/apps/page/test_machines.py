@@ -319,7 +319,9 @@ def test_a_decoder_that_segfaults_costs_one_answer_and_nothing_else(model):
 
 def children_of(pid):
     """Return the processes that a process has started and that run."""
-    found = subprocess.run(["ps", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True)
+    found = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True
+    )
     rows = [line.split(None, 3) for line in found.stdout.splitlines()[1:]]
     return [
         int(own)
