@@ -130,6 +130,7 @@ def test_a_damaged_entry_is_replaced_by_the_next_put(kept):
     np.testing.assert_array_equal(cache.get(key), np.arange(4))
 
 
+@pytest.mark.posix  # Windows deletes no file that is open
 def test_a_folder_in_the_place_of_a_segment_does_no_harm(kept):
     cache, key, path = kept
     path.unlink()
@@ -231,6 +232,7 @@ def test_an_entry_too_large_for_its_cache_is_not_kept(tmp_path):
     assert cache.get(key) is None
 
 
+@pytest.mark.posix  # Windows deletes no file that is open
 def test_a_segment_that_another_process_deleted_costs_only_its_entries(kept):
     cache, key, path = kept
     path.unlink()

@@ -19,6 +19,7 @@ from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.model_file import write_model
+from visualwords.segments import SegmentFolder
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
 
@@ -173,15 +174,17 @@ def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path,
     cache, target = tmp_path / "cache", tmp_path / "m.vw"
     arguments = ["train", str(tmp_path / "large"), "-o", str(target), "--cache", str(cache)]
     process = subprocess.Popen([*COMMAND, *arguments, "--jobs", "1"], stderr=subprocess.PIPE)
-    while len(list(cache.rglob("*.npy"))) < 20:
+    while not cache.is_dir() or SegmentFolder(cache).n_entries() < 20:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert process.returncode == 130
-    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("*.npy") if path.name[0] != "."}
+    kept = {path: path.read_bytes() for path in SegmentFolder(cache).segments()}
+    n_kept = SegmentFolder(cache).n_entries()
     assert run(*arguments, "--recipe", "color").returncode == 0
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert all(path.read_bytes() == content for path, content in kept.items())
+    assert SegmentFolder(cache).n_entries() > n_kept
 
 
 def test_skipped_files_are_listed_and_end_in_exit_code_3(model, photos, tmp_path):

@@ -20,6 +20,7 @@ from visualwords import ImageClassifier
 from visualwords.apps.cluster import backend as cluster_backend
 from visualwords.apps.cluster import connection
 from visualwords.apps.cluster.connection import on_cluster
+from visualwords.apps.detect_pedestrians.result_files import ResultFiles
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.apps.pipeline import stage as pipeline_stage
 from visualwords.cache import open_cache
@@ -285,16 +286,17 @@ def test_a_folder_is_searched_the_same_on_a_cluster(client, tmp_path):
     (tmp_path / "scenes" / "broken.png").write_bytes(b"no image")
 
     def searched(output):
-        searching = Searching(detector, str(output), "json", quiet=True)
+        files = ResultFiles(detector.label)
+        searching = Searching(detector, str(output), "json", quiet=True, files=files)
         searching.folder(str(tmp_path / "scenes"))
         pictures = {path.name: path.read_bytes() for path in output.iterdir()}
-        return searching.found, searching.skipped, searching.n_searched, pictures
+        return repr(searching.found), searching.skipped, searching.n_searched, pictures
 
     here = searched(tmp_path / "here")
     with on_cluster(client):
         there = searched(tmp_path / "there")
     assert there == here
-    assert len(here[0]) > 0
+    assert here[0].count("BoxedImage(") > 0
     assert (len(here[1]), here[2], len(here[3])) == (1, 3, 3)
 
 
@@ -302,7 +304,8 @@ def test_frames_of_a_video_stay_here_and_that_is_said(client, tmp_path, capsys):
     from tests.apps.detect_pedestrians.test_detect_pedestrians import write_video
 
     write_video(tmp_path / "walk.avi", 2)
-    searching = Searching(train_detector(n_rounds=0), None, "table", quiet=True)
+    files = ResultFiles("person")
+    searching = Searching(train_detector(n_rounds=0), None, "table", quiet=True, files=files)
     with on_cluster(client):
         searching.video(str(tmp_path / "walk.avi"), every=1)
     assert searching.n_searched == 2

@@ -150,6 +150,19 @@ def photos():
     return photographs(DATA / "corel1000" if (DATA / "corel1000").is_dir() else None, 20)
 
 
+def wait_until_idle(page, server):
+    """Wait until nothing has been trained for three seconds."""
+    idle = 0
+    for _ in range(600):
+        status = page.request.get(f"{server.address}studio/status").json()
+        is_on = any(one["on"] for one in status["training"].values())
+        idle = 0 if is_on else idle + 1
+        if idle == 15:
+            return
+        page.wait_for_timeout(200)
+    raise AssertionError(f"still training: {status['training']}")
+
+
 def test_a_persons_path_from_dropped_photographs_to_a_downloaded_model(
     open_page, server, photos, tmp_path, record_property
 ):
@@ -213,6 +226,7 @@ def test_a_persons_path_from_dropped_photographs_to_a_downloaded_model(
         "() => document.getElementById('changed-more').innerText.includes('McNemar')"
     )
     assert "of 60 images that both were tested on" in page.text_content("#changed-words")
+    wait_until_idle(page, server)  # every correction trains a quick model
     with page.expect_download() as download:
         page.click("#download")
     model = tmp_path / "taken.vw"
