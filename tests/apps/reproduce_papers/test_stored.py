@@ -2,13 +2,19 @@
 
 from dataclasses import replace
 
+import pytest
+
+from tests.conftest import ROOT
 from visualwords.apps.reproduce_papers import run as running
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
 from visualwords.apps.reproduce_papers.main import main
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
-from visualwords.apps.reproduce_papers.stored import Record
+from visualwords.apps.reproduce_papers.stored import Record, read_all
 from visualwords.apps.reproduce_papers.summary import UNEXPLAINED, summary
 from visualwords.apps.reproduce_papers.writing import markdown
+
+RESULTS = ROOT / "docs" / "results"
+NAMES = sorted(path.stem for path in RESULTS.glob("*.json"))
 
 
 def record(name="pmk-fig3", **changes):
@@ -75,3 +81,29 @@ def test_the_summary_counts_verdicts_and_gives_reasons():
     assert "| 82 % | 70.00 % | fewer images |" in text
     assert f"| 82 % | 60.00 % | {UNEXPLAINED} |" in text
     assert "sports" in text
+
+
+def test_every_page_of_results_has_its_experiment_and_picture():
+    pages = {page.stem for page in RESULTS.glob("*.md")} - {"README", "summary"}
+    assert pages <= set(EXPERIMENTS)
+    assert {picture.stem for picture in RESULTS.glob("*.png")} == pages
+    assert set(NAMES) <= pages
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_what_its_stored_result_gives(name):
+    stored = Record.read(str(RESULTS), name)
+    page = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    assert markdown(EXPERIMENTS[name], stored) == page, "run: reproduce-papers run all --pages"
+    assert not stored.quick
+
+
+def test_the_summary_is_what_the_stored_results_give():
+    page = (RESULTS / "summary.md").read_text(encoding="utf-8")
+    assert page == summary(read_all(str(RESULTS), list(EXPERIMENTS)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_more_than_a_point_below_the_paper_is_explained(name):
+    rows = Record.read(str(RESULTS), name).results.rows
+    assert [row.what for row in rows if row.verdict == "worse" and not row.why] == []
