@@ -1,7 +1,6 @@
 """The HIK SVM: training on tables or on the Gram matrix, prediction by look-up."""
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,15 +8,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.tables import additive_tables
-from visualwords.classifiers.tables.hik_blocks import blocks_are_faster, train_in_blocks
-from visualwords.classifiers.tables.hik_solving import Settings
+from visualwords.classifiers.tables.hik_blocks import (
+    blocks_are_faster,
+    levels_in_file,
+    train_in_blocks,
+)
+from visualwords.classifiers.tables.hik_solving import MOST_IN_BLOCKS, Settings, check_parameters
 from visualwords.classifiers.tables.hik_training import train_crammer_singer, train_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.tables.rows import CanonicalRows, canonical_rows, label_keys
@@ -30,18 +31,7 @@ from visualwords.classifiers.tables.warm_start import (
     first_tables,
     join_samples,
 )
-from visualwords.model_file import part_of, prefixed
 from visualwords.threads import with_one_library_thread
-
-_MOST_IN_BLOCKS = 255  # v̄ that a byte holds
-_BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
-_CHOICES = {
-    "loss": ("squared_hinge", "hinge"),
-    "multi_class": ("ovr", "crammer_singer"),
-    "solver": ("auto", "dual", "gram", "primal", "blocks"),
-    "order": ("random", "cyclic"),
-    "quantization": ("auto", "uniform", "quantile", "integer"),
-}
 
 
 class ICDClassifier(TablePrediction, BaseEstimator):
@@ -233,12 +223,13 @@ class ICDClassifier(TablePrediction, BaseEstimator):
 
     def _fit_in_blocks(self, X: Any, y: Any, folds: np.ndarray | None) -> np.ndarray:
         """Learn from an array or a file in blocks of rows; return held-out scores."""
-        self._check_parameters()
+        check_parameters(self)
         self.__dict__.pop("seen_", None)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        settings, order = self._settings(), None
+        settings, order = Settings.of(self), None
         if isinstance(X, RowFile):
-            levels = self._levels_in_file(X)
+            self.n_features_in_ = X.shape[1]
+            levels = levels_in_file(X, self._fit_quantizer)
         else:
             X, _ = validate_data(self, X, y, dtype="numeric")
             self._fit_quantizer(X, None, value_limits(X))
@@ -299,69 +290,22 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         self._fit_levels(*new, earlier, reuse=False)
         return self
 
-    def get_state(self) -> dict[str, np.ndarray]:
-        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
-
-        Returns
-        -------
-        dict of str to ndarray
-            For :meth:`set_state` of a classifier with the same parameters. What ``warm_start`` and
-            :meth:`partial_fit` remember of the samples is not part of it.
-        """
-        check_is_fitted(self)
-        classes = self.classes_
-        if classes.dtype == object:
-            classes = classes.astype(str)
-        state = {
-            "classes": classes,
-            "table_levels": self.table_levels_,
-            "table_offsets": self.table_offsets_,
-            "table_values": self.table_values_[:, : self._n_outputs()],
-            "n_features": np.array(self.n_features_in_),
-            "n_iter": np.array(self.n_iter_),
-            **prefixed("quantizer_", self.quantizer_.get_state()),
-        }
-        if hasattr(self, "sigmoids_"):
-            state["sigmoids"] = self.sigmoids_
-        return state
-
-    def set_state(self, state: dict[str, np.ndarray]) -> "ICDClassifier":
-        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
-        learned = part_of("quantizer_", state)
-        self.quantizer_ = Quantizer(self.n_bins, strategy=str(learned["strategy"]))
-        self.quantizer_.set_state(learned)
-        self.classes_ = np.asarray(state["classes"])
-        self.table_levels_ = np.asarray(state["table_levels"], np.int64)
-        self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
-        self.n_features_in_ = int(state["n_features"])
-        additive_tables.check_tables(
-            self.table_offsets_,
-            self.table_levels_,
-            state["table_values"],
-            self.n_features_in_,
-            self._n_outputs(),
-        )
-        self.table_values_ = additive_tables.add_lanes(state["table_values"], np.float32)
-        self.n_iter_ = int(state["n_iter"])
-        if "sigmoids" in state:
-            self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
-        return self
-
     def _checked(self, X: Any, y: np.ndarray, weight: Any) -> tuple[Any, np.ndarray, Any]:
         """Check parameters and weights; leave out samples of weight 0."""
-        self._check_parameters()
+        check_parameters(self)
         if weight is None:
             return X, y, None
         weight = one_vs_rest.check_sample_weight(weight, X)
         kept = np.flatnonzero(weight)
         return X[kept], y[kept], weight[kept]
 
-    def _fit_quantizer(self, X: Any, weight: np.ndarray | None, limits: Limits) -> None:
+    def _fit_quantizer(self, X: Any, weight: np.ndarray | None, limits: Limits) -> Quantizer:
         """Learn the levels; "auto" depends on the sign of the values."""
         automatic = "quantile" if limits.lowest < 0 else "uniform"
         strategy = automatic if self.quantization == "auto" else self.quantization
         quantizer = Quantizer(self.n_bins, strategy=strategy)
         self.quantizer_ = quantizer.fit_validated(X, weight, limits, self.n_jobs)
+        return self.quantizer_
 
     def _fit_levels(
         self,
@@ -391,7 +335,7 @@ class ICDClassifier(TablePrediction, BaseEstimator):
 
     def _suits_blocks(self, X: Any, n_classes: int, n_folds: int) -> bool:
         """Whether one training in blocks of rows, folds included, is the way for these samples."""
-        if self.multi_class != "ovr" or self.n_bins > _MOST_IN_BLOCKS:
+        if self.multi_class != "ovr" or self.n_bins > MOST_IN_BLOCKS:
             return False
         if self.solver == "blocks":
             return True
@@ -400,20 +344,6 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         n_problems = 1 if n_classes == 2 else n_classes
         n, d = np.shape(X)
         return blocks_are_faster(n, d, n_problems, n_folds, self.tol)
-
-    def _levels_in_file(self, X: RowFile) -> RowFile:
-        """Learn the quantisation from the first rows of a file; return one with all levels."""
-        self.n_features_in_ = X.shape[1]
-        n_sample = max(1, _BYTES_OF_SAMPLE // max(X.shape[1] * X.dtype.itemsize, 1))
-        sample = X[:n_sample]
-        self._fit_quantizer(sample, None, value_limits(sample))
-        levels = RowFile(f"{X.path}-levels")
-        for start in range(0, len(X), n_sample):
-            found = self.quantizer_.levels_of(X[start : start + n_sample])
-            if found.dtype != np.uint8:
-                raise ValueError("rows of a file need at most 256 levels; lower n_bins")
-            levels.append(found)
-        return levels
 
     def _train(
         self,
@@ -425,15 +355,12 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         reuse: bool,
     ) -> TrainedTables:
         """Run the solver that the parameters name."""
-        common = (taking_part, self._settings())
+        settings = Settings.of(self)
         which: dict[str, Any] = {"solver": self.solver, "gram_limit": self.gram_limit}
         classes = self.classes_
         if self.multi_class == "crammer_singer":
-            trained = train_crammer_singer(levels, numbers, codes, classes.size, *common, **which)
-            if classes.size == 2:  # one score: of the second class over the first
-                values = trained.tables[:, 1:2] - trained.tables[:, :1]
-                trained = replace(trained, tables=np.ascontiguousarray(values))
-            return trained
+            given = (levels, numbers, codes, classes.size, taking_part, settings)
+            return train_crammer_singer(*given, **which)
         if earlier is not None:
             unbounded = np.full(taking_part.rows.size, np.inf)
             upper = taking_part.cost if self.loss == "hinge" else unbounded
@@ -444,10 +371,10 @@ class ICDClassifier(TablePrediction, BaseEstimator):
             raise ValueError("solver='blocks' needs dense samples and neither warm_start nor more")
         if plain and levels.dtype == np.uint8 and self._suits_blocks(levels, classes.size, 0):
             rows = taking_part.rows
-            given = (levels, codes[rows], taking_part.cost, classes.size, self._settings())
-            return train_in_blocks(*given, order=rows, numbers=numbers)[1]
+            of_rows = (levels, codes[rows], taking_part.cost, classes.size, settings)
+            return train_in_blocks(*of_rows, order=rows, numbers=numbers)[1]
         targets = one_vs_rest.signs(codes, classes.size)
-        return train_tables(levels, numbers, targets, *common, reuse=reuse, **which)
+        return train_tables(levels, numbers, targets, taking_part, settings, reuse=reuse, **which)
 
     def _earlier(self) -> EarlierTraining | None:
         """What an earlier one-vs-rest training left to begin from."""
@@ -466,27 +393,6 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         scores = calibration.held_out_scores(plain, X, y, weight)
         codes = np.searchsorted(self.classes_, y)
         self.sigmoids_ = calibration.fit_sigmoids(scores, codes, weight)
-
-    def _settings(self) -> Settings:
-        if self.order == "cyclic":
-            seed = None
-        else:
-            seed = int(check_random_state(self.random_state).randint(2**31))
-        return Settings(self.loss, self.tol, self.max_iter, seed, self.shrinking, self.n_jobs)
-
-    def _check_parameters(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {allowed}")
-        for name in ("C", "tol", "max_iter"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")
-        if self.solver == "blocks" and (self.multi_class != "ovr" or self.n_bins > _MOST_IN_BLOCKS):
-            raise ValueError("solver='blocks' needs multi_class='ovr' and n_bins of at most 255")
-        if self.solver == "primal" and self.loss == "hinge":
-            raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
-        if self.solver == "primal" and self.multi_class == "crammer_singer":
-            raise ValueError("solver='primal' needs multi_class='ovr'; use solver='auto'")
 
     def _warn_if_not_converged(self, violation: float) -> None:
         if violation > self.tol:

@@ -5,13 +5,14 @@ for all machines at once, products inside a block are exact sums of minima, and 
 brought up to date once a block.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from visualwords.classifiers import product_bands
 from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_blocks import Machines, Samples, solve_in_pieces
 from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE, dual_problem
@@ -25,10 +26,12 @@ from visualwords.classifiers.tables.level_codes import (
     numbers_of_present,
 )
 from visualwords.classifiers.tables.trained_tables import TrainedTables
+from visualwords.classifiers.tables.value_survey import Limits, value_limits
 from visualwords.workers import within_reach
 
 ROWS_OF_A_BLOCK = 512
 FEWEST_PROBLEMS = 4  # fewer do not fill the lanes
+_BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
 
 
 class LevelBlocks:
@@ -94,6 +97,28 @@ def blocks_are_faster(n: int, d: int, n_problems: int, n_folds: int, tol: float)
         return False
     on_gram = n * (1 + 0.64 * n_folds) * (d / 64 + 2 * n_problems)
     return on_gram > 3 * (120 * d + (6000 + 1.2 * d) * n_problems * (1 + n_folds))
+
+
+def levels_in_file(
+    X: RowFile, learn: Callable[[np.ndarray, np.ndarray | None, Limits], Quantizer]
+) -> RowFile:
+    """Return a file with the levels of all rows, by a quantisation learned from the first rows.
+
+    Parameters
+    ----------
+    X : RowFile
+    learn : (rows, None, their limits) → a fitted Quantizer
+    """
+    n_sample = max(1, _BYTES_OF_SAMPLE // max(X.shape[1] * X.dtype.itemsize, 1))
+    sample = X[:n_sample]
+    quantizer = learn(sample, None, value_limits(sample))
+    levels = RowFile(f"{X.path}-levels")
+    for start in range(0, len(X), n_sample):
+        found = quantizer.levels_of(X[start : start + n_sample])
+        if found.dtype != np.uint8:
+            raise ValueError("rows of a file need at most 256 levels; lower n_bins")
+        levels.append(found)
+    return levels
 
 
 def train_in_blocks(

@@ -1,4 +1,4 @@
-"""Running a solver of one-vs-rest HIK SVMs: on the Gram matrix, on tables, in the primal."""
+"""Solvers of one-vs-rest HIK SVMs, and their settings: on the Gram matrix, on tables, primal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
@@ -15,6 +16,15 @@ from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelCodes
 from visualwords.classifiers.tables.rows import CanonicalRows
 from visualwords.threads import map_in_threads
+
+MOST_IN_BLOCKS = 255  # v̄ that a byte holds
+_CHOICES = {
+    "loss": ("squared_hinge", "hinge"),
+    "multi_class": ("ovr", "crammer_singer"),
+    "solver": ("auto", "dual", "gram", "primal", "blocks"),
+    "order": ("random", "cyclic"),
+    "quantization": ("auto", "uniform", "quantile", "integer"),
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,30 @@ class Settings:
     seed: int | None
     shrinking: bool
     n_jobs: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> "Settings":
+        """Return the settings of an `ICDClassifier`; this draws the seed of its order."""
+        seed = None
+        if model.order == "random":
+            seed = int(check_random_state(model.random_state).randint(2**31))
+        return cls(model.loss, model.tol, model.max_iter, seed, model.shrinking, model.n_jobs)
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters of an `ICDClassifier` that do not exist or do not go together."""
+    for name, allowed in _CHOICES.items():
+        if getattr(model, name) not in allowed:
+            raise ValueError(f"{name}={getattr(model, name)!r}: choose one of {allowed}")
+    for name in ("C", "tol", "max_iter"):
+        if not getattr(model, name) > 0:
+            raise ValueError(f"{name}={getattr(model, name)!r}: must be positive")
+    if model.solver == "blocks" and (model.multi_class != "ovr" or model.n_bins > MOST_IN_BLOCKS):
+        raise ValueError("solver='blocks' needs multi_class='ovr' and n_bins of at most 255")
+    if model.solver == "primal" and model.loss == "hinge":
+        raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
+    if model.solver == "primal" and model.multi_class == "crammer_singer":
+        raise ValueError("solver='primal' needs multi_class='ovr'; use solver='auto'")
 
 
 def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit: int) -> bool:

@@ -172,6 +172,7 @@ def train_crammer_singer(
     """Train one Crammer–Singer machine, on the Gram matrix where ``gram_is_faster``.
 
     ``labels`` (n,) are class numbers; the other parameters are those of :func:`train_tables`.
+    Two classes have one table: of the second class over the first.
     """
     rows = taking_part.rows
     shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_classes)
@@ -206,4 +207,6 @@ def train_crammer_singer(
         data.heights,
         settings.n_jobs,
     )
+    if n_classes == 2:
+        cells = np.ascontiguousarray(cells[:, 1:2] - cells[:, :1])
     return TrainedTables(data.offsets, cells, alpha.T, *solved[1:], solver)

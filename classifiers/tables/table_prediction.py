@@ -1,6 +1,6 @@
-"""Scores and labels from learned tables: the half of a table classifier that predicts."""
+"""Learned tables: scores and labels from them, and their state in a model file."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -11,6 +11,7 @@ from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.linearity import level_counts, straight_tables
+from visualwords.model_file import part_of, prefixed
 from visualwords.plain_arrays import is_plain
 
 
@@ -33,6 +34,10 @@ class TablePrediction(one_vs_rest.ScoreMixin):
     table_levels_: np.ndarray
     table_offsets_: np.ndarray
     table_values_: np.ndarray
+    sigmoids_: np.ndarray
+    n_features_in_: int
+    n_iter_: int
+    n_bins: int
     n_jobs: int | None
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -104,6 +109,54 @@ class TablePrediction(one_vs_rest.ScoreMixin):
         return additive_tables.expand_tables(
             self.table_offsets_, values, self.table_levels_, self.quantizer_.n_levels_
         )
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
+
+        Returns
+        -------
+        dict of str to ndarray
+            For :meth:`set_state` of a classifier with the same parameters. What ``warm_start`` and
+            ``partial_fit`` remember of the samples is not part of it.
+        """
+        check_is_fitted(self)
+        classes = self.classes_
+        if classes.dtype == object:
+            classes = classes.astype(str)
+        state = {
+            "classes": classes,
+            "table_levels": self.table_levels_,
+            "table_offsets": self.table_offsets_,
+            "table_values": self.table_values_[:, : self._n_outputs()],
+            "n_features": np.array(self.n_features_in_),
+            "n_iter": np.array(self.n_iter_),
+            **prefixed("quantizer_", self.quantizer_.get_state()),
+        }
+        if hasattr(self, "sigmoids_"):
+            state["sigmoids"] = self.sigmoids_
+        return state
+
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
+        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
+        learned = part_of("quantizer_", state)
+        self.quantizer_ = Quantizer(self.n_bins, strategy=str(learned["strategy"]))
+        self.quantizer_.set_state(learned)
+        self.classes_ = np.asarray(state["classes"])
+        self.table_levels_ = np.asarray(state["table_levels"], np.int64)
+        self.table_offsets_ = np.asarray(state["table_offsets"], np.int64)
+        self.n_features_in_ = int(state["n_features"])
+        additive_tables.check_tables(
+            self.table_offsets_,
+            self.table_levels_,
+            state["table_values"],
+            self.n_features_in_,
+            self._n_outputs(),
+        )
+        self.table_values_ = additive_tables.add_lanes(state["table_values"], np.float32)
+        self.n_iter_ = int(state["n_iter"])
+        if "sigmoids" in state:
+            self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
+        return self
 
     def _scores_of_values(self, X: Any) -> np.ndarray | None:
         """Scores of dense values in one pass, or None where that can't be."""

@@ -7,6 +7,7 @@ from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.tables import hik_blocks
+from visualwords.classifiers.tables.hik_solving import Settings
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_file_in_random_order_gives_the_same_bits_as_memory(histograms, tmp_pa
     X, y, folds = histograms
     memory, disk = (ICDClassifier(C=0.01, solver="blocks") for _ in range(2))
     held_out = memory.fit_and_hold_out(X, y, folds)
-    order = np.random.default_rng(memory._settings().seed).permutation(len(X))
+    order = np.random.default_rng(Settings.of(memory).seed).permutation(len(X))
     file = RowFile(tmp_path / "rows")
     file.append(X[order])
     from_disk = disk.fit_and_hold_out(file, y[order], folds[order])
