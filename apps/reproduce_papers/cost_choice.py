@@ -58,12 +58,12 @@ def summarize(found: Iterable[tuple[float, float]]) -> Accuracy:
     return Accuracy(max(test for _, test in pairs), max(pairs, key=lambda pair: pair[0])[1])
 
 
-def linear_score(X: Any, y: np.ndarray) -> Fit:
-    """Return the score of LIBLINEAR: one-vs-rest, no bias, its default tolerance."""
+def linear_score(X: Any, y: np.ndarray, fit_intercept: bool = False) -> Fit:
+    """Return the score of LIBLINEAR: one-vs-rest, its default tolerance, by default no bias."""
     from sklearn.svm import LinearSVC
 
     def score(C: float, train: np.ndarray, test: np.ndarray) -> float:
-        model = LinearSVC(C=C, dual=True, tol=0.1, fit_intercept=False, random_state=0)
+        model = LinearSVC(C=C, dual=True, tol=0.1, fit_intercept=fit_intercept, random_state=0)
         return 100 * model.fit(X[train], y[train]).score(X[test], y[test])
 
     return score
