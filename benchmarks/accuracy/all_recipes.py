@@ -5,7 +5,8 @@
 Each recipe learns from the training part and is tried once on the test part: scene15 and
 caltech101 as they are divided (without BACKGROUND_Google), corel1000 halved with seed 0. Features
 are computed anew. Times are seconds of CPU, so that they hardly depend on what else the machine
-does. The results are merged into apps/pipeline/recipe_results.json.
+does. The results are merged into apps/pipeline/recipe_results.json, each with the state of the
+program, the date and the machine.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 from time import process_time
 
 from benchmarks.data import image_folder
+from benchmarks.results import provenance
 from visualwords import ImageClassifier
 from visualwords.apps.evaluation.trial import run_trial
 from visualwords.apps.pipeline.recipe_results import PATH, load_results
@@ -58,13 +60,14 @@ def main() -> None:
     parser.add_argument("--recipe", nargs="*", default=list(RECIPES))
     parser.add_argument("--data", nargs="*", default=["scene15", "caltech101", "corel1000"])
     arguments = parser.parse_args()
+    origin = provenance()  # before the results change a file of the checkout
     for data in arguments.data:
         for recipe in arguments.recipe:
             found = measure(recipe, data)
             print(data, recipe, found, flush=True)
             results = load_results()
             results["machine"] = f"{platform.machine()}, Python {platform.python_version()}"
-            results["recipes"].setdefault(recipe, {})[data] = found
+            results["recipes"].setdefault(recipe, {})[data] = found | origin
             content = json.dumps(results, indent=1, sort_keys=True) + "\n"
             write_atomically(PATH, content.encode())
 

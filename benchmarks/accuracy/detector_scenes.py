@@ -1,11 +1,12 @@
 """The shipped detector and OpenCV's people detector on the INRIA test scenes, same measure.
 
-    python -m benchmarks.accuracy.detector_scenes [ours] [opencv]
+    python -m benchmarks.accuracy.detector_scenes [ours] [opencv] [--store]
 
 OpenCV's side needs OpenCV 4 (see benchmarks.speed.detector). Its raw windows (stride 8, scale
 factor 1.05) get the same mapping from window to person and the same suppression as ours, which
 serve it better than its own grouping. Scenes are searched as they are, where it finds people of 96
 pixels and more, and enlarged 1.5 times, where it finds 64 as ours does; its better figures count.
+``--store`` keeps the figures in benchmarks/results.
 """
 
 import benchmarks.timing  # noqa: F401  isort: skip - sets one thread
@@ -17,6 +18,7 @@ import numpy as np
 
 import visualwords
 from benchmarks.data import DATA
+from benchmarks.results import STORE, store
 from visualwords.apps.annotations.box_table import read_box_table
 from visualwords.apps.detection.detector_figures import compare_detections
 from visualwords.boxes import suppress
@@ -47,34 +49,46 @@ def main() -> None:
     truth = {image.name: image.boxes_xyxy for image in table.images}
     paths = sorted((ROOT / "scenes").iterdir())
     marked = [truth.get(path.name, np.empty((0, 4))) for path in paths]
-    sides = sys.argv[1:] or ["ours", "opencv"]
+    sides = [side for side in sys.argv[1:] if side != STORE] or ["ours", "opencv"]
+    found: dict[str, float] = {}
     if "ours" in sides:
         detector = visualwords.load("pedestrian").set_params(threshold=1e-3)
         figures = compare_detections([detector.detect(path) for path in paths], marked)
-        print_figures("shipped detector", figures)
+        found |= print_figures("shipped detector", figures)
     if "opencv" in sides:
         hog = cv2.HOGDescriptor()
         hog.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
         for enlarged in ENLARGEMENTS:
-            measure_opencv(hog, paths, marked, enlarged)
+            found |= measure_opencv(hog, paths, marked, enlarged)
+    if STORE in sys.argv:
+        print(store(found))
 
 
-def measure_opencv(hog: "cv2.HOGDescriptor", paths: list, marked: list, enlarged: float) -> None:
+def measure_opencv(
+    hog: "cv2.HOGDescriptor", paths: list, marked: list, enlarged: float
+) -> dict[str, float]:
+    all_figures: dict[str, float] = {}
     raw = [opencv_windows(read_image(path), hog, enlarged) for path in paths]
     for overlap in OVERLAPS:
         kept = [suppress(boxes, scores, overlap) for boxes, scores in raw]
         found = [(boxes[k], scores[k]) for (boxes, scores), k in zip(raw, kept)]
         name = f"OpenCV {cv2.__version__}, scenes × {enlarged}, suppression at {overlap}"
-        print_figures(name, compare_detections(found, marked))
+        all_figures |= print_figures(name, compare_detections(found, marked))
+    return all_figures
 
 
-def print_figures(name: str, figures) -> None:
+def print_figures(name: str, figures) -> dict[str, float]:
     print(
         f"{name}: log-average miss rate {figures.log_average_miss_rate:.3f}, "
         f"average precision {figures.average_precision:.3f} "
         f"({figures.n_objects} people in {figures.n_images} scenes)",
         flush=True,
     )
+    return {
+        f"{name}, log-average miss rate": float(figures.log_average_miss_rate),
+        f"{name}, average precision": float(figures.average_precision),
+        "scenes": figures.n_images,
+    }
 
 
 if __name__ == "__main__":

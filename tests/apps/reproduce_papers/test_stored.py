@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import ROOT
 from visualwords.apps.reproduce_papers import run as running
 from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
+from visualwords.apps.reproduce_papers.icd_table3 import explained
 from visualwords.apps.reproduce_papers.main import main
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
 from visualwords.apps.reproduce_papers.stored import Record, read_all
@@ -107,3 +108,11 @@ def test_the_summary_is_what_the_stored_results_give():
 def test_a_figure_more_than_a_point_below_the_paper_is_explained(name):
     rows = Record.read(str(RESULTS), name).results.rows
     assert [row.what for row in rows if row.verdict == "worse" and not row.why] == []
+
+
+def test_a_worse_cell_of_icd_table3_says_what_was_tried():
+    worse, equal = Row("HIK", 50.0, 54.0), Row("HIK", 54.5, 54.0)
+    assert explained(equal, None, lambda: 60.0) == equal
+    assert explained(worse, replace(worse, ours=52.0), lambda: 60.0).why == (
+        "with words of CENTRIST 52.00 %; one-vs-rest with the same Gram matrix 60.00 %"
+    )
