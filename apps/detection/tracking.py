@@ -9,10 +9,11 @@ from visualwords.boxes import intersection_over_union
 
 __all__ = ["Track", "Tracker"]
 
-MEASURED = 1 / 20  # standard deviation of a detection's middle and size, in heights of the object
+MEASURED = 1 / 30  # standard deviation of a detection's middle and size, in heights of the object
 MOVING = 1 / 160  # of the change of its velocity from one frame to the next, likewise
 AT_FIRST = 1 / 4  # of its velocity when it is first seen
-GROWING = 1 / 60  # of the change of its size from one frame to the next
+GROWING = 1 / 120  # of the change of its size from one frame to the next
+LEAST_LIKELY = -40.0  # twice the log likelihood of a detection, of one where it was expected: 0
 
 
 @dataclass
@@ -75,6 +76,17 @@ class Track:
         )
         self.n_missed += 1
 
+    def likelihoods(self, boxes_xyxy: np.ndarray) -> np.ndarray:
+        """Return how likely detections (n, 4) are to show the object, (n,).
+
+        −Σ ((z − H x)² / S + log(S / R)) over the four coordinates, S = H P Hᵀ + R: twice the log
+        likelihood, where the highest that any track can have is 0.
+        """
+        seen = np.array([_as_place(box) for box in boxes_xyxy]).reshape(-1, 4)
+        noise = (MEASURED * seen[:, 3:]) ** 2
+        total = self.variances[0] + noise
+        return -((seen - self.place) ** 2 / total + np.log(total / noise)).sum(axis=1)
+
     def correct(self, box_xyxy: np.ndarray) -> None:
         """Take a detection into account.
 
@@ -97,9 +109,9 @@ class Track:
 class Tracker:
     """Gives detections of successive frames the numbers of the objects they show.
 
-    This is SORT [1]_: every track predicts where its object is in the next frame; detections are
-    assigned to tracks so that the sum of their overlaps is largest (Hungarian method); the others
-    begin tracks of their own.
+    This is SORT [1]_: every track predicts where its object is in the next frame; detections that
+    overlap a prediction are assigned to tracks so that they are most likely together (Hungarian
+    method); the others begin tracks of their own.
 
     Parameters
     ----------
@@ -118,10 +130,12 @@ class Tracker:
 
     Notes
     -----
-    Deviations from the paper: the filter's state is the middle and the size of the box rather than
-    area and aspect ratio, with noise in proportion to its height; objects are remembered for
-    ``max_age`` frames instead of one; confirmed tracks are assigned before the others; numbers are
-    given when a track is confirmed, so that false detections use up few.
+    Deviations from the paper: detections are assigned by their likelihood under the filters rather
+    than by overlap, which tells a large person from a smaller one where both overlap a detection,
+    and one seen a moment ago from one long hidden; the filter's state is the middle and the size of
+    the box rather than area and aspect ratio, with noise in proportion to its height; objects are
+    remembered for ``max_age`` frames instead of one; confirmed tracks are assigned before the
+    others; numbers are given when a track is confirmed, so that false detections use up few.
 
     References
     ----------
@@ -188,10 +202,11 @@ class Tracker:
         if not tracks or not left:
             return
         predicted = np.array([track.box_xyxy for track in tracks])
-        shared = intersection_over_union(predicted, boxes[left])
-        shared[shared < self.min_overlap] = 0
-        for row, column in zip(*linear_sum_assignment(shared, maximize=True)):
-            if shared[row, column]:
+        overlaps = intersection_over_union(predicted, boxes[left]) >= self.min_overlap
+        likely = np.array([track.likelihoods(boxes[left]) for track in tracks]) - LEAST_LIKELY
+        gains = np.where(overlaps, np.maximum(likely, 0), 0)
+        for row, column in zip(*linear_sum_assignment(gains, maximize=True)):
+            if gains[row, column]:
                 tracks[row].correct(boxes[left[column]])
                 owner[left[column]] = tracks[row]
 
