@@ -56,7 +56,7 @@ def canonical_rows(
     """
     keys = _row_keys(levels, n_jobs) ^ labels
     taking_part = np.flatnonzero(cost > 0)
-    order = taking_part[_levels.order_of(keys[taking_part])]
+    order = taking_part[np.argsort(keys[taking_part], kind="stable")]
     sorted_keys = keys[order]
     first = np.ones(order.size, bool)
     same = np.flatnonzero(sorted_keys[1:] == sorted_keys[:-1]) + 1

@@ -57,15 +57,9 @@ def trained(images, path, **settings):
     return path.read_bytes()
 
 
-@pytest.fixture(scope="module")
-def client():
-    with local_workers() as found:
-        yield found
-
-
 @pytest.mark.parametrize("stage", ["run_elsewhere", "label_and_sum", "score_fold"])
-def test_a_killed_worker_changes_nothing(stage, images, local_bytes, tmp_path):
-    with local_workers() as client, on_cluster(client), a_killed_worker(client, stage):
+def test_a_killed_worker_changes_nothing(stage, mortals, images, local_bytes, tmp_path):
+    with on_cluster(mortals), a_killed_worker(mortals, stage):
         found = trained(images, tmp_path / "m.vw")
     assert found == local_bytes
 

@@ -29,12 +29,6 @@ pytestmark = [pytest.mark.slow, QUIET]
 N_CLASSES = 10
 
 
-@pytest.fixture(scope="module")
-def client():
-    with local_workers() as found:
-        yield found
-
-
 def rows_of(n, d):
     """Rows of ten classes, which overlap."""
     random = np.random.default_rng(0)
@@ -82,11 +76,11 @@ TRAINING = {
 
 
 @pytest.mark.parametrize("name", TRAINING)
-def test_a_worker_killed_in_training_changes_nothing(name):
+def test_a_worker_killed_in_training_changes_nothing(name, mortals):
     stage, train = TRAINING[name]
     data = rows_of(800, 120)
     expected = train(*data)
-    with local_workers() as client, on_cluster(client), a_killed_worker(client, stage):
+    with on_cluster(mortals), a_killed_worker(mortals, stage):
         found = train(*data)
     assert found == expected
 

@@ -9,7 +9,6 @@ from scipy import sparse
 
 from tests.reference import hik
 from visualwords.classifiers.tables import (
-    _levels,
     additive_tables,
     level_codes,
     rows,
@@ -115,11 +114,3 @@ def test_the_intersection_kernel_is_positive_semidefinite_for_real_values(X):
     gram = hik.intersection_gram(X, X)
     scale = max(gram.max(), 1.0)
     assert np.linalg.eigvalsh(gram / scale).min() > -1e-9
-
-
-@pytest.mark.parametrize("n", [0, 1, 40, 3000])
-def test_keys_are_ordered_and_equal_ones_stay_as_they_come(rng, n):
-    keys = rng.integers(0, 2**64, n, dtype=np.uint64)
-    keys[n // 2 :] = keys[: n - n // 2]
-    keys[: n // 10] = 5  # many of one key
-    np.testing.assert_array_equal(_levels.order_of(keys), np.argsort(keys, kind="stable"))
