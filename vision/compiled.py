@@ -46,10 +46,12 @@ class _ForgivingCache(FunctionCache or object):  # type: ignore[misc]
         files = [os.stat(str(module.__file__)) for module in inlined]
         stamps = [(file.st_mtime, file.st_size) for file in files]
         self._cache_file._source_stamp = (self._cache_file._source_stamp, *stamps)
+        self._has_vectors = vector_bytes.__name__ in function.__globals__
 
     def _index_key(self, sig, codegen):
         """numba's key names the target; the width of hand-written vectors may be limited."""
-        return (*super()._index_key(sig, codegen), os.environ.get(OVERRIDE))
+        width = (vector_bytes(),) if self._has_vectors else ()
+        return (*super()._index_key(sig, codegen), *width)
 
     def load_overload(self, sig, target_context):
         try:
@@ -104,7 +106,8 @@ def njit(*, inlined: tuple[ModuleType, ...] = (), **options: Any) -> Callable[[C
     -----
     numba's cache notices changes of the file that holds the function, and this one those of the
     files that are named: a function compiled here may call only compiled functions of its own
-    file, and intrinsics of that and of those.
+    file, and intrinsics of that and of those. Functions whose file imports :func:`vector_bytes` are
+    kept for each width.
     """
 
     def compile_lazily(function: Compiled) -> Compiled:

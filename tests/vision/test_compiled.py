@@ -4,8 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
+
+from visualwords.compiled import vector_bytes
 
 MODULE = """
 from visualwords.compiled import njit
@@ -108,6 +111,19 @@ def test_code_is_compiled_again_when_a_file_changes_whose_intrinsics_it_holds(tm
     assert "1" in run(tmp_path, **cache)[1]
     (tmp_path / "inner.py").write_text("# another\n")
     assert run(tmp_path, **cache) == ["6 9", "Counter()"]
+
+
+@pytest.mark.parametrize("names", ["njit", "njit, vector_bytes"])
+def test_only_files_with_vectors_are_compiled_for_each_width(names, folder, monkeypatch):
+    module = {"__name__": "loops", "__file__": str(folder / "loops.py")}
+    code = compile(MODULE.replace("import njit", f"import {names}"), module["__file__"], "exec")
+    exec(code, module)
+    codegen = types.SimpleNamespace(magic_tuple=lambda: ("target",))
+    keys = set()
+    for width in ("0", "16"):
+        monkeypatch.setenv("VISUALWORDS_VECTOR_BYTES", width)
+        keys.add(module["double"]._cache._index_key("signature", codegen))
+    assert len(keys) == 1 + ("vector_bytes" in names and vector_bytes() > 0)
 
 
 WITHOUT = """
