@@ -9,7 +9,7 @@ from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 QUALITY = 2e-4  # of the strongest corner: some 150 points an image  [Grauman06, Sec. 4.2]
 APART, PATCH = 2, 16.0  # pixels between corners; diameter of a key point
-RIDGE = 0.05  # of the mean variance, added to every covariance
+RIDGE = 0.3  # of the mean variance, added to every covariance
 
 
 def harris_features(images: Iterable[np.ndarray], most: int = 400) -> LocalFeatureSets:
@@ -29,10 +29,11 @@ def _describe(image: np.ndarray, most: int) -> LocalFeatures:
     return LocalFeatures(descriptors, positions.astype(np.float32), sizes)
 
 
-def bhattacharyya(sets: Iterable[np.ndarray]) -> np.ndarray:
+def bhattacharyya(sets: Iterable[np.ndarray], ridge: float = RIDGE) -> np.ndarray:
     """Return the affinity ∫ √p √q of Gaussians fitted to sets of points (Kondor, Jebara 2003).
 
-    In the space of the points itself, not in a kernel's: linear in the number of points.
+    In the space of the points itself, not in a kernel's: linear in the number of points. A share
+    ``ridge`` of the mean variance is added to every covariance.
 
     Examples
     --------
@@ -46,8 +47,7 @@ def bhattacharyya(sets: Iterable[np.ndarray]) -> np.ndarray:
     d = points[0].shape[1]
     means = np.array([one.mean(axis=0) if len(one) else np.zeros(d) for one in points])
     spreads = np.array([_covariance(one) for one in points])
-    ridge = RIDGE * np.trace(spreads, axis1=1, axis2=2).mean() / d
-    spreads = spreads + ridge * np.eye(d)
+    spreads = spreads + ridge * np.trace(spreads, axis1=1, axis2=2).mean() / d * np.eye(d)
     volumes = np.linalg.slogdet(spreads)[1]
     gram = np.empty((len(points), len(points)))
     for i, (mean, spread) in enumerate(zip(means, spreads)):

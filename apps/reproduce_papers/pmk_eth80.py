@@ -14,8 +14,12 @@ without it. The patch size was fixed after a first look at all images.
 
 The rows "Harris points" are like for like: SIFT at Harris corners, 10 components, bins of side 1
 with the paper's treatment, T = 8, one object of each class left out at a time, with and without the
-position, which the paper does not mention here. The Bhattacharyya kernel stands beside them (85 %
-with 120 points, cited there from Eichhorn and Chapelle, who computed it in a kernel's space).
+position, which the paper does not mention here. The Bhattacharyya kernel stands beside them (74 %
+with 40 points and 85 % with 120, cited there from Eichhorn and Chapelle): the affinity of Gaussians
+fitted to both sets, as the paper describes it. The paper says neither whether the cited Gaussians
+are in a kernel's space, as their cost, cubic in the number of points, suggests, nor how their
+covariances are regularised. Here they are those of the points, and the share of the mean variance
+that is added to every covariance is chosen on training objects; the last table has it fixed.
 
 The figure repeats Figure 4: accuracy over run time with ever more patches, T = 1, one object of
 each class left out at a time, the encoder learned from all images without their classes.
@@ -43,7 +47,7 @@ TREATMENTS = (0.1, 0.2, 0.3, 0.5)  # powers for bins of side 1; the paper does n
 FEW = 40  # patches an image  [Grauman06, Sec. 4.2]
 HARRIS_COMPONENTS = 10  # [Grauman06, Sec. 4.2], there of Caltech-101
 DENSE = "dense patches; the paper has Harris points"
-IN_A_KERNEL = "the cited Bhattacharyya figures were computed in a kernel's space"
+RIDGES = (0.05, 0.1, 0.3, 1.0)  # of Gaussians' covariances
 BINS = (
     "of side 1, diagonal untreated",
     "of side 1, diagonal treated (Sec. 4.2)",
@@ -66,7 +70,7 @@ def run(lab: Lab) -> Results:
         for what, own, took in zip(BINS, by_places, (None, None, seconds)):
             row = _over_places(f"{title}, finest bins {what}", own, paper)
             rows.append(replace(row, seconds=took, unlike=DENSE))
-    harris, n_points = harris_rows(lab, images, classes, objects)
+    harris, n_points, ridges = harris_rows(lab, images, classes, objects)
     rows += harris
     points = accuracy_over_time(lab, features, classes, places_in_class(classes, objects))
     curve = [[f"{p.kernel}, {p.n_patches} patches", p.accuracy, p.seconds] for p in points]
@@ -83,6 +87,11 @@ def run(lab: Lab) -> Results:
         tables=[
             Table("Figure 4: accuracy over time", ("", "accuracy, %", "Gram matrix, s"), curve),
             Table("What was chosen", ("fold", "finest level", "power", "power, side 1"), choices),
+            Table(
+                "Bhattacharyya kernel: accuracy in % with a fixed share of the variance added",
+                ("", *map(str, RIDGES)),
+                ridges,
+            ),
         ],
         draw=lambda figure: draw(figure, points),
     )
@@ -90,10 +99,10 @@ def run(lab: Lab) -> Results:
 
 def harris_rows(
     lab: Lab, images: list, classes: np.ndarray, objects: np.ndarray
-) -> tuple[list[Row], list[float]]:
-    """Rows like for like with the paper, and how many points images have on average."""
+) -> tuple[list[Row], list[float], list[list[Any]]]:
+    """Rows like for like with the paper, points an image on average, accuracies of all ridges."""
     places = places_in_class(classes, objects)
-    rows, n_points = [], []
+    rows, n_points, fixed = [], [], []
     for most, paper, affinity in ((400, 83.0, 85.0), (FEW, 73.0, 74.0)):
         features = harris_features(images, most)
         n_points.append(float(np.diff(features.offsets).mean()))
@@ -105,10 +114,12 @@ def harris_rows(
             treated = treated_by_place(gram_of(sets, 0), classes, objects, places)
             rows.append(_over_places(f"{what}, diagonal treated", treated, paper))
             if not position:
-                plain = by_place(bhattacharyya(sets), classes, places, None)
-                row = _over_places(f"{named}, Bhattacharyya kernel", plain, affinity)
-                rows.append(replace(row, unlike=IN_A_KERNEL))
-    return rows, n_points
+                grams = [bhattacharyya(sets, ridge) for ridge in RIDGES]
+                found = best_gram_by_place(grams, classes, objects, places)
+                rows.append(_over_places(f"{named}, Bhattacharyya kernel", found, affinity))
+                plain = [np.mean(by_place(gram, classes, places, None)) for gram in grams]
+                fixed.append([named, *(100 * float(value) for value in plain)])
+    return rows, n_points, fixed
 
 
 def _over_places(what: str, found: Any, paper: float) -> Row:
@@ -135,6 +146,18 @@ def treated_by_place(
         train, test = np.flatnonzero(places != place), np.flatnonzero(places == place)
         power = best_power(gram, classes, objects, train, TREATMENTS)[0]
         found.append(accuracy(gram, classes, train, test, power))
+    return found
+
+
+def best_gram_by_place(
+    grams: list[np.ndarray], classes: np.ndarray, objects: np.ndarray, places: np.ndarray
+) -> list[float]:
+    """Accuracies with the Gram matrix that is best in folds of the other objects."""
+    found = []
+    for place in range(places.max() + 1):
+        train, test = np.flatnonzero(places != place), np.flatnonzero(places == place)
+        best = max(grams, key=lambda gram: best_power(gram, classes, objects, train, (None,))[1])
+        found.append(accuracy(best, classes, train, test, None))
     return found
 
 

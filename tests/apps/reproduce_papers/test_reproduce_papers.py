@@ -20,6 +20,7 @@ from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.main import main
 from visualwords.apps.reproduce_papers.memory import memory_of
 from visualwords.apps.reproduce_papers.pedestrian_windows import bootstrapped_windows
+from visualwords.apps.reproduce_papers.pmk_eth80 import best_gram_by_place, places_in_class
 from visualwords.apps.reproduce_papers.pmk_fig3 import approximate_costs
 from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
@@ -213,3 +214,14 @@ def test_the_pyramid_match_cost_of_points_in_one_bin_is_small(rng):
     match, embedding = approximate_costs([near, near + 1, near[:1] + 500])
     assert match[0, 1] < match[0, 2]
     assert embedding[0, 0] == 0
+
+
+def test_the_gram_matrix_is_chosen_on_the_other_objects():
+    classes, objects = np.repeat([0, 1], 12), np.repeat(np.arange(8), 3)
+    places = places_in_class(classes, objects)
+    good = (classes[:, None] == classes).astype(float)
+    noise = np.eye(24)
+    misleading = noise.copy()
+    misleading[np.ix_(places == 0, places > 0)] = good[np.ix_(places == 0, places > 0)]
+    found = best_gram_by_place([noise, misleading, good], classes, objects, places)
+    assert found == [1.0] * 4  # the one that only helps the objects left out first isn't taken
