@@ -207,6 +207,11 @@ def test_the_memory_of_work_is_what_it_allocates():
     grown = memory_of(lambda: np.ones(8_000_000))
     assert 60 < grown < 80
     assert memory_of(lambda: None) < 20
+    parts = [np.ones(10_000) for _ in range(1000)]
+    pins = parts[::10]  # keep what is freed between them in this process
+    del parts
+    assert 60 < memory_of(lambda: [np.ones(10_000) for _ in range(900)]) < 90
+    assert len(pins) == 100
 
 
 def test_the_pyramid_match_cost_of_points_in_one_bin_is_small(rng):
