@@ -22,7 +22,8 @@ from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_blocks import Machines, Samples, solve_in_pieces
 from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, dual_problem, solve_dual_gram
-from visualwords.workers import map_on_workers, n_workers, within_reach
+from visualwords.threads import n_threads
+from visualwords.workers import map_on_workers, n_workers, within_reach, workers_share_memory
 
 LARGEST_GRAM = 1 << 31  # bytes
 ROWS_FOR_EACH_PROBLEM, ROWS_FOR_ANY = 70, 600  # up to which the matrix is faster
@@ -143,7 +144,7 @@ def _train_in_blocks(
 
 def _train_on_gram(X: np.ndarray, problem: Problem) -> Solution:
     """Solve all machines on the matrix of all products, which is computed once."""
-    products = _products(X)
+    products = _products(X, problem.n_jobs)
     mean_square = max(float(np.mean(np.diagonal(products))), 1.0)
     gram = (products / mean_square).astype(np.float32)
     divisions = [] if problem.folds is None else divide(problem.folds)
@@ -175,7 +176,7 @@ def _solve(
     settings = {"tol": problem.tol, "max_iter": MAX_ITER, "seed": problem.seed}
     pieces = [(rows, block) for rows in parts for block in blocks]
     shared = [gram, signs, problem.costs, settings]
-    solved = list(map_on_workers(_solve_block, pieces, shared=shared, n_jobs=1))
+    solved = list(map_on_workers(_solve_block, pieces, shared=shared, n_jobs=problem.n_jobs))
     of_parts = [solved[k : k + len(blocks)] for k in range(0, len(solved), len(blocks))]
     return [
         (np.concatenate([found for found, _ in part]), max(n_iter for _, n_iter in part))
@@ -201,15 +202,16 @@ def _solve_block(
     return alpha * signs[block], int(n_iter.max())
 
 
-def _products(X: np.ndarray) -> np.ndarray:
-    """Return X Xᵀ, in tiles where there are other workers: whole numbers are the same then."""
-    if n_workers() == 1:
+def _products(X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return X Xᵀ, in tiles where several work on it: whole numbers are the same then."""
+    several = max(n_workers(), n_threads(n_jobs) if workers_share_memory() else 1)
+    if several == 1:
         return exact_product(X, X)
-    edges = np.linspace(0, len(X), ceil(sqrt(2 * n_workers())) + 1).astype(int)
+    edges = np.linspace(0, len(X), ceil(sqrt(2 * several)) + 1).astype(int)
     tiles = [slice(*edge) for edge in pairwise(edges)]
     pairs = [(a, b) for k, a in enumerate(tiles) for b in tiles[: k + 1]]
     gram = np.empty((len(X), len(X)))
-    products = map_on_workers(exact_product, ((X[a], X[b]) for a, b in pairs))
+    products = map_on_workers(exact_product, ((X[a], X[b]) for a, b in pairs), n_jobs=n_jobs)
     for (a, b), found in zip(pairs, products, strict=True):
         gram[a, b], gram[b, a] = found, found.T
     return gram

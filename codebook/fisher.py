@@ -48,6 +48,8 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         Iterations of expectation-maximisation, at most.
     max_descriptors : int or None, default 200,000
         Learn from no more than these.
+    n_jobs : int or None
+        Threads that learn, or workers of joblib's active backend; the result does not depend on it.
 
     Attributes
     ----------
@@ -89,6 +91,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         scope: str = "window",
         max_iter: int = 30,
         max_descriptors: int | None = 200_000,
+        n_jobs: int | None = None,
     ):
         self.n_gaussians = n_gaussians
         self.n_components = n_components
@@ -98,6 +101,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self.scope = scope
         self.max_iter = max_iter
         self.max_descriptors = max_descriptors
+        self.n_jobs = n_jobs
 
     @with_one_library_thread
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "FisherVectors":
@@ -122,6 +126,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
             max_iter=self.max_iter,
             random_state=random,
             progress=progress,
+            n_jobs=self.n_jobs,
         )
         self._set_mixture(mixture)
         return self

@@ -11,6 +11,7 @@ from visualwords.codebook.codebook import in_parts, map_parts
 from visualwords.codebook.kmeans import KMeansCodebook
 from visualwords.codebook.soft_moments import SoftMoments
 from visualwords.progress import Progress, Silent
+from visualwords.threads import map_in_threads
 
 __all__ = ["DiagonalMixture"]
 
@@ -50,6 +51,7 @@ class DiagonalMixture:
         tol: float = 1e-3,
         random_state: Any = None,
         progress: Progress | None = None,
+        n_jobs: int | None = None,
     ) -> "DiagonalMixture":
         """Learn by expectation and maximisation, beginning with k-means.
 
@@ -61,9 +63,11 @@ class DiagonalMixture:
             Iterations end once the mean log-likelihood grows by at most ``tol``.
         random_state : int, RandomState or None
         progress : Progress, optional
+        n_jobs : int or None
+            Threads, or workers of joblib's active backend; the mixture does not depend on it.
         """
         progress = progress or Silent()
-        codebook = KMeansCodebook(n_gaussians, random_state, max_iter=20).fit(X)
+        codebook = KMeansCodebook(n_gaussians, random_state, max_iter=20, n_jobs=n_jobs).fit(X)
         labels = codebook.predict(X)
         center = X.mean(axis=0, dtype=np.float64)
         spread = np.sqrt(np.maximum(X.var(axis=0, dtype=np.float64), 1e-12))
@@ -73,7 +77,7 @@ class DiagonalMixture:
         before = -np.inf
         with in_parts(x) as parts:
             for _ in range(max_iter):
-                mixture, likelihood = mixture._improved(parts, len(x))
+                mixture, likelihood = mixture._improved(parts, len(x), n_jobs)
                 progress.advance()
                 if likelihood - before <= tol:
                     break
@@ -106,11 +110,14 @@ class DiagonalMixture:
         X = X.astype(np.float64)
         return X @ (self.means * precisions).T - 0.5 * (X**2 @ precisions.T) + constants
 
-    def _improved(self, parts: Sequence[Any], n: int) -> tuple["DiagonalMixture", float]:
+    def _improved(
+        self, parts: Sequence[Any], n: int, n_jobs: int | None
+    ) -> tuple["DiagonalMixture", float]:
         """One iteration on n standardised points; also the mean log-likelihood before it."""
         k, d = self.means.shape
         sums, likelihood = [np.zeros(k), np.zeros((k, d)), np.zeros((k, d))], 0.0
-        for block in chain.from_iterable(map_parts(partial(_moments, self), parts, n_jobs=1)):
+        moments = map_parts(partial(_moments, self, n_jobs), parts, n_jobs=1)
+        for block in chain.from_iterable(moments):
             *more, log_p = block
             for total, added in zip(sums, more):
                 total += added[0]
@@ -122,11 +129,13 @@ class DiagonalMixture:
         return DiagonalMixture(weights, means, variances), likelihood / n
 
 
-def _moments(mixture: DiagonalMixture, x: np.ndarray) -> list[tuple[Any, ...]]:
+def _moments(mixture: DiagonalMixture, n_jobs: int | None, x: np.ndarray) -> list[tuple[Any, ...]]:
     """Return the sums over each block of points."""
     moments = SoftMoments(mixture.weights, mixture.means, mixture.variances)
     blocks = [x[start : start + _BLOCK] for start in range(0, len(x), _BLOCK)]
-    return [moments.of(block, np.zeros(len(block), np.int32), 1) for block in blocks]
+    return map_in_threads(
+        lambda block: moments.of(block, np.zeros(len(block), np.int32), 1), blocks, n_jobs
+    )
 
 
 def _standardised(X: np.ndarray, center: np.ndarray, spread: np.ndarray) -> np.ndarray:

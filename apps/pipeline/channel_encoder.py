@@ -59,14 +59,19 @@ class ChannelEncoder:
         self.embedding: PyramidMatchEmbedding | None = None
         self.scale = 1.0
 
-    def learn(self, sample: LocalFeatureSets, progress: Progress | None = None) -> "ChannelEncoder":
-        """Learn words, Gaussians or directions from patches.
+    def learn(
+        self,
+        sample: LocalFeatureSets,
+        progress: Progress | None = None,
+        n_jobs: int | None = None,
+    ) -> "ChannelEncoder":
+        """Learn words, Gaussians or directions from patches, in any number of threads.
 
         Few patches make few words, at most one for every `PATCHES_PER_WORD`; none make rows
         without columns.
         """
         self.n_patches = len(sample.descriptors)
-        self.stage = self._new_stage()
+        self.stage = self._new_stage(n_jobs)
         if isinstance(self.stage, FeatureSetEncoder) and not self.stage.kept(sample).size:
             self.n_patches, self.stage = 0, None  # blank patches are no points
         if self.stage is None:
@@ -142,7 +147,7 @@ class ChannelEncoder:
             add_to(digest, self.stage.get_state())
         return digest.hexdigest()
 
-    def _new_stage(self) -> Any:
+    def _new_stage(self, n_jobs: int | None = None) -> Any:
         """Return what learns from patches; None where there are none."""
         words, fisher, sets = self.channel.words, self.channel.fisher, self.channel.sets
         if not self.n_patches:
@@ -150,7 +155,7 @@ class ChannelEncoder:
         if words is not None:
             n_words = min(words.n_words, -(-self.n_patches // PATCHES_PER_WORD))
             codebook = CODEBOOKS[words.codebook](
-                n_words, random_state=self.seed, **words.codebook_params
+                n_words, random_state=self.seed, n_jobs=n_jobs, **words.codebook_params
             )
             return BagOfWords(
                 codebook,
@@ -166,6 +171,7 @@ class ChannelEncoder:
                 fisher.n_components,
                 SpatialPyramid(windows_of(fisher.pyramid), weights=fisher.weights),
                 self.seed,
+                n_jobs=n_jobs,
             )
         if sets is not None:
             return FeatureSetEncoder(sets.n_components, random_state=self.seed)

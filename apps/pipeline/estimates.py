@@ -8,7 +8,7 @@ from visualwords.apps.pipeline.cached_arrays import features_of_sample
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.disk_training import COPIES, FROM_DISK
 from visualwords.apps.pipeline.recipe import Channel, Recipe, windows_of
-from visualwords.apps.pipeline.search.costs import CORES, Images, cost_of
+from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.codebook import SpatialPyramid
 from visualwords.errors import FolderError
 from visualwords.features.local_features import LocalFeatures
@@ -89,7 +89,7 @@ def check_training(
         seconds = cost_of([recipe], Images.of(data, MAX_PIXELS))
         progress.status(
             f"{recipe.name}: {n:,} images need about {_size(needed)} and "
-            f"{_time(seconds)} on {CORES} idle cores"
+            f"{_time(seconds)} on two idle cores"
         )
     if recipe.classifier in FROM_DISK:
         remedy = "use --memory 4GB"

@@ -8,6 +8,7 @@ from visualwords.apps.pipeline.appearance import Appearance
 from visualwords.apps.pipeline.similarity import Signer
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.threads import map_in_threads
 
 # Chosen by leaving classes out of training images of corel1000, scene15 and others.
 WEIGHTS = np.array([1.0, 1.0, 6.0, 1.0])  # of score, distance, appearance and doubt
@@ -138,16 +139,22 @@ class Novelty:
         )
 
 
-def held_out_distances(sketch: np.ndarray, folds: np.ndarray) -> np.ndarray:
+def held_out_distances(
+    sketch: np.ndarray, folds: np.ndarray, n_jobs: int | None = None
+) -> np.ndarray:
     """Return the distance of every sketched row to its nearest neighbour outside of its fold.
 
     Components are learned without the fold, too, as those of the model are without new images.
     """
     distances = np.zeros(len(sketch))
-    for train, test in divide(folds):
+
+    def measure(division: tuple[np.ndarray, np.ndarray]) -> None:
+        train, test = division
         signer = Signer().fit(sketch[train])
         signatures, lengths = signer.sign(sketch[train])
         distances[test] = signer.distances(sketch[test], signatures, lengths)
+
+    map_in_threads(measure, divide(folds), n_jobs)
     return distances
 
 

@@ -82,7 +82,7 @@ def learn(encoders: Sequence[ChannelEncoder], data: Dataset, view: View, env: En
     if any(skipped.may_pass for skipped in sample.skipped):
         content = None  # another time these images may be learned from, too
     for (encoder, stage), patches in zip(new, sample.patches):
-        encoder.learn(patches, env.progress)
+        encoder.learn(patches, env.progress, env.n_jobs)
         stage.store(content, env.cache, encoder.get_state())
 
 

@@ -104,7 +104,7 @@ class Training:
             signed,
             held_out,
             data.labels,
-            None if folds is None else _distances(sketch, signed, folds),
+            None if folds is None else _distances(sketch, signed, folds, self.env.n_jobs),
         )
         if not trained.skipped:  # a file may have been out of reach for a moment only
             stage.store(content, self.env.cache, state_of(trained))
@@ -189,11 +189,14 @@ class Training:
 
 
 def _distances(
-    sketch: np.ndarray, signed: tuple[Signer, np.ndarray, np.ndarray], folds: np.ndarray
+    sketch: np.ndarray,
+    signed: tuple[Signer, np.ndarray, np.ndarray],
+    folds: np.ndarray,
+    n_jobs: int | None,
 ) -> np.ndarray:
     """Return how far images are from the nearest one outside of their fold; of many, some."""
     if len(sketch) <= MEASURED:
-        return held_out_distances(sketch, folds)
+        return held_out_distances(sketch, folds, n_jobs)
     return sampled_distances(signed, sketch[spread(len(sketch))], folds)
 
 

@@ -1,7 +1,9 @@
 """What training a recipe costs, by what was recorded: seconds of the reference machine.
 
 Costs depend on the number of images and their sizes, not on the machine, its load, the number of
-jobs or what is cached.
+jobs or what is cached. The numbers are a fit to what the built-in recipes took on a machine with
+two cores and nothing else to do (``benchmarks/speed/auto_budget.py`` prints it), on 288 to 1,720
+images of 32 to 350 pixels.
 """
 
 from collections.abc import Iterable
@@ -13,19 +15,24 @@ from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipe import Channel, Recipe, windows_of
+from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.sampling import IMAGES, PATCHES
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook import SpatialPyramid
 from visualwords.errors import ImageError
 
-CORES = 2  # of the reference machine, in whose seconds plans are made
-SECONDS_TO_LEARN = 5.0  # words or Gaussians of one channel from a full sample, by one core
+SECONDS_OF_A_RECIPE = 0.15  # whatever it is
+SECONDS_TO_LEARN = 1.6  # words or Gaussians of one channel from a full sample
+SHARE_OF_A_CORE = 0.25  # of the cost of a channel, which is that of one core
+MS_OF_AN_IMAGE = 0.4  # each time that it is read, whatever is made of it
+MS_TO_DECODE = 1.0  # a megapixel of an image file
+NS_OF_A_COLUMN = 16.0  # of each new row
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
-MS_TO_DECODE = 10.0  # a megapixel of an image file
 LOOKED_AT = 32  # images whose headers are read
 COLUMNS_OF_A_VECTOR = 1000  # where no patches are described
-PRODUCTS_A_SECOND = 5e10  # of two bytes, by which linear classifiers are trained
+PRODUCTS_A_SECOND = 1.5e11  # of two bytes, by which linear classifiers are trained
+MINIMA_A_SECOND = 7e9  # of two numbers, by which those with kernels are
 PASSES = 10  # over the rows, where these are too many for the matrix of their products
 TRAININGS = 6  # of a classifier: five folds, and all images
 
@@ -84,31 +91,46 @@ def cost_of(recipes: Iterable[Recipe], images: Images, known: Iterable[Recipe] =
     A channel that several of them share counts once; what recipes before them made of the same
     images (``known``) counts nothing.
     """
-    recipes = list(recipes)
-    done = _channels(known)
-    new = [pair for name, pair in _channels(recipes).items() if name not in done]
-    work = sum(_of_channel(channel, view, images) for channel, view in new)
-    return (work + sum(_of_classifier(recipe, images) for recipe in recipes)) / CORES
+    done = {name for recipe in known for name in _channels(recipe)}
+    seconds = 0.0
+    for recipe in recipes:
+        new = [pair for name, pair in _channels(recipe).items() if name not in done]
+        done.update(_channels(recipe))
+        seconds += _of_reading(new, images) + _of_classifier(recipe, images)
+        seconds += sum(_of_channel(channel, view, images) for channel, view in new)
+    return seconds
 
 
-def _channels(recipes: Iterable[Recipe]) -> dict[str, tuple[Channel, View]]:
-    """Return the different channels of recipes, for originals and for each copy."""
+def _channels(recipe: Recipe) -> dict[str, tuple[Channel, View]]:
+    """Return the channels of a recipe, for originals and for each copy."""
     return {
         repr((channel, view)): (channel, view)
-        for recipe in recipes
         for view in recipe.views
         for channel in recipe.channels
     }
 
 
+def _of_reading(channels: Iterable[tuple[Channel, View]], images: Images) -> float:
+    """Return the seconds of reading images once for all channels that see them in the same way."""
+    learns: dict[View, bool] = {}
+    for channel, view in channels:
+        learns[view] = learns.get(view, False) or (channel.learns and not view.turn)
+    return sum(_times_read(images, it) for it in learns.values()) * MS_OF_AN_IMAGE / 1000
+
+
 def _of_channel(channel: Channel, view: View, images: Images) -> float:
-    """Return the seconds of one core: originals of the sample are read twice."""
-    size = images.megapixels(view)
-    each = (channel.cost * size / COSTS_ARE_FOR + MS_TO_DECODE * images.megapixels()) / 1000
-    if not channel.learns or view.turn:
-        return images.n * each
-    share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES)
-    return (images.n + min(images.n, IMAGES)) * each + SECONDS_TO_LEARN * share
+    """Return the seconds that one channel takes, beside the reading of images."""
+    size, learns = images.megapixels(view), channel.learns and not view.turn
+    described = SHARE_OF_A_CORE * channel.cost * size / COSTS_ARE_FOR
+    each = (MS_TO_DECODE * images.megapixels() + described) / 1000
+    rows = images.n * _n_columns(channel) * NS_OF_A_COLUMN / 1e9
+    share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES) if learns else 0.0
+    return _times_read(images, learns) * each + SECONDS_TO_LEARN * share + rows
+
+
+def _times_read(images: Images, learns: bool) -> int:
+    """Return how often an image is read: those of the sample twice."""
+    return images.n + min(images.n, IMAGES) * learns
 
 
 def bytes_of(recipe: Recipe, images: Images) -> float:
@@ -118,10 +140,11 @@ def bytes_of(recipe: Recipe, images: Images) -> float:
 
 
 def _of_classifier(recipe: Recipe, images: Images) -> float:
-    """Return the seconds of one core: rows times rows, or in blocks, rows times machines."""
+    """Return the seconds of training: rows times rows, or in blocks, rows times machines."""
     rows = images.n * len(recipe.views)
     of_a_column = rows * min(rows, 2 * PASSES * TRAININGS * images.n_classes)
-    return of_a_column * sum(map(_n_columns, recipe.channels)) / PRODUCTS_A_SECOND
+    speed = PRODUCTS_A_SECOND if recipe.classifier == LINEAR else MINIMA_A_SECOND
+    return SECONDS_OF_A_RECIPE + of_a_column * sum(map(_n_columns, recipe.channels)) / speed
 
 
 def _n_columns(channel: Channel) -> int:

@@ -101,7 +101,7 @@ def test_the_estimate_of_many_images_is_shown(monkeypatch):
     monkeypatch.setattr(estimates, "MANY", 10)
     check_training(RECIPES["color"], some_data(10), progress=Listener())
     assert seen[0].startswith("color: 10 images need about 0.6 GB and")
-    assert seen[0].endswith("on 2 idle cores")
+    assert seen[0].endswith("on two idle cores")
 
 
 def test_free_memory_is_some_of_this_machine():
