@@ -21,18 +21,17 @@ from visualwords.apps.pipeline.view import View
 from visualwords.codebook import SpatialPyramid
 from visualwords.errors import ImageError
 
-SECONDS_OF_A_RECIPE = 0.15  # whatever it is
-SECONDS_TO_LEARN = 1.6  # words or Gaussians of one channel from a full sample
-SHARE_OF_A_CORE = 0.25  # of the cost of a channel, which is that of one core
-MS_OF_AN_IMAGE = 0.4  # each time that it is read, whatever is made of it
-MS_TO_DECODE = 1.0  # a megapixel of an image file
-NS_OF_A_COLUMN = 16.0  # of each new row
+SECONDS_OF_A_RECIPE = 0.3  # whatever it is
+SECONDS_TO_LEARN = 1.8  # words or Gaussians of one channel from a full sample
+SHARE_OF_A_CORE = 0.55  # of the cost of a channel, which is that of one core
+MS_OF_AN_IMAGE = 0.45  # each time that it is read, whatever is made of it
+NS_OF_A_COLUMN = 36.0  # of each new row
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
 LOOKED_AT = 32  # images whose headers are read
 COLUMNS_OF_A_VECTOR = 1000  # where no patches are described
-PRODUCTS_A_SECOND = 1.5e11  # of two bytes, by which linear classifiers are trained
-MINIMA_A_SECOND = 7e9  # of two numbers, by which those with kernels are
+PRODUCTS_A_SECOND = 1.1e11  # of two bytes, by which linear classifiers are trained
+MINIMA_A_SECOND = 4e9  # of two numbers, by which those with kernels are
 PASSES = 10  # over the rows, where these are too many for the matrix of their products
 TRAININGS = 6  # of a classifier: five folds, and all images
 
@@ -121,11 +120,10 @@ def _of_reading(channels: Iterable[tuple[Channel, View]], images: Images) -> flo
 def _of_channel(channel: Channel, view: View, images: Images) -> float:
     """Return the seconds that one channel takes, beside the reading of images."""
     size, learns = images.megapixels(view), channel.learns and not view.turn
-    described = SHARE_OF_A_CORE * channel.cost * size / COSTS_ARE_FOR
-    each = (MS_TO_DECODE * images.megapixels() + described) / 1000
+    described = SHARE_OF_A_CORE * channel.cost / 1000 * size / COSTS_ARE_FOR
     rows = images.n * _n_columns(channel) * NS_OF_A_COLUMN / 1e9
     share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES) if learns else 0.0
-    return _times_read(images, learns) * each + SECONDS_TO_LEARN * share + rows
+    return _times_read(images, learns) * described + SECONDS_TO_LEARN * share + rows
 
 
 def _times_read(images: Images, learns: bool) -> int:

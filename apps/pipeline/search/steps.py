@@ -21,8 +21,10 @@ from visualwords.apps.pipeline.search.variations import Change, changes, sized_f
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
+DISPENSABLE = ("words", "fast")  # Fisher vectors of the same patches were ahead on every data set
 FINALISTS = 3
 MOST_BYTES = 1e9  # of rows, for a changed recipe
+LATER = 2.0  # budgets that the training on all images may take after the search on samples
 
 
 class Try(NamedTuple):
@@ -89,13 +91,12 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
     """Return the recipes to try, cheapest first: as many as the budget holds, at least one.
 
     Of many images, the largest sample is taken that leaves half of the budget. The best is trained
-    on all images after that; recipes for which this alone takes longer than the budget are left
-    out.
+    on all images after that; recipes for which this takes longer than `LATER` budgets are left out.
     """
     candidates = [sized_for(recipe, images) for recipe in candidates]
     if images.n <= SAMPLES[0] or cost_of(candidates, images) <= budget / 2:
         return _planned(candidates, images, budget)
-    eligible = [recipe for recipe in candidates if cost_of([recipe], images) <= budget]
+    eligible = [recipe for recipe in candidates if cost_of([recipe], images) <= LATER * budget]
     if not eligible:
         return _planned(candidates, images, budget)
     fitting = [n for n in SAMPLES if cost_of(eligible, images.some(n)) <= budget / 2]
@@ -105,10 +106,17 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
 
 
 def _planned(candidates: Sequence[Recipe], images: Images, limit: float) -> Plan:
+    """Return the cheapest recipes that a limit holds; dispensable ones make room for others."""
+    ordered = sorted(candidates, key=lambda recipe: cost_of([recipe], images))
     chosen: list[Recipe] = []
     seconds: list[float] = []
     left_out: list[Recipe] = []
-    for recipe in sorted(candidates, key=lambda recipe: cost_of([recipe], images)):
+    for name in DISPENSABLE:
+        rest = [recipe for recipe in ordered if recipe.name != name]
+        if rest and cost_of(ordered, images) > limit:
+            left_out += [recipe for recipe in ordered if recipe.name == name]
+            ordered = rest
+    for recipe in ordered:
         total = cost_of([*chosen, recipe], images)
         if chosen and total > limit:
             left_out.append(recipe)
@@ -212,7 +220,7 @@ def _changed(round_: _Round, images: Images, budget: float, possible: Sequence[C
             continue
         until = round_.spent + cost_of([recipe], round_.images, known=known)
         later = 0.0 if round_.images.n == images.n else cost_of([recipe], images)
-        if until > budget or later > budget:
+        if until > budget or later > LATER * budget:
             continue
         result = yield Try(recipe, round_.images.n, until, round_.best, [])
         round_.add(recipe, result, until)

@@ -60,9 +60,20 @@ def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():
     planned = plan(recipes_to_try(), Images(25_000, sizes), 60)
     assert planned.n_images in (500, 1000, 2000)
     assert planned.seconds[-1] <= 30
-    assert all(cost_of([r], Images(25_000, sizes)) <= 60 for r in planned.recipes)
+    latest = steps.LATER * 60
+    assert all(cost_of([r], Images(25_000, sizes)) <= latest for r in planned.recipes)
     assert "photo" in {recipe.name for recipe in planned.recipes}
     assert plan(recipes_to_try(), Images(400, sizes), 60).n_images == 400
+
+
+def test_words_make_room_for_fisher_vectors_where_the_budget_does_not_hold_both():
+    candidates, images = [RECIPES["words"], RECIPES["scene"]], Images(1000)
+    both = cost_of(sorted(candidates, key=lambda r: cost_of([r], images)), images)
+    assert len(plan(candidates, images, 1.01 * both).recipes) == 2
+    tight = plan(candidates, images, 0.99 * both)
+    assert [recipe.name for recipe in tight.recipes] == ["scene"]
+    assert [recipe.name for recipe in tight.left_out] == ["words"]
+    assert [recipe.name for recipe in plan(candidates[:1], images, 0.1).recipes] == ["words"]
 
 
 def test_small_images_are_enlarged_unless_a_recipe_says_else():
@@ -276,7 +287,7 @@ def test_equal_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, monkeyp
     try:
         for number in range(3):
             path = tmp_path / f"{number}.vw"
-            words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "0.5s"]
+            words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "1s"]
             assert main(words) == 0
             models.append(path.read_bytes())
             busy.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -293,7 +304,7 @@ def test_what_wins_on_a_sample_is_trained_on_all_images(photos, monkeypatch):
     monkeypatch.setattr(steps, "GROWTH", 2)
     monkeypatch.setattr(sample, "FEWEST", 2)
     candidates = recipes_to_try("histogram")
-    budget = 1.95 * cost_of(candidates, Images(24, ((64, 48),), 3))
+    budget = 1.98 * cost_of(candidates, Images(24, ((64, 48),), 3))
     lines = []
 
     class Listener(Silent):
