@@ -79,7 +79,9 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return self
 
     @with_one_library_thread
-    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+    def fit_and_hold_out(
+        self, X: Any, y: Any, folds: np.ndarray, products: np.ndarray | None = None
+    ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
         Parameters
@@ -88,12 +90,14 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         y : (n,) labels
         folds : (n,) int
             The fold of every row; the rows outside of any fold must have all classes.
+        products : (n, n) float64, optional
+            X Xᵀ, where it is known.
 
         Returns
         -------
         (n,) for two classes, else (n, n_classes)
         """
-        return self._keep(*self._train(X, y, np.asarray(folds)))
+        return self._keep(*self._train(X, y, np.asarray(folds), products))
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
@@ -136,7 +140,9 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             raise ValueError("weights and classes do not belong together; the file is damaged")
         return self
 
-    def _train(self, X: Any, y: Any, folds: np.ndarray | None) -> tuple[np.ndarray, Solution]:
+    def _train(
+        self, X: Any, y: Any, folds: np.ndarray | None, products: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Solution]:
         """Return the classes and what was learned of them."""
         X = _checked(X)
         classes, codes = one_vs_rest.encode_labels(y)
@@ -144,7 +150,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         problem = Problem(
             codes, costs, classes.size, folds, self.tol, self.random_state, self.n_jobs
         )
-        return classes, train_on_bytes(X, problem)
+        return classes, train_on_bytes(X, problem, products)
 
     def _keep(self, classes: np.ndarray, found: Solution) -> Any:
         """Round the weights of a solution; return its held-out scores."""

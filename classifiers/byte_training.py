@@ -97,16 +97,17 @@ def gram_is_faster(n: int, n_problems: int) -> bool:
     return n < ROWS_FOR_EACH_PROBLEM * n_problems + ROWS_FOR_ANY and 4 * n * n <= LARGEST_GRAM
 
 
-def train_on_bytes(X: Any, problem: Problem) -> Solution:
+def train_on_bytes(X: Any, problem: Problem, products: np.ndarray | None = None) -> Solution:
     """Train on an array of bytes in the faster way, or on a `RowFile` in blocks.
 
-    Rows of a file must be in random order; products within its blocks are kept beside it.
+    Rows of a file must be in random order; products within its blocks are kept beside it. Who has
+    the products of all rows (`products_of`) saves their computation.
     """
     n_trainings = 1 if problem.folds is None else 1 + len(np.unique(problem.folds))
     if isinstance(X, RowFile):
         return _train_in_blocks(X, problem, None, RowFile(f"{X.path}-products"))
-    if gram_is_faster(len(X), n_trainings * problem.n_outputs):
-        return _train_on_gram(X, problem)
+    if products is not None or gram_is_faster(len(X), n_trainings * problem.n_outputs):
+        return _train_on_gram(X, problem, products)
     order = np.random.default_rng(problem.seed).permutation(len(X))
     return _train_in_blocks(X, problem, order, None)
 
@@ -142,9 +143,10 @@ def _train_in_blocks(
     return Solution(solved.weights, mean_square, solved.n_iter, held_out)
 
 
-def _train_on_gram(X: np.ndarray, problem: Problem) -> Solution:
+def _train_on_gram(X: np.ndarray, problem: Problem, products: np.ndarray | None) -> Solution:
     """Solve all machines on the matrix of all products, which is computed once."""
-    products = _products(X, problem.n_jobs)
+    if products is None:
+        products = products_of(X, problem.n_jobs)
     mean_square = max(float(np.mean(np.diagonal(products))), 1.0)
     gram = (products / mean_square).astype(np.float32)
     divisions = [] if problem.folds is None else divide(problem.folds)
@@ -202,8 +204,11 @@ def _solve_block(
     return alpha * signs[block], int(n_iter.max())
 
 
-def _products(X: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Return X Xᵀ, in tiles where several work on it: whole numbers are the same then."""
+def products_of(X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return X Xᵀ of bytes, (n, n) float64, in tiles where several work on it.
+
+    They are whole numbers, and the same however many do.
+    """
     several = max(n_workers(), n_threads(n_jobs) if workers_share_memory() else 1)
     if several == 1:
         return exact_product(X, X)

@@ -16,6 +16,7 @@ from visualwords.apps.pipeline.channel_encoder import (
     channel_settings,
     side_by_side,
 )
+from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
 from visualwords.apps.pipeline.novelty import (
@@ -25,6 +26,7 @@ from visualwords.apps.pipeline.novelty import (
     spread,
 )
 from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
@@ -34,6 +36,8 @@ from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 
 FOLDS = 5
+
+_Signed = tuple[tuple[Signer, np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class Training:
@@ -64,6 +68,8 @@ class Training:
         self._encoded: dict[str, dict[int, np.ndarray]] = {}
         self._skipped: dict[str, list[Skipped]] = {}
         self._side_by_side: dict[tuple[str, ...], np.ndarray] = {}
+        self._products = ChannelProducts(env.n_jobs)
+        self._signed: dict[str, _Signed] = {}
 
     def train(self, recipe: Recipe) -> Trained:
         """Learn a recipe from the images that all its channels can take, or load it.
@@ -88,12 +94,11 @@ class Training:
         data, rows = self.encode(recipe, encoders)  # of the images that can be read
         folds = data.folds_of_all_classes(FOLDS, self.seed)
         classifier = self.build_classifier(recipe)
-        held_out = train_classifier(classifier, recipe, rows, data, folds, self.env)
+        products = self._products_of(recipe, rows, data, folds)
+        held_out = train_classifier(classifier, recipe, rows, data, folds, self.env, products)
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
-        sketch = sketch_rows(rows[: len(data)])
-        signer = Signer().fit(sketch)
-        signed = signer, *signer.sign(sketch)
+        signed, distances = self._sign(recipe, rows[: len(data)], folds)
         trained = Trained(
             recipe,
             encoders,
@@ -104,7 +109,7 @@ class Training:
             signed,
             held_out,
             data.labels,
-            None if folds is None else _distances(sketch, signed, folds, self.env.n_jobs),
+            distances,
         )
         if not trained.skipped:  # a file may have been out of reach for a moment only
             stage.store(content, self.env.cache, state_of(trained))
@@ -163,6 +168,30 @@ class Training:
         if found.rows is not None and all(encoder.channel.linear for encoder in new.values()):
             self._side_by_side[tuple(new)] = found.rows
 
+    def _products_of(
+        self, recipe: Recipe, rows: Rows, data: Dataset, folds: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Return the products of all rows where a classifier wants them and channels share them."""
+        if folds is None or recipe.classifier != LINEAR:
+            return None
+        if not are_shared(rows, len(data.classes), 1 + FOLDS):
+            return None
+        kept = self._kept(recipe)
+        encoded = [self._encoded[_name(channel, recipe.view)] for channel in recipe.channels]
+        names = [repr((channel, recipe.views, hash(tuple(kept)))) for channel in recipe.channels]
+        return self._products.of(rows, names, [len(arrays[kept[0]]) for arrays in encoded])
+
+    def _sign(self, recipe: Recipe, rows: Rows, folds: np.ndarray | None) -> "_Signed":
+        """Return signatures of originals, and how far they are from others; kept for one recipe."""
+        name = repr((recipe.channels, recipe.view, hash(tuple(self._kept(recipe)))))
+        if name not in self._signed:
+            sketch = sketch_rows(rows)
+            signer = Signer().fit(sketch)
+            signed = signer, *signer.sign(sketch)
+            apart = None if folds is None else _distances(sketch, signed, folds, self.env.n_jobs)
+            self._signed = {name: (signed, apart)}
+        return self._signed[name]
+
     def part(self, positions: np.ndarray) -> "Training":
         """Return the training of some of the images."""
         return Training(self.data.part(positions), self.seed, self.env, self.class_weight)
@@ -207,8 +236,11 @@ def train_classifier(
     data: Dataset,
     folds: np.ndarray | None,
     env: Environment,
+    products: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Fit the classifier of a recipe to the rows of images, and of copies, which come after them.
+
+    A linear classifier of bytes may be given the products of all rows.
 
     Returns
     -------
@@ -222,7 +254,11 @@ def train_classifier(
     env.progress.start("training the classifier", 1)
     views = len(recipe.views)
     folds = None if folds is None else np.tile(folds, views)
-    held_out = fit_and_hold_out(classifier, rows, np.tile(data.labels, views), folds)
+    labels = np.tile(data.labels, views)
+    if products is None:
+        held_out = fit_and_hold_out(classifier, rows, labels, folds)
+    else:
+        held_out = classifier.fit_and_hold_out(rows, labels, folds, products)
     env.progress.advance()
     return None if held_out is None else held_out[: len(data)]
 
