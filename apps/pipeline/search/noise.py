@@ -65,13 +65,13 @@ def leads(costlier: Result, cheaper: Result) -> bool:
     if costlier.figure is None or cheaper.figure is None:
         return costlier.merit > cheaper.merit
     lead = costlier.merit - cheaper.merit
-    if abs(lead) > LEAST_LEAD * _lead(costlier.gains, cheaper.gains, costlier.classes)[1]:
+    if abs(lead) > LEAST_LEAD * paired_lead(costlier.gains, cheaper.gains, costlier.classes)[1]:
         return lead > 0
-    more, error = _lead(costlier.likelihoods, cheaper.likelihoods, costlier.classes)
+    more, error = paired_lead(costlier.likelihoods, cheaper.likelihoods, costlier.classes)
     return more > SURE_LEAD * error
 
 
-def _lead(
+def paired_lead(
     one: dict[int, float], other: dict[int, float], classes: dict[int, int]
 ) -> tuple[float, float]:
     """Return the mean of class means of paired differences, and its standard error."""

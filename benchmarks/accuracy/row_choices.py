@@ -1,0 +1,122 @@
+"""Variants of what recipes make of an image, on folds of the training images of several sets.
+
+    python -m benchmarks.accuracy.row_choices words scene15 corel1000 caltech101
+    python -m benchmarks.accuracy.row_choices fisher tasks/blood/table.csv --only scene photo
+
+Test images are never read. A variant enters a recipe, or what `auto` tries, if it is ahead on three
+sets or more. ``--images N`` takes about N images, classes in proportion.
+"""
+
+import argparse
+from dataclasses import replace
+
+from benchmarks.accuracy.recipe_folds import compare_on_folds, training_part
+from benchmarks.data import KEPT
+from visualwords.apps.pipeline.recipes import (
+    LINEAR,
+    MORE_LINEAR,
+    RECIPES,
+    Channel,
+    Fisher,
+    Recipe,
+    Words,
+)
+
+SIFT, CENTRIST = RECIPES["words"].channels
+SCALES = {"bin_size": [4, 6, 8, 12], "step": 6}
+
+
+def words(*channels: Channel) -> Recipe:
+    return Recipe("words variant", "", channels)
+
+
+def counted(channel: Channel, weight: float = 1.0, **settings) -> Channel:
+    """Return a channel with other settings of its words."""
+    return replace(channel, words=replace(channel.words, **settings), weight=weight)
+
+
+def seen(channel: Channel, **params) -> Channel:
+    """Return a channel with other settings of its extractor."""
+    return replace(channel, params={**channel.params, **params})
+
+
+COLOR_PATCHES = Channel(
+    "ColorHistogram", {"layout": "dense", "bins": 4, "space": "lab"}, words=Words()
+)
+WORDS = {
+    "SIFT": words(SIFT),
+    "SIFT, power 0.5": words(counted(SIFT, power=0.5)),
+    "SIFT, 4 scales": words(seen(SIFT, **SCALES)),
+    "SIFT, 4 scales, power 0.5": words(counted(seen(SIFT, **SCALES), power=0.5)),
+    "CENTRIST": words(CENTRIST),
+    "CENTRIST, power 0.5": words(counted(CENTRIST, power=0.5)),
+    "CENTRIST, patches of 24": words(seen(CENTRIST, patch_size=24)),
+    "words": RECIPES["words"],
+    "words, power 0.5": words(counted(SIFT, power=0.5), counted(CENTRIST, power=0.5)),
+    "words, 4 scales": words(seen(SIFT, **SCALES), CENTRIST),
+    "words, both sizes of CENTRIST": words(SIFT, CENTRIST, seen(CENTRIST, patch_size=24)),
+    "words, Sobel SIFT": words(SIFT, CENTRIST, seen(SIFT, sobel=True)),
+    "words, colours": words(SIFT, CENTRIST, COLOR_PATCHES),
+}
+
+
+def fisher(*channels: Channel, weights: tuple[float, ...] = ()) -> Recipe:
+    """Return a recipe of linear channels, those after the first with given weights."""
+    first, *others = channels
+    weighted = [replace(c, weight=w) for c, w in zip(others, weights or [c.weight for c in others])]
+    return Recipe("fisher variant", "", (first, *weighted), classifier=LINEAR)
+
+
+SIFT_FISHER, CENTRIST_FISHER = RECIPES["scene"].channels
+SHAPE, COLOR_WINDOWS, TEXTURE, _, COLOR_FISHER = MORE_LINEAR
+SOBEL_FISHER = replace(seen(SIFT_FISHER, sobel=True), weight=0.7)
+PATCH_COLORS = Channel(
+    "ColorHistogram",
+    {"layout": "dense", "bins": 4, "space": "lab"},
+    fisher=Fisher(root=True, n_components=32),
+    linear=True,
+    weight=0.7,
+)
+SCENE = (SIFT_FISHER, CENTRIST_FISHER)
+EVERYTHING = (*SCENE, COLOR_FISHER, COLOR_WINDOWS, SHAPE, TEXTURE)
+FISHER = {
+    "scene": fisher(*SCENE),
+    "photo": RECIPES["photo"],
+    "scene, Sobel SIFT": fisher(*SCENE, SOBEL_FISHER),
+    "scene, CENTRIST of 16": fisher(*SCENE, seen(CENTRIST_FISHER, patch_size=16)),
+    "scene, HOG": fisher(*SCENE, SHAPE),
+    "scene, HOG, texture": fisher(*SCENE, SHAPE, TEXTURE),
+    "scene, coloured patches": fisher(*SCENE, PATCH_COLORS),
+    "scene, colours in windows": fisher(*SCENE, COLOR_WINDOWS),
+    "scene, coloured SIFT": fisher(*SCENE, COLOR_FISHER),
+    "everything": fisher(*EVERYTHING),
+    "everything, coloured patches": fisher(*EVERYTHING, PATCH_COLORS),
+    "everything, Sobel SIFT": fisher(*EVERYTHING, SOBEL_FISHER),
+    "everything, mirrored": replace(fisher(*EVERYTHING), copies=("mirror",)),
+    "object": RECIPES["object"],
+}
+GROUPS = {"words": WORDS, "fisher": FISHER}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("group", choices=GROUPS)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--only", nargs="+", metavar="VARIANT")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--images", type=int)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--cache", default=str(KEPT / "cache"))
+    options = parser.parse_args()
+    variants = GROUPS[options.group]
+    for name in options.data:
+        images = training_part(name, options.seed)
+        if options.images is not None and options.images < len(images):
+            images = images.split(1 - options.images / len(images), options.seed)[0]
+        print(f"{name}, {len(images)} images")
+        tried = [(title, variants[title]) for title in options.only or variants]
+        compare_on_folds(images, tried, options.jobs, options.cache)
+
+
+if __name__ == "__main__":
+    main()
