@@ -4,9 +4,9 @@
     python -m benchmarks.accuracy.recipe_folds corel1000 --recipe color --set channels.0.weight=1,2
 
 Test images are never read. A setting is a path into the recipe as `Recipe.to_json` writes it, and
-the values to try; several are combined. Of a folder without splits (corel1000) half is taken, with ``--seed``. Prints the mean
-accuracy per class on five folds, as `auto` computes it, the lead over the first recipe with the
-standard error of paired predictions, and seconds of CPU.
+the values to try; several are combined. Of a folder without splits (corel1000) half is taken, with
+``--seed``. Prints the mean accuracy per class on five folds, as `auto` computes it, the lead over
+the first recipe with the standard error of paired predictions, and seconds of CPU.
 """
 
 import argparse
