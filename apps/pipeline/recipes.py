@@ -74,13 +74,9 @@ _COLOR_WINDOWS = Channel(
 LINEAR = "ByteLinearClassifier"
 # What "auto" adds to the best recipe, if that has nothing of the kind and folds gain: for linear
 # classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
-MORE_LINEAR = (
-    replace(_OBJECT_SHAPE, weight=2.0),
-    _COLOR_WINDOWS,
-    replace(_OBJECT_TEXTURE, weight=1.2),
-    _CENTRIST_FISHER,
-    _COLOR_FISHER,
-)
+_SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
+_TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
+MORE_LINEAR = (_SHAPE_BESIDE, _COLOR_WINDOWS, _TEXTURE_BESIDE, _CENTRIST_FISHER, _COLOR_FISHER)
 MORE_HISTOGRAMS = (_SHAPE, _COLOR, _TEXTURE, None, None)
 BESIDE_FISHER = 4.0  # weight of one vector beside Fisher vectors of 8 windows: half of the kernel
 
@@ -119,6 +115,19 @@ RECIPES = {
             "photo",
             "Fisher vectors of SIFT and colours in 3×3 windows",
             (_SIFT_FISHER, _COLOR_WINDOWS),
+            classifier=LINEAR,
+        ),
+        Recipe(
+            "combined",
+            "Fisher vectors of SIFT, grey and coloured, and CENTRIST in 8 windows; HOG, colours",
+            (
+                _SIFT_FISHER,
+                _CENTRIST_FISHER,
+                _COLOR_FISHER,
+                _SHAPE_BESIDE,
+                _COLOR_WINDOWS,
+                _TEXTURE_BESIDE,
+            ),
             classifier=LINEAR,
         ),
         Recipe(

@@ -23,7 +23,9 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision, class_weights
 from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.recipes import RECIPES, Recipe
+from visualwords.apps.pipeline.search.costs import Images
 from visualwords.apps.pipeline.search.noise import Result, paired_lead
+from visualwords.apps.pipeline.search.variations import sized_for
 from visualwords.apps.pipeline.training import Training
 from visualwords.folders import ImageFolder
 
@@ -45,10 +47,11 @@ def compare_on_folds(
         data = data.grouped(keep_together(data, copies))
     weights = class_weights(data.classes, data.labels, None, False)
     metric = Metric("mean-per-class", Decision.of(data.classes, None, None, None), weights)
-    training, results = Training(data, 0, env), []
+    training, results, sizes = Training(data, 0, env), [], Images.of(data, env.max_pixels)
     for title, recipe in recipes:
         begun = process_time()
-        results.append(Result.of(training.train(recipe), metric))
+        trained = training.train(sized_for(recipe, sizes))  # small images enlarged, as by `auto`
+        results.append(Result.of(trained, metric))
         lead, error = paired_lead(results[-1].gains, results[0].gains, results[0].classes)
         ahead = f"{100 * lead:+5.1f} ± {100 * error:.1f}" if len(results) > 1 else " " * 11
         spent = process_time() - begun

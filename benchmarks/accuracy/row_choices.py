@@ -4,7 +4,7 @@
     python -m benchmarks.accuracy.row_choices fisher tasks/blood/table.csv --only scene photo
 
 Test images are never read. A variant enters a recipe, or what `auto` tries, if it is ahead on three
-sets or more. ``--images N`` takes about N images, classes in proportion.
+sets or more. ``--classes N`` takes the images of N classes.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from visualwords.apps.pipeline.recipes import (
     Recipe,
     Words,
 )
+from visualwords.folders import ImageFolder
 
 SIFT, CENTRIST = RECIPES["words"].channels
 SCALES = {"bin_size": [4, 6, 8, 12], "step": 6}
@@ -78,7 +79,7 @@ PATCH_COLORS = Channel(
     weight=0.7,
 )
 SCENE = (SIFT_FISHER, CENTRIST_FISHER)
-EVERYTHING = (*SCENE, COLOR_FISHER, COLOR_WINDOWS, SHAPE, TEXTURE)
+COMBINED = RECIPES["combined"].channels
 FISHER = {
     "scene": fisher(*SCENE),
     "photo": RECIPES["photo"],
@@ -89,13 +90,40 @@ FISHER = {
     "scene, coloured patches": fisher(*SCENE, PATCH_COLORS),
     "scene, colours in windows": fisher(*SCENE, COLOR_WINDOWS),
     "scene, coloured SIFT": fisher(*SCENE, COLOR_FISHER),
-    "everything": fisher(*EVERYTHING),
-    "everything, coloured patches": fisher(*EVERYTHING, PATCH_COLORS),
-    "everything, Sobel SIFT": fisher(*EVERYTHING, SOBEL_FISHER),
-    "everything, mirrored": replace(fisher(*EVERYTHING), copies=("mirror",)),
+    "combined": RECIPES["combined"],
+    "combined, coloured patches": fisher(*COMBINED, PATCH_COLORS),
+    "combined, Sobel SIFT": fisher(*COMBINED, SOBEL_FISHER),
+    "combined, mirrored": replace(RECIPES["combined"], copies=("mirror",)),
+    "rich": RECIPES["rich"],
     "object": RECIPES["object"],
 }
-GROUPS = {"words": WORDS, "fisher": FISHER}
+
+
+def in_31_windows(channel: Channel, weight: float) -> Channel:
+    """Return a Fisher channel with the windows of `object`."""
+    windows = RECIPES["object"].channels[0].fisher
+    inside = replace(channel.fisher, pyramid=windows.pyramid, weights=windows.weights)
+    return replace(channel, fisher=inside, weight=weight)
+
+
+OBJECT = RECIPES["object"].channels
+OBJECTS = {
+    "object": RECIPES["object"],
+    "object, CENTRIST Fisher": fisher(*OBJECT, in_31_windows(CENTRIST_FISHER, 0.7)),
+    "object, coloured patches": fisher(*OBJECT, in_31_windows(PATCH_COLORS, 0.5)),
+    "object, Sobel SIFT": fisher(*OBJECT, in_31_windows(SOBEL_FISHER, 0.63)),
+    "object, CENTRIST Fisher, Sobel SIFT": fisher(
+        *OBJECT, in_31_windows(CENTRIST_FISHER, 0.7), in_31_windows(SOBEL_FISHER, 0.63)
+    ),
+}
+GROUPS = {"words": WORDS, "fisher": FISHER, "object": OBJECTS}
+
+
+def some_classes(images: ImageFolder, n: int) -> ImageFolder:
+    """Return the images of n classes, evenly spread over their list."""
+    every = len(images.classes) / n
+    chosen = {images.classes[int(every * k)] for k in range(n)}
+    return images.select(i for i, label in enumerate(images.labels) if label in chosen)
 
 
 def main() -> None:
@@ -104,15 +132,15 @@ def main() -> None:
     parser.add_argument("data", nargs="+")
     parser.add_argument("--only", nargs="+", metavar="VARIANT")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--images", type=int)
+    parser.add_argument("--classes", type=int)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache", default=str(KEPT / "cache"))
     options = parser.parse_args()
     variants = GROUPS[options.group]
     for name in options.data:
         images = training_part(name, options.seed)
-        if options.images is not None and options.images < len(images):
-            images = images.split(1 - options.images / len(images), options.seed)[0]
+        if options.classes is not None and options.classes < len(images.classes):
+            images = some_classes(images, options.classes)
         print(f"{name}, {len(images)} images")
         tried = [(title, variants[title]) for title in options.only or variants]
         compare_on_folds(images, tried, options.jobs, options.cache)
