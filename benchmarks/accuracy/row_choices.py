@@ -68,6 +68,11 @@ def fisher(*channels: Channel, weights: tuple[float, ...] = ()) -> Recipe:
     return Recipe("fisher variant", "", (first, *weighted), classifier=LINEAR)
 
 
+def gaussians(channel: Channel, n: int) -> Channel:
+    """Return a Fisher channel with so many Gaussians."""
+    return replace(channel, fisher=replace(channel.fisher, n_gaussians=n))
+
+
 SIFT_FISHER, CENTRIST_FISHER = RECIPES["scene"].channels
 SHAPE, COLOR_WINDOWS, TEXTURE, _, COLOR_FISHER = MORE_LINEAR
 SOBEL_FISHER = replace(seen(SIFT_FISHER, sobel=True), weight=0.7)
@@ -95,6 +100,10 @@ FISHER = {
     "combined, Sobel SIFT": fisher(*COMBINED, SOBEL_FISHER),
     "combined, mirrored": replace(RECIPES["combined"], copies=("mirror",)),
     "rich": RECIPES["rich"],
+    "rich, HOG, texture": fisher(*RECIPES["rich"].channels, SHAPE, TEXTURE),
+    "scene, 256 Gaussians for SIFT": fisher(gaussians(SIFT_FISHER, 256), CENTRIST_FISHER),
+    "scene, 128 Gaussians for both": fisher(*(gaussians(c, 128) for c in SCENE)),
+    "combined, 128 Gaussians for SIFT": fisher(gaussians(SIFT_FISHER, 128), *COMBINED[1:]),
     "object": RECIPES["object"],
 }
 
