@@ -199,6 +199,7 @@ def test_absent_cameras_and_false_videos_are_one_sentence(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     rng = np.random.default_rng(1)
     for name, images in {

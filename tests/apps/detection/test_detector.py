@@ -145,7 +145,7 @@ def test_training_skips_what_it_cannot_read_and_says_so(rng, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"no image")
     crops = [crop(rng) for _ in range(8)]
     photographs = [tmp_path / "broken.png", *[scene(rng, height=120, width=120) for _ in range(3)]]
-    settings = {"window": (48, 96), "min_height": 60, "n_rounds": 0}
+    settings = {"window": (48, 96), "min_height": 60, "n_rounds": 0, "n_trees": 32}
     fitted = PedestrianDetector(**settings).fit(crops, photographs)
     assert [name for name, _ in fitted.skipped_] == [str(tmp_path / "broken.png")]
     with pytest.raises(FolderError, match="only 0 readable crops"):

@@ -138,6 +138,7 @@ def test_a_model_is_checked_by_its_golden_pairs(photos, tmp_path, capsys, monkey
     assert json.loads(capsys.readouterr().out)["agrees"] is False
 
 
+@pytest.mark.slow
 def test_the_known_duplicates_of_scene15_are_found(data_folder):
     root = data_folder("scene15")
     with open(root / "known_duplicates.csv", encoding="utf-8") as file:

@@ -29,6 +29,7 @@ from visualwords.apps.reproduce_papers.stored import Record
 from visualwords.apps.reproduce_papers.writing import markdown
 from visualwords.classifiers import ICDClassifier, PmSVMClassifier, kernels
 
+LONG = ("pmsvm-approximation", "pmsvm-vision", "gint-fig2", "pmk-eth80")  # loops of their own
 COMMAND = [sys.executable, "-m", "visualwords.apps.reproduce_papers"]
 
 
@@ -42,7 +43,10 @@ def run(*arguments, **environment):
     )
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in EXPERIMENTS],
+)
 def test_a_quick_run_writes_a_table_and_a_picture(name, tmp_path, capsys):
     assert main(["run", name, "--quick", "--data", "nowhere", "-o", str(tmp_path), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
