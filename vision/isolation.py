@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
@@ -29,13 +30,18 @@ MEMORY = 256 << 20  # bytes for an image,
 MEMORY_PER_PIXEL = 24  # and for each of its pixels
 LARGE = 16_000_000  # pixels; of larger images one at a time is decoded,
 LOW_PRIORITY = 10  # by a process that is this nice, while others decode small ones
-MOST_IDLE = 2  # processes that are kept: one that has decoded, and a spare one
+MOST_IDLE = 2  # processes that are kept for good: one that has decoded, and a spare one
+REST = 5.0  # seconds after which others are ended, if so many were never needed at once
 START_SECONDS = 60.0  # for a process to start
 OUT_OF_TIME = [-signal.SIGPROF] if hasattr(signal, "SIGPROF") else []  # return codes
 STEP = 0.5  # seconds between looks at a decoder
 PIECE = 1 << 20
 
-_idle: list["_Decoder"] = []
+_idle: list["_Decoder"] = []  # the last one was used last
+_fewest_idle = 0  # since the last look at them
+_is_looking = False  # whether a thread ends those that are not needed
+_busy: dict["_Decoder", int] = {}  # steps that are left to them
+_is_watching = False  # whether a thread counts these
 _of_the_parent: list["_Decoder"] = []  # after a fork: kept, and never used
 _lock = threading.Lock()
 _large = threading.Lock()
@@ -107,9 +113,11 @@ def close() -> None:
 
 
 def _take() -> "_Decoder | None":
+    global _fewest_idle
     while True:
         with _lock:
             decoder = _idle.pop() if _idle else None
+            _fewest_idle = min(_fewest_idle, len(_idle))
         if decoder is None:
             decoder = _start()
         elif not decoder.is_running:
@@ -134,16 +142,75 @@ def _start(niceness: int = 0) -> "_Decoder | None":
 
 
 def _give_back(decoder: "_Decoder", n_pixels: int) -> None:
+    global _fewest_idle, _is_looking
+    if n_pixels > LARGE or not decoder.is_alive:
+        decoder.end()  # its memory is given back, too
+        return
     with _lock:
-        keep = n_pixels <= LARGE and decoder.is_alive and len(_idle) < MOST_IDLE
-        if keep:
-            _idle.append(decoder)
-    if not keep:  # its memory is given back, too
-        decoder.end()
+        _idle.append(decoder)
+        if len(_idle) <= MOST_IDLE or _is_looking:
+            return
+        _fewest_idle, _is_looking = len(_idle), True
+    threading.Thread(target=_end_unneeded, daemon=True).start()
+
+
+def _end_unneeded() -> None:
+    """End idle processes beyond the few that are kept, once there was no need of them for a while.
+
+    Starting one takes much longer than decoding an image: ending them at once would let clients
+    that ask side by side wait for a new one nearly every time.
+    """
+    global _fewest_idle, _is_looking
+    while True:
+        time.sleep(REST)
+        with _lock:
+            n_unneeded = max(0, min(_fewest_idle, len(_idle)) - MOST_IDLE)
+            ended, _idle[:] = _idle[:n_unneeded], _idle[n_unneeded:]
+            _fewest_idle, _is_looking = len(_idle), len(_idle) > MOST_IDLE
+            goes_on = _is_looking
+        for decoder in ended:
+            decoder.end()
+        if not goes_on:
+            return
+
+
+def _watch(decoder: "_Decoder", seconds: float) -> None:
+    """End a process unless it is done in time."""
+    global _is_watching
+    with _lock:
+        _busy[decoder] = 1 + int(seconds / STEP)
+        if _is_watching:
+            return
+        _is_watching = True
+    threading.Thread(target=_count_steps, daemon=True).start()
+
+
+def _count_steps() -> None:
+    """End the processes that take too long; time in which this process is stopped is free.
+
+    Steps are counted, not the clock: Ctrl-Z stops this process but not the decoders. One thread
+    watches all of them: to start one for each image takes as long as decoding a small one.
+    """
+    global _is_watching
+    while True:
+        time.sleep(STEP)
+        with _lock:
+            if not _busy:
+                _is_watching = False
+                return
+            late = [decoder for decoder, steps in _busy.items() if steps <= 1]
+            for decoder in _busy:
+                _busy[decoder] -= 1
+            for decoder in late:
+                del _busy[decoder]
+        for decoder in late:
+            decoder.kill()
 
 
 def _forget_those_of_the_parent() -> None:
-    global _lock, _large
+    global _lock, _large, _is_looking, _is_watching
+    _is_looking = _is_watching = False
+    _busy.clear()
     _of_the_parent.extend(_idle)
     _idle.clear()
     _lock, _large = threading.Lock(), threading.Lock()
@@ -190,8 +257,7 @@ class _Decoder:
         memory = MEMORY + MEMORY_PER_PIXEL * n_pixels
         patience = PATIENCE * seconds + START_SECONDS * (not self._is_started)
         head = REQUEST.pack(len(data), max_pixels, max_side or 0, memory, seconds, mode == "grey")
-        done = threading.Event()
-        threading.Thread(target=self._kill_after, args=(patience, done), daemon=True).start()
+        _watch(self, patience)
         try:
             self._send(head)
             self._send(data)
@@ -208,17 +274,12 @@ class _Decoder:
                 raise errors.DamagedImageError(sentence) from None
             raise errors.CrashedDecoderError("damaged file (its decoder crashed)") from None
         finally:
-            done.set()
+            with _lock:
+                _busy.pop(self, None)
         raise getattr(errors, name)(text)
 
-    def _kill_after(self, seconds: float, done: threading.Event) -> None:
-        """End the process unless it is done in time; time in which this one is stopped is free.
-
-        Steps are counted, not the clock: Ctrl-Z stops this process but not the decoder's.
-        """
-        for _ in range(1 + int(seconds / STEP)):
-            if done.wait(STEP):
-                return
+    def kill(self) -> None:
+        """End the process because it takes too long."""
         self._is_late = True
         self._process.kill()
 

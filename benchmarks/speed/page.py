@@ -1,10 +1,11 @@
 """How many images a second the page's server answers, how fast, and whether its memory stays.
 
     python -m benchmarks.speed.page [--recipe words] [--requests 5000] [--seconds 600]
+    python -m benchmarks.speed.page --recipe fast --size 96 --per-second 60
 
-Eight clients on the same machine send 300×250 JPEGs to ``classify-images serve`` without pause,
-each the next image when the last is answered. The clients share the two cores with the server, so
-the server's own CPU time an image is printed as well.
+Eight clients on the same machine send 300×250 JPEGs, or square ones, to ``classify-images serve``
+without pause, each the next image when the last is answered, or so many a second. The clients share
+the two cores with the server, so the server's own CPU time an image is printed as well.
 """
 
 import argparse
@@ -26,7 +27,6 @@ from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import PICTURES, texture_tiles
 from visualwords.images import encode_image, read_image
 
-SIZE_WH = (300, 250)
 WARM_UP = 100  # requests that are not counted
 
 
@@ -43,7 +43,8 @@ def main() -> None:
         )
         try:
             port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
-            print(f"recipe {options.recipe}, {options.clients} clients, 300×250 JPEGs")
+            size = "×".join(map(str, options.size_wh))
+            print(f"recipe {options.recipe}, {options.clients} clients, {size} JPEGs")
             _run(port, WARM_UP, options)
             memory = [_resident(server.pid)]
             start, cpu = time.perf_counter(), _cpu_seconds(server.pid)
@@ -65,27 +66,33 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=5000)
     parser.add_argument("--seconds", type=float, default=600, help="stop after this long")
     parser.add_argument("--path", default="/api/predict", help="what is asked")
-    return parser.parse_args()
+    parser.add_argument("--size", type=int, help="of square images, in pixels")
+    parser.add_argument("--per-second", type=float, help="requests of all clients together")
+    options = parser.parse_args()
+    options.size_wh = (300, 250) if options.size is None else (options.size, options.size)
+    return options
 
 
-def _images() -> list[bytes]:
-    """Return JPEGs of 300×250 pixels, cut from the pictures of the demo."""
-    files = []
+def _images(size_wh: tuple[int, int]) -> list[bytes]:
+    """Return JPEGs that are cut from the pictures of the demo."""
+    (width, height), files = size_wh, []
     for name in PICTURES.values():
         picture = read_image(Path(skimage.__file__).parent / "data" / name)
         for x, y in itertools.product((0, 100, 200), (0, 120, 240)):
-            piece = picture[y : y + SIZE_WH[1], x : x + SIZE_WH[0]]
-            files.append(encode_image(piece, "jpeg"))
+            files.append(encode_image(picture[y : y + height, x : x + width], "jpeg"))
     return files
 
 
 def _run(port: int, n_requests: int, options: argparse.Namespace) -> list[float]:
     """Ask ``n_requests`` times from all clients; return how long each answer took."""
-    images, numbers, seconds = _images(), itertools.count(), []
+    images, numbers, seconds = _images(options.size_wh), itertools.count(), []
+    begun = time.perf_counter()
 
     def client() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         while (number := next(numbers)) < n_requests:
+            if options.per_second:
+                time.sleep(max(0.0, begun + number / options.per_second - time.perf_counter()))
             start = time.perf_counter()
             connection.request("POST", options.path, images[number % len(images)])
             answer = connection.getresponse()

@@ -189,6 +189,39 @@ def test_a_large_image_leaves_the_waiting_process_to_small_ones(fresh_decoders, 
         assert waiting[0].is_alive
 
 
+def test_processes_that_were_needed_at_once_are_kept_until_they_no_longer_are(
+    fresh_decoders, monkeypatch
+):
+    class Idle:
+        is_alive = is_running = True
+
+        def end(self):
+            self.is_alive = False
+
+    several, rests = [Idle() for _ in range(5)], threading.Semaphore(0)
+
+    class Clock:
+        @staticmethod
+        def sleep(seconds):
+            assert rests.acquire(timeout=30)
+
+    monkeypatch.setattr(isolation, "time", Clock)
+    for decoder in several:
+        isolation._give_back(decoder, 100)
+    assert isolation._take() is several[-1]  # the last used; four are enough
+    isolation._give_back(several[-1], 100)
+    assert all(decoder.is_alive for decoder in several)
+    for expected in (4, 2):  # at first only three had ever been idle at once
+        rests.release()
+        for _ in range(1000):
+            if len(isolation._idle) == expected:
+                break
+            threading.Event().wait(0.01)
+        assert len(isolation._idle) == expected
+    assert [decoder.is_alive for decoder in several] == [False, False, False, True, True]
+    isolation._idle.clear()
+
+
 def test_the_next_process_starts_while_one_decodes(fresh_decoders):
     with isolated_decoding():
         read_image(encoded("PNG"))

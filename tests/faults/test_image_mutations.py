@@ -16,7 +16,7 @@ from tests.faults import fuzz_images
 from tests.faults.conftest import IS_LONG
 from visualwords.images import read_image
 
-N_FILES = 20_000 if IS_LONG else 1_000
+N_FILES = 100_000 if IS_LONG else 1_000
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -64,22 +64,32 @@ def test_a_training_that_is_stopped_and_resumed_goes_on(training, model_bytes, t
 def test_time_in_which_a_program_is_stopped_does_not_count_for_decoders(monkeypatch):
     """A look at the clock would end the decoder; here its steps are counted."""
     isolation.close()
-    monkeypatch.setattr(isolation, "PATIENCE", 1.0)
     waited = []
 
-    class Stopped:
-        """An event that is waited for as if every step took an hour."""
+    class Clock:
+        """Every step is as if it took an hour; the decoder is done after some."""
 
-        def wait(self, seconds):
+        @staticmethod
+        def sleep(seconds):
             waited.append(seconds)
-            return len(waited) > 3
+            if len(waited) > 3:
+                isolation._busy.clear()
 
     decoder = isolation._Decoder()
+    monkeypatch.setattr(isolation, "time", Clock)
+    monkeypatch.setattr(isolation, "_is_watching", True)  # no other thread counts
     try:
-        decoder._kill_after(60.0, Stopped())
+        isolation._watch(decoder, 60.0)
+        isolation._count_steps()
         assert decoder._process.poll() is None
         assert waited == [isolation.STEP] * 4
+        waited.clear()
+        monkeypatch.setattr(isolation, "_is_watching", True)
+        isolation._watch(decoder, 0.0)
+        isolation._count_steps()
+        assert decoder._process.wait(30) != 0
     finally:
+        isolation._busy.clear()
         decoder.end()
 
 
