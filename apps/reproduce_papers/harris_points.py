@@ -7,7 +7,7 @@ import numpy as np
 
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
-QUALITY = 2e-4  # of the strongest corner: some 150 points an image  [Grauman06, Sec. 4.2]
+QUALITY = 2e-4  # of the strongest corner: some 100 points an image; 153 in [Grauman06, Sec. 4.2]
 APART, PATCH = 2, 16.0  # pixels between corners; diameter of a key point
 RIDGE = 0.3  # of the mean variance, added to every covariance
 

@@ -19,7 +19,8 @@ with 40 points and 85 % with 120, cited there from Eichhorn and Chapelle): the a
 fitted to both sets, as the paper describes it. The paper says neither whether the cited Gaussians
 are in a kernel's space, as their cost, cubic in the number of points, suggests, nor how their
 covariances are regularised. Here they are those of the points, and the share of the mean variance
-that is added to every covariance is chosen on training objects; the last table has it fixed.
+that is added to every covariance is chosen on training objects, out of four values that were set
+after a first look at all images; the last table has it fixed.
 
 The figure repeats Figure 4: accuracy over run time with ever more patches, T = 1, one object of
 each class left out at a time, the encoder learned from all images without their classes.
