@@ -67,11 +67,10 @@ def evaluate(
 
 def _loaded(run: "Run", path: str, rule: tuple[Any, Any, float | None], network: str | None) -> Any:
     """Return a model of a file, with the decision that the flags ask for."""
-    from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.pipeline.saving import load_image_classifier
 
     classifier = run.prepare(load_image_classifier(path, network))
-    decide_otherwise(classifier, path, *rule)
+    options.decide_otherwise(classifier, path, *rule)
     return classifier
 
 

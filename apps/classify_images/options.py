@@ -1,13 +1,19 @@
-"""Options that several verbs of classify-images share."""
+"""Options that several verbs of classify-images share, and what they do to a model's decision."""
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from visualwords.apps.command_line import options as shared
 
+if TYPE_CHECKING:
+    from visualwords.apps.pipeline.decision import Decision
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+
+Costs = tuple[tuple[tuple[str, str], float], ...]
+Thresholds = tuple[tuple[str, float], ...]
 UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -109,6 +115,46 @@ def deciding(verb: Callable[..., Any]) -> Callable[..., Any]:
     ):
         verb = option(verb)
     return verb
+
+
+def check_decision(
+    classes: Any, costs: Costs, thresholds: Thresholds, unknown: float | None
+) -> "Decision":
+    """Return the rule that the flags ask for; refuse classes that do not exist."""
+    from visualwords.apps.pipeline.decision import Decision
+
+    try:
+        return Decision.of(classes, dict(costs), dict(thresholds), unknown)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def decide_otherwise(
+    classifier: "ImageClassifier",
+    path: str,
+    costs: Costs,
+    thresholds: Thresholds,
+    unknown: float | None,
+) -> None:
+    """Replace the rule of a model by that of the flags; what they leave out stays."""
+    from visualwords.apps.pipeline.decision import Decision
+    from visualwords.errors import FolderError
+
+    if not (costs or thresholds or unknown is not None):
+        return
+    if unknown is not None and classifier.novelty_ is None:
+        raise FolderError(
+            f"{path}: the model can't tell unknown images: it was saved by an older version, or a "
+            "class had a single training image; omit --unknown or train it again"
+        )
+    asked = check_decision(classifier.classes_, costs, thresholds, unknown)
+    kept = classifier.decision_
+    classifier.decision_ = Decision(
+        asked.classes,
+        asked.costs if costs else kept.costs,
+        asked.thresholds if thresholds else kept.thresholds,
+        kept.unknown if unknown is None else unknown,
+    )
 
 
 label_from = click.option(

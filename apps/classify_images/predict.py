@@ -72,7 +72,6 @@ def predict(
     score is the signed distance from the boundary between a class and all others. Novelty is the
     share of known images that are less strange than the image.
     """
-    from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.classify_images.prediction_output import printer_of
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, results_in
@@ -88,7 +87,7 @@ def predict(
     live = _streams_of(images, allow_url, output, sort_into)
     run = Run(as_json=as_json, **reading)
     classifier = run.prepare(load_image_classifier(model, network))
-    decide_otherwise(classifier, model, costs, thresholds, unknown)
+    options.decide_otherwise(classifier, model, costs, thresholds, unknown)
     if min_confidence and classifier.calibration_ is None:
         raise FolderError(
             f"{model}: the model has no probabilities, because its training images were "

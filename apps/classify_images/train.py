@@ -127,7 +127,6 @@ def train(
     or JSONL table with the columns path and label (and split, group). Features are cached: a
     second run, or one after an interruption, reuses them.
     """
-    from visualwords.apps.classify_images.deciding import check_decision
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -163,7 +162,7 @@ def train(
             check_output(path)
     images = ImageFolder(folder, label_from=label_from)
     model.set_params(thumbnails=thumbnails and len(images) <= MOST_THUMBNAILS)
-    check_decision(images.classes, costs, thresholds, unknown)
+    options.check_decision(images.classes, costs, thresholds, unknown)
     run = Run(**reading)
     copies = describe_duplicates(images, run.fingerprints(model, images))
     for sentence in [*images.warnings, *copies]:

@@ -106,7 +106,6 @@ def _watcher(
     max_pixels: int,
 ) -> "Iterator[Watcher]":
     """Give what predicts the files of a folder, ready to run."""
-    from visualwords.apps.classify_images.deciding import decide_otherwise
     from visualwords.apps.classify_images.sort_into import Sorter
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -117,7 +116,7 @@ def _watcher(
 
     def load() -> ImageClassifier:
         classifier = load_image_classifier(model, network)
-        decide_otherwise(classifier, model, costs, thresholds, unknown)
+        options.decide_otherwise(classifier, model, costs, thresholds, unknown)
         classifier.set_params(n_jobs=shared.n_threads(jobs), max_pixels=max_pixels)
         classifier.score_images(golden_images())  # loads what the first image would wait for
         return classifier

@@ -13,9 +13,8 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.estimates import check_looking, check_training
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.duplicates import find_duplicates
+from visualwords.duplicates import find_duplicates, find_near_duplicates
 from visualwords.folders import ImageFolder
-from visualwords.near_duplicates import find_near_duplicates
 from visualwords.progress import Progress
 
 __all__ = ["Finding", "check_folder", "suspicious_labels"]

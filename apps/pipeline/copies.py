@@ -11,8 +11,8 @@ from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
 from visualwords.apps.pipeline.view import View
+from visualwords.duplicates import SIDE, Portrait, find_near_duplicates, portrait
 from visualwords.errors import Skipped
-from visualwords.near_duplicates import SIDE, Portrait, find_near_duplicates, portrait
 
 __all__ = ["Copies", "describe_copies", "draw_portraits", "find_copies", "keep_together"]
 

@@ -20,9 +20,9 @@ import cv2
 import numpy as np
 
 from benchmarks.data import image_folder
+from visualwords.duplicates import SIDE as PORTRAIT
+from visualwords.duplicates import find_near_duplicates, portrait
 from visualwords.images import read_image
-from visualwords.near_duplicates import SIDE as PORTRAIT
-from visualwords.near_duplicates import find_near_duplicates, portrait
 
 SIDE = 96
 PER_FOLDER = 5000  # files of a class

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from skimage import data
 
 from visualwords.apps.classify_images.demo_images import texture_tiles
-from visualwords.near_duplicates import (
+from visualwords.duplicates import (
     MAX_COLOR_DISTANCE,
     MIN_CORRELATION,
     SIDE,
