@@ -43,7 +43,7 @@ def _rbf(split: Split) -> dict[tuple[float, float], float]:
     from sklearn.preprocessing import normalize
 
     X, Z = normalize(split.X), normalize(split.X_test)
-    found = {}
+    found: dict[tuple[float, float], float] = {}
     for gamma in GAMMAS:
         grams = rbf_kernel(X, gamma=gamma), rbf_kernel(Z, X, gamma=gamma)
         score = kernel_score(*grams, _labels(split))
