@@ -41,6 +41,23 @@ def sum_tables(levels, start, tables, sums):
 
 
 @njit()
+def sum_own_tables(levels, label, tables, sums):
+    """sums[p] += sum_j tables[j, levels[p, j], label[p]]: the score of one word alone.
+
+    levels : (n, d) uint8      label : (n,) int32      tables : (d, n_levels, k) uint16
+    sums : (n,) int64
+    """
+    n_levels, k = np.uint64(tables.shape[1]), np.uint64(tables.shape[2])
+    flat = tables.reshape(-1)
+    for p in range(levels.shape[0]):
+        place, total = np.uint64(label[p]), np.int64(0)
+        for j in range(levels.shape[1]):
+            total += np.int64(flat[place + np.uint64(levels[p, j]) * k])
+            place += n_levels * k
+        sums[p] += total
+
+
+@njit()
 def best_columns(sums, label):
     """label[p] = argmax_k sums[p, k], the first of equals.
 
@@ -98,6 +115,16 @@ def mean_tables(counts, sizes, tables):
                 squares[k] += s * s
                 tables[j, v, k] = tables[j, v - 1, k] + s
     return squares
+
+
+@njit()
+def rounded(tables, scale):
+    """Tables times a factor, rounded to the nearest whole number, uint16."""
+    result = np.empty(tables.shape, np.uint16)
+    flat, out = tables.reshape(-1), result.reshape(-1)
+    for i in range(np.uint64(flat.size)):
+        out[i] = np.uint16(np.rint(flat[i] * scale))
+    return result
 
 
 @njit()

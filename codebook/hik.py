@@ -12,6 +12,7 @@ from visualwords.codebook._hik import (
     mean_tables,
     medians,
     move_counts,
+    rounded,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.look_up import WordTables
@@ -258,7 +259,7 @@ class HIKCodebook(Codebook):
         if self.center == "median":
             center = medians(counts, sizes.astype(np.int64)).T[:, None, :].astype(np.int32)
             level = np.arange(self.n_levels, dtype=np.int32)[:, None]
-            tables = (self.n_levels - 1 - np.abs(level - center)).astype(np.float32)
+            tables = (self.n_levels - 1 - np.abs(level - center)).astype(np.float32, order="C")
             bias = np.zeros(self.n_words)
             self.constant_ = float((self.n_levels - 1) * len(counts))
         else:
@@ -266,32 +267,32 @@ class HIKCodebook(Codebook):
             squares = mean_tables(counts, sizes.astype(np.float64), tables)
             bias = (squares.max() - squares) / 2
             self.constant_ = float(squares.max())
-        most = float((tables.max(axis=1).sum(axis=0, dtype=np.float64) + bias).max())
+        highest = tables[:, -1] if self.center == "mean" else tables.max(axis=1)
+        most = float((highest.sum(axis=0, dtype=np.float64) + bias).max())
         room = _LARGEST - len(counts) - 1  # every rounding may add a half
         self.scale_ = room / max(most, 1.0)
         if self.center == "median" and self.scale_ > 1:
             self.scale_ = float(int(self.scale_))  # whole numbers stay exact
-        tables *= np.float32(self.scale_)
         self._words = WordTables(
-            np.rint(tables).astype(np.uint16), np.rint(bias * self.scale_).astype(np.uint16)
+            rounded(tables, np.float32(self.scale_)), np.rint(bias * self.scale_).astype(np.uint16)
         )
 
     def _similarities(self, levels: np.ndarray) -> np.ndarray:
-        scores = self._words.scores(levels) / self.scale_
+        sums = levels.sum(axis=1, dtype=np.float64)[:, None]
+        return self._as_similarities(self._words.scores(levels), sums)
+
+    def _as_similarities(self, scores: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """Minus the distances, from sums of look-ups and sums of the descriptors' levels."""
+        scores = scores / self.scale_
         if self.center == "median":
             return scores - self.constant_
-        return 2 * scores - self.constant_ - levels.sum(axis=1, dtype=np.float64)[:, None]
+        return 2 * scores - self.constant_ - sums
 
     def _distances(self, levels: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Distance of each descriptor to its word, (n,) float64."""
-        step = max(1, (1 << 22) // self.n_words)
-        parts = [
-            -np.take_along_axis(
-                self._similarities(levels[i : i + step]), labels[i : i + step, None], axis=1
-            )[:, 0]
-            for i in range(0, len(levels), step)
-        ]
-        return np.maximum(np.concatenate(parts), 0)
+        scores = self._words.scores_of(levels, labels)
+        sums = levels.sum(axis=1, dtype=np.float64)
+        return np.maximum(-self._as_similarities(scores, sums), 0)
 
     def _check_parameters(self) -> None:
         if self.center not in ("mean", "median"):

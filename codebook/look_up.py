@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from visualwords.codebook._hik import best_columns, sum_tables
+from visualwords.codebook._hik import best_columns, sum_own_tables, sum_tables
 from visualwords.simd import aligned_zeros
 
 __all__ = ["WordTables"]
@@ -71,3 +71,15 @@ class WordTables:
         sums = np.tile(self._bias, (len(levels), 1))
         sum_tables(levels, 0, self._tables, sums)
         return sums[:, : self.n_words]
+
+    def scores_of(self, levels: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the score of one word for each descriptor, (n,) int64.
+
+        Parameters
+        ----------
+        levels : (n, d) uint8, C order, below ``n_levels``
+        labels : (n,) int32
+        """
+        sums = self._bias[labels].astype(np.int64)
+        sum_own_tables(levels, labels, self._tables, sums)
+        return sums

@@ -49,6 +49,13 @@ def test_labels_are_those_of_the_similarities(histograms, codebook):
     np.testing.assert_array_equal(labels, codebook.transform(histograms).argmax(axis=1))
 
 
+@pytest.mark.parametrize("center", ["mean", "median"])
+def test_inertia_sums_the_distances_to_the_own_words(histograms, center):
+    codebook = HIKCodebook(9, random_state=0, center=center, max_iter=3).fit(histograms)
+    own = codebook.transform(histograms).max(axis=1)
+    assert codebook.inertia_ == pytest.approx(np.maximum(-own, 0).sum(), rel=1e-9)
+
+
 def test_iterations_lower_the_inertia(histograms):
     inertia = [
         HIKCodebook(12, random_state=0, max_iter=m, tol=0).fit(histograms).inertia_
