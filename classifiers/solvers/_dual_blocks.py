@@ -36,26 +36,27 @@ def fill_signs(codes, folds, positive, excluded, signs):
 
 
 @njit()
-def visit_block(block, orders, live, alpha, scores, changes, extremes):
+def visit_block(block, orders, live, alpha, scores, changes, extremes, gains):
     """Minimise over the block's alpha by some passes, of which each visits in an order of its own.
 
     orders : (passes, b) int64                live : (lanes,) 0 or 1
     alpha : (b, lanes)      scores : (lanes, b), kept up to date    changes : (b, lanes) of alpha y
     extremes : (2, lanes)   largest and smallest projected gradient of the first pass
+    gains : (lanes,)        by how much the dual objective fell, added up
     """
     lanes = alpha.shape[1]
     changes[:] = 0
     for number in range(orders.shape[0]):
         for i in orders[number]:
             for c in range(lanes):
-                step = choose_step(block, i, c, live, alpha, scores, number == 0, extremes)
+                step = choose_step(block, i, c, live, alpha, scores, number == 0, extremes, gains)
                 if step != 0:
                     changes[i, c] += step
                     add_row(block.gram[i], step, scores[c])
 
 
 @njit()
-def choose_step(block, i, c, live, alpha, scores, first, extremes):
+def choose_step(block, i, c, live, alpha, scores, first, extremes, gains):
     """Change alpha[i, c]; return its change times y."""
     sign, old = block.signs[i, c], alpha[i, c]
     if sign == 0 or live[c] == 0:
@@ -72,7 +73,9 @@ def choose_step(block, i, c, live, alpha, scores, first, extremes):
     if projected == 0:
         return old - old
     alpha[i, c] = min(max(old - gradient / block.curvature[i], 0.0), block.upper[i])
-    return (alpha[i, c] - old) * sign
+    step = alpha[i, c] - old
+    gains[c] -= step * (gradient + 0.5 * block.curvature[i] * step)
+    return step * sign
 
 
 @njit()

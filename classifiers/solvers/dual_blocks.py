@@ -28,6 +28,7 @@ from visualwords.workers import map_on_workers, n_workers
 
 INNER = 3  # passes over a block while it is in memory
 GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 32 numbers of α, and its weights
+FALL = 10.0  # times the root of the share by which a pass lowers the objective is a violation
 WIDTHS = 16, 32  # of a group of machines: products of fixed shapes give the same bits everywhere
 
 
@@ -253,7 +254,8 @@ def solve_dual_blocks(
         Each is solved independently of the others, which only read the same blocks.
     tol : float
         A problem stops once the largest and the smallest projected gradient of a pass differ by
-        at most this (LIBLINEAR's rule).
+        at most this (LIBLINEAR's rule), or once a pass lowers the dual objective by less than
+        (tol / 10)² of it: the more samples there are, the longer some of them violate the first.
     max_iter : int
         Passes over the samples.
     seed : int or None
@@ -327,11 +329,13 @@ class _Group:
         self.n_iter = np.zeros(lanes, np.int64)
         self.violation = np.full(lanes, np.inf)
         self.running = np.arange(lanes) < self.size
+        self.fallen = np.zeros(lanes)
         self._begin_pass()
 
     def _begin_pass(self) -> None:
         lanes = len(self.running)
         self.extremes = np.array([[-np.inf], [np.inf]]) * np.ones(lanes)
+        self.gains = np.zeros(lanes)
 
     def visit(self, visit: _Visit) -> None:
         """Minimise over the α of a block."""
@@ -353,13 +357,16 @@ class _Group:
             scores,
             changes,
             self.extremes,
+            self.gains,
         )
         self.rows.update(visit.rows, changes, self.weights)
 
     def end_pass(self) -> None:
         """Decide which problems are solved."""
         self.n_iter[self.running] += 1
-        now = self.extremes[0] - self.extremes[1]
+        self.fallen += self.gains
+        fall = self.gains / np.maximum(self.fallen, np.finfo(float).tiny)
+        now = np.minimum(self.extremes[0] - self.extremes[1], FALL * np.sqrt(fall))
         self.violation[self.running] = now[self.running]
         self.running &= (now > self.tol) & (self.n_iter < self.max_iter)
         self._begin_pass()

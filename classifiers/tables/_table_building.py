@@ -97,6 +97,21 @@ def sum_by_level_sparse(data, indices, indptr, rows, coefficients, base, top, su
                 add_to_rows(sums, cells, np.int64(end - start), lane, coefficients, r)
 
 
+@njit(inlined=(simd,))
+def sum_listed(starts, cells, rows, coefficients, first, sums):
+    """sums[cell - first] += c_i for the listed cells of the given rows; c_i: coefficients[i].
+
+    starts : (n + 1,) int64      cells : int32      coefficients : (n, lanes) float32
+    """
+    here = np.empty(np.diff(starts).max(), np.int32)
+    for i in rows:
+        count = starts[i + 1] - starts[i]
+        for k in range(np.uint64(count)):
+            here[k] = cells[np.uint64(starts[i]) + k] - first
+        for lane in range(0, sums.shape[1], LANES):
+            add_to_rows(sums, here, count, lane, coefficients, i)
+
+
 @njit()
 def tables_from_sums(offsets, heights, sums):
     """Turn sums by level into T_jk = sum_i c_i min(x_ij, k)  [Wu10, Eq. 6 and 9], in place.

@@ -139,6 +139,34 @@ def look_up(x, rows, base, top, values, first, last, out):
 
 
 @njit(inlined=(simd,))
+def list_cells(x, base, top, width, starts, cells):
+    """List the cells of all rows at levels above 0, some features after the other.
+
+    x : (n, d) unsigned      base, top : (d,) int32      cells : (n d,) int32
+    starts : (parts, n + 1) int64; row i of the p-th ``width`` features has the positions
+    ``starts[p, i] … starts[p, i + 1] - 1``
+    """
+    place = np.int64(0)
+    for p in range(starts.shape[0]):
+        first, last = p * width, min((p + 1) * width, x.shape[1])
+        for i in range(x.shape[0]):
+            starts[p, i] = place
+            part = x[i, first:last]
+            place += find_nonzero_cells(part, base[first:last], top[first:last], cells[place:])
+        starts[p, x.shape[0]] = place
+
+
+@njit(inlined=(simd,))
+def look_up_listed(starts, cells, values, out):
+    """out[i] += sum of values over the listed cells of row i, in single precision for each part."""
+    for p in range(starts.shape[0]):
+        for i in range(out.shape[0]):
+            here = cells[starts[p, i] : starts[p, i + 1]]
+            for lane in range(0, values.shape[1], LANES):
+                add_rows(values, here, here.size, lane, out, i)
+
+
+@njit(inlined=(simd,))
 def score_values(x, lowest, scale, number_of, share_of, base, top, values, levels, out):
     """out[i] += sum_j T[j, level of x_ij]; returns whether all numbers are finite.
 

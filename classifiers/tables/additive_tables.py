@@ -118,6 +118,56 @@ def build_tables(
     return tables
 
 
+class CellLists:
+    """The cells of some rows at levels above 0, listed once for many look-ups.
+
+    Parameters
+    ----------
+    codes : (n, d) unsigned array
+        Numbers of the samples' levels.
+    offsets : (d + 1,) int64
+        First cell of every feature.
+    heights : (cells,) float32
+        Level of every cell.
+
+    Examples
+    --------
+    >>> offsets, heights = np.array([0, 2, 5]), np.array([0, 1, 0, 1, 2], np.float32)
+    >>> rows = CellLists(np.array([[1, 2], [0, 1]], np.uint8), offsets, heights)
+    >>> tables = np.zeros((5, 8), np.float32)
+    >>> rows.add_to_tables(np.ones((2, 8)), tables)
+    >>> tables[:, 0].tolist(), rows.scores(tables)[:, 0].tolist()
+    ([0.0, 1.0, 0.0, 2.0, 3.0], [4.0, 2.0])
+    """
+
+    def __init__(self, codes: np.ndarray, offsets: np.ndarray, heights: np.ndarray):
+        self.n, self.offsets, self.heights = len(codes), offsets, heights
+        self.parts = range(0, codes.shape[1], _FEATURES_AT_A_TIME)
+        self.starts = np.zeros((len(self.parts), self.n + 1), np.int64)
+        self.cells = np.empty(codes.size, np.int32)
+        base, top = _cells_of(offsets)
+        _tables.list_cells(codes, base, top, _FEATURES_AT_A_TIME, self.starts, self.cells)
+
+    def scores(self, tables: np.ndarray) -> np.ndarray:
+        """Return the sums of look-ups in tables (cells, lanes) of float32, (n, lanes) float64."""
+        out = np.zeros((self.n, tables.shape[1]))
+        _tables.look_up_listed(self.starts, self.cells, tables, out)
+        return out
+
+    def add_to_tables(self, coefficients: np.ndarray, tables: np.ndarray) -> None:
+        """Add Σ_i c_i min(x_ij, k) to the tables; ``coefficients`` are (n, lanes)."""
+        rows = np.flatnonzero(coefficients.any(axis=1))
+        single = coefficients.astype(np.float32)
+        for first, starts in zip(self.parts, self.starts):
+            offsets = self.offsets[first : first + _FEATURES_AT_A_TIME + 1]
+            cells = slice(offsets[0], offsets[-1])
+            sums = np.zeros((offsets[-1] - offsets[0], tables.shape[1]), np.float32)
+            _table_building.sum_listed(starts, self.cells, rows, single, offsets[0], sums)
+            sums = sums.astype(tables.dtype, copy=False)
+            _table_building.tables_from_sums(offsets - offsets[0], self.heights[cells], sums)
+            tables[cells] += sums
+
+
 def tables_at(
     offsets: np.ndarray, heights: np.ndarray, tables: np.ndarray, wanted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
