@@ -1,6 +1,6 @@
 """The HIK SVM of many histograms: CPU and passes in blocks of rows, and on the Gram matrix.
 
-    python -m benchmarks.speed.hik_in_blocks [--rows 1250 2500 5000] [--solver blocks gram] [--folds]
+    python -m benchmarks.speed.hik_in_blocks [--rows 1250 5000] [--solver blocks gram] [--folds]
 
 Histograms are those of recipe ``fast``, of crops of photographs in ten classes; smaller numbers are
 random parts of the largest. CPU time of one thread; with ``--folds`` the held-out scores of five
