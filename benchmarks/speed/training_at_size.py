@@ -2,19 +2,24 @@
 
     python -m benchmarks.speed.training_at_size --recipe photo --images 5000 20000 [--memory 1GB]
     python -m benchmarks.speed.training_at_size --recipe fast --images 5000 20000 80000
+    python -m benchmarks.speed.training_at_size --images 5000 --jobs 2 [--scheduler local:2]
 
 Crops of photographs (`benchmarks.speed.photo_crops`) are written to a folder that stays, and
-``classify-images train`` is run on them without a cache, by one job. CPU time and the peak of
-resident memory are those of the whole process, libraries included. The last column is the CPU time
-of an image relative to the first size.
+``classify-images train`` is run on them without a cache. CPU time and peak of resident memory are
+those of the whole process, libraries included; with a scheduler of local workers, CPU time is that
+of all processes and memory that of the first (Linux only). The last columns are the CPU time of an
+image relative to the first size, the wall time of training, and the first digits of the model's
+SHA-256.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks.data import KEPT
@@ -35,12 +40,23 @@ def crops(n: int, split: str = "train") -> Path:
 def run(*arguments: object) -> tuple[dict, float, float]:
     """Run the command in a process of its own; return its JSON, CPU seconds and peak in GB."""
     command = [sys.executable, "-m", "visualwords.apps.classify_images", *map(str, arguments)]
-    process = subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE)
-    output = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"the command failed: {' '.join(command)}")
-    return json.loads(output), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen([*command, "--json"], stdout=output)
+        peak = 0.0
+        while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+            peak = max(peak, _own_peak(process.pid))
+            time.sleep(0.05)
+        _, status, used = ended
+        if os.waitstatus_to_exitcode(status):
+            raise SystemExit(f"the command failed: {' '.join(command)}")
+        output.seek(0)
+        return json.load(output), used.ru_utime + used.ru_stime, peak
+
+
+def _own_peak(pid: int) -> float:
+    """Return the peak of a process without its children so far, in GB; 0 once it has ended."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(float(line.split()[1]) * 1024 / 1e9 for line in lines if line.startswith("VmHWM"))
 
 
 def main() -> None:
@@ -49,26 +65,30 @@ def main() -> None:
     parser.add_argument("--recipe", default="photo")
     parser.add_argument("--images", type=int, nargs="+", default=[5000, 20_000])
     parser.add_argument("--memory", help="as of train; without it all rows stay in memory")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--scheduler", help="as of train")
     options = parser.parse_args()
     test = crops(TEST, "test")
-    limit = ["--memory", options.memory] if options.memory else []
-    print(f"recipe {options.recipe}{', --memory ' + options.memory if limit else ''}, one job")
-    print(
-        f"{'images':>8s} {'CPU s':>8s} {'ms/image':>9s} {'peak GB':>8s} {'right':>7s} {'ratio':>6s}"
-    )
+    given = {"--memory": options.memory, "--scheduler": options.scheduler, "--jobs": options.jobs}
+    how = [str(x) for name, value in given.items() if value for x in (name, value)]
+    print(f"recipe {options.recipe} {' '.join(how)}")
+    print("  images    CPU s  ms/image  peak GB   right  ratio   wall s  model")
     first = None
     for n in options.images:
         folder = crops(n)
         with tempfile.TemporaryDirectory() as place:
             model = Path(place) / "m.vw"
-            common = ["--recipe", options.recipe, "--jobs", 1, "--no-cache", "--quiet", *limit]
+            common = ["--recipe", options.recipe, "--no-cache", "--quiet", *how]
+            start = time.perf_counter()
             _, seconds, peak = run("train", folder, "-o", model, *common)
+            wall = time.perf_counter() - start
+            digest = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
             result, _, _ = run("evaluate", model, test, "--no-cache", "--quiet")
         each = 1000 * seconds / n
         first = each if first is None else first
         print(
             f"{n:8d} {seconds:8.1f} {each:9.2f} {peak:8.2f} {result['test']['accuracy']:7.1%} "
-            f"{each / first:6.2f}",
+            f"{each / first:6.2f} {wall:8.1f}  {digest}",
             flush=True,
         )
 
