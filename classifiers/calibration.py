@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import clone
 
 from visualwords.classifiers import one_vs_rest
@@ -16,6 +16,7 @@ from visualwords.workers import map_on_workers
 
 BALANCE = 0.5  # of classes of n images each counts nᴮ⁻¹: halfway between images and classes
 SHRINKAGE = 1.0  # of β, in images
+MOST_POWER = 3.0  # of e, that the highest probabilities correct the slope by
 LEAST_GAIN = 0.01  # by offsets, in the mean of accuracy and mean accuracy per class
 
 
@@ -181,6 +182,11 @@ class SoftmaxCalibration:
     one-vs-rest machines lose of rare classes; β is shared, too. Where classes have equal numbers
     of images, offsets are 0, and the class with the highest score has the highest probability.
 
+    By default two losses decide. That of all classes, in which rare ones count more, gives the
+    offsets and with them the labels. Then all a·s + b are multiplied by one number, which changes
+    no label, so that the highest probability is the share of labels that are right: every image
+    counts the same there, and only whether its label is right.
+
     Attributes
     ----------
     slope : float
@@ -204,7 +210,11 @@ class SoftmaxCalibration:
 
     @classmethod
     def fit(
-        cls, scores: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
+        cls,
+        scores: np.ndarray,
+        codes: np.ndarray,
+        weight: np.ndarray | None = None,
+        folds: np.ndarray | None = None,
     ) -> "SoftmaxCalibration":
         """Minimise the weighted log loss of held-out scores.
 
@@ -219,6 +229,10 @@ class SoftmaxCalibration:
             What a sample of each class counts; the default is `default_weights`, and then offsets
             are dropped that gain less than `LEAST_GAIN` on these samples: they would cost
             accuracy elsewhere.
+        folds : (n,) int, optional
+            In which the samples were held out. Where a class has few groups, a fold has much of
+            it, and what was learned without it is worse than the final model: such samples count
+            less for the highest probability.
         """
         scores = both_classes(scores)
         n, n_classes = scores.shape
@@ -252,8 +266,27 @@ class SoftmaxCalibration:
         if is_default and fitted.offsets.any():
             gain = _figure(fitted.probabilities(scores), codes) - _figure(scores, codes)
             if gain < LEAST_GAIN:
-                return minimum(0)
-        return fitted
+                fitted = minimum(0)
+        return fitted._matched_to_labels(scores, codes, folds) if is_default else fitted
+
+    def _matched_to_labels(
+        self, scores: np.ndarray, codes: np.ndarray, folds: np.ndarray | None
+    ) -> "SoftmaxCalibration":
+        """Return the same, times the number for which right and wrong labels are most likely."""
+        logits = self.slope * scores + self.offsets
+        rows, labels, slack = np.arange(len(codes)), logits.argmax(axis=1), 1 / (len(codes) + 2)
+        right = np.where(labels == codes, 1 - slack, slack)
+        behind = logits - logits[rows, labels][:, None]
+        behind[rows, labels] = -np.inf
+        trust = np.ones(len(codes)) if folds is None else (1 - _shares_of_class(codes, folds)) ** 2
+
+        def loss(power: float) -> float:
+            odds = logsumexp(np.exp(power) * behind, axis=1)  # log((1 − P) / P) of the label
+            return float(trust @ (np.logaddexp(0, odds) - (1 - right) * odds))
+
+        found = minimize_scalar(loss, bounds=(-MOST_POWER, MOST_POWER), method="bounded")
+        factor = float(np.exp(found.x))
+        return type(self)(factor * self.slope, factor * self.offsets)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
@@ -287,6 +320,12 @@ class SigmoidCalibration:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
         return probabilities(scores, self.sigmoids)
+
+
+def _shares_of_class(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Return for every sample how much of its class its fold has, (n,)."""
+    cells = np.unique(np.stack([codes, folds]), axis=1, return_inverse=True)[1].ravel()
+    return np.bincount(cells)[cells] / np.bincount(codes)[codes]
 
 
 def _figure(merit: np.ndarray, codes: np.ndarray) -> float:

@@ -57,6 +57,7 @@ class ClassNumber(click.ParamType):
     """A number of a class: ``defect=0.2``."""
 
     name = "class=number"
+    form = "CLASS=NUMBER, such as defect=0.2"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, float]:
         """Return the class and the number."""
@@ -66,13 +67,14 @@ class ClassNumber(click.ParamType):
         try:
             return name, float(number if found and name else "")
         except ValueError:
-            self.fail(f"{value!r} must be written CLASS=NUMBER, such as defect=0.2", param, ctx)
+            self.fail(f"{value!r} must be written {self.form}", param, ctx)
 
 
 class MistakeCost(ClassNumber):
     """The cost of a mistake: ``defect:ok=10``."""
 
     name = "true:said=cost"
+    form = "TRUE:SAID=COST, such as defect:ok=10"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the true class, the predicted one, and the cost."""
@@ -81,7 +83,7 @@ class MistakeCost(ClassNumber):
         names, cost = super().convert(value, param, ctx)
         true, found, said = names.partition(":")
         if not (found and true and said):
-            self.fail(f"{value!r} must be written TRUE:SAID=COST, such as defect:ok=10", param, ctx)
+            self.fail(f"{value!r} must be written {self.form}", param, ctx)
         return (true, said), cost
 
 

@@ -6,6 +6,7 @@ text. These statistics do.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -25,6 +26,7 @@ N_STATISTICS = 8 + 5 * SCALES
 NEVER_NEGATIVE = [0, 1, 3, 5, 6, 7]  # mean of grey, spreads, shares of dark and bright pixels
 DARK, BRIGHT, FLAT = 8, 247, 4  # grey levels; a gradient below FLAT is no edge
 LEAST_VARIANCE = 0.02  # of a direction in standard units, however little it varies in training
+EXAMPLES = 1024  # images at most, evenly taken, to which distances are measured
 LEAST_SPREAD = np.array(  # of each statistic: what never varies in training may vary a little
     [5, 0.1, 3, 0.1, 3, 0.1, 0.05, 0.05] + SCALES * [0.1, 0.03, 0.1, 0.1, 0.1]
 )
@@ -101,21 +103,33 @@ def _are_statistics(array: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Appearance:
-    """How images of each class look: the mean of their statistics, and how these vary.
+    """How training images look, and how much images of one class vary.
 
     Attributes
     ----------
-    means : (n_classes, N_STATISTICS) float64
+    examples : (n, N_STATISTICS) float16
+        Statistics of training images; the means of classes in files of older versions and where
+        nothing of a training image is to be kept.
     root : (N_STATISTICS, N_STATISTICS) float64
         Lower triangle L, where L·Lᵀ is the inverse of the covariance within classes.
     """
 
-    means: np.ndarray
+    examples: np.ndarray
     root: np.ndarray
 
     @classmethod
-    def fit(cls, statistics: np.ndarray, codes: np.ndarray) -> "Appearance":
+    def fit(
+        cls, statistics: np.ndarray, codes: np.ndarray, keep_images: bool = True
+    ) -> "Appearance":
         """Learn from training images; the covariance is shrunk (Ledoit and Wolf [1]_).
+
+        Parameters
+        ----------
+        statistics : (n, N_STATISTICS)
+        codes : (n,) int
+            Index of every image's class; every class occurs.
+        keep_images : bool
+            Whether distances are those to images, or to the means of classes.
 
         References
         ----------
@@ -134,29 +148,41 @@ class Appearance:
         within, _ = ledoit_wolf(residuals / scale)
         variances, directions = np.linalg.eigh(within)
         precision = (directions / np.maximum(variances, LEAST_VARIANCE)) @ directions.T
-        return cls(means, np.linalg.cholesky(precision) / scale[:, None])
+        step = -(-len(values) // EXAMPLES)
+        examples = (values[::step] if keep_images else means).astype(np.float16)
+        return cls(examples, np.linalg.cholesky(precision) / scale[:, None])
 
     @classmethod
-    def of_arrays(cls, means: np.ndarray, root: np.ndarray) -> "Appearance":
+    def of_arrays(cls, examples: np.ndarray, root: np.ndarray) -> "Appearance":
         """Return what a model file keeps, if its parts fit together."""
-        if means.ndim != 2 or means.shape[1:] != root.shape[1:]:
-            raise ValueError("the appearance of classes does not fit together")
+        if examples.ndim != 2 or examples.shape[1:] != root.shape[1:] or not len(examples):
+            raise ValueError("the appearance of images does not fit together")
         if root.shape != (N_STATISTICS, N_STATISTICS):
-            raise ValueError("the appearance of classes has other statistics")
-        return cls(means, root)
+            raise ValueError("the appearance of images has other statistics")
+        return cls(examples, root)
 
     def distances(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the distance to the nearest class in units of its spread, (n,) (Mahalanobis)."""
+        """Return the distance to the nearest example, in spreads within classes, (n,)."""
         found = statistics.astype(np.float64) @ self.root
-        means = self.means @ self.root
-        squares = (found**2).sum(axis=1)[:, None] + (means**2).sum(axis=1) - 2 * found @ means.T
+        squares = (found**2).sum(axis=1)[:, None] + self._lengths - 2 * found @ self._whitened.T
         return np.sqrt(np.maximum(squares.min(axis=1), 0))
 
+    @cached_property
+    def _whitened(self) -> np.ndarray:
+        return self.examples.astype(np.float64) @ self.root
 
-def held_out_appearance(statistics: np.ndarray, codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        return (self._whitened**2).sum(axis=1)
+
+
+def held_out_appearance(
+    statistics: np.ndarray, codes: np.ndarray, folds: np.ndarray, keep_images: bool = True
+) -> np.ndarray:
     """Return the distance of every training image to what was learned without its fold."""
     distances = np.zeros(len(codes))
     for train, test in divide(folds):
-        learned = Appearance.fit(statistics[train], np.unique(codes[train], return_inverse=True)[1])
+        known = np.unique(codes[train], return_inverse=True)[1]
+        learned = Appearance.fit(statistics[train], known, keep_images)
         distances[test] = learned.distances(statistics[test])
     return distances

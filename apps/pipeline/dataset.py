@@ -201,10 +201,12 @@ class Dataset:
     def folds_of_all_classes(self, n: int, seed: int) -> np.ndarray | None:
         """Return at most n folds, such that the images outside of each have all classes.
 
-        None where there are no such: a class has one image, or one group.
+        None where there are no such: a class has one image, or one group. A class may have fewer
+        groups than there are folds: one small class does not decide how much all others learn from.
         """
         members = set(zip(self.codes.tolist(), self._whole_groups))
-        n = min([n, *Counter(code for code, _ in members).values()])
+        if min(Counter(code for code, _ in members).values(), default=0) < 2:
+            return None
         for fewer in range(n, 1, -1):
             folds = self.folds(fewer, seed)
             in_folds = np.unique(np.stack([self.codes, folds]), axis=1)[0]

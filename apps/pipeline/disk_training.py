@@ -103,7 +103,7 @@ def _train_on_disk(
         if folds is not None:
             measured = place[spread(len(kept))]
             sketch = np.concatenate([stored.sketches[p : p + 1] for p in measured])
-            distances = sampled_distances(signed, sketch, folds)
+            distances = sampled_distances(signed, sketch, known.codes, folds)
     return Trained(
         recipe,
         encoders,

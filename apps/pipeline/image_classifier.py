@@ -243,9 +243,9 @@ class ImageClassifier(FittedImageClassifier):
             metric = self._metric(learned_from, decision)
         self._keep(trained, learned_from)
         self.cross_validated_ = metric.mean_per_class(trained)
-        calibration = calibrate(trained, metric.weights)
-        self.calibration_ = calibration
-        self.novelty_ = self._novelty(trained, calibration, learned_from, looks[trained.kept])
+        folds = learned_from.folds_of_all_classes(FOLDS, self.random_state)
+        self.calibration_ = calibration = calibrate(trained, metric.weights, folds)
+        self.novelty_ = self._novelty(trained, calibration, looks[trained.kept], folds)
         self.decision_ = decision
         self.gallery_ = self._gallery(trained, learned_from, training.env)
         return self
@@ -345,13 +345,12 @@ class ImageClassifier(FittedImageClassifier):
         self,
         trained: Trained,
         calibration: "SoftmaxCalibration | None",
-        data: Dataset,
         looks: np.ndarray,
+        folds: np.ndarray | None,
     ) -> Novelty | None:
         """Return what knows strange images."""
         if trained.held_out is None or np.isnan(looks).any():  # a file became readable meanwhile
             return learn_novelty(trained, self.keep_training, calibration)
-        folds = data.folds_of_all_classes(FOLDS, self.random_state)
         return learn_novelty(trained, self.keep_training, calibration, looks, folds)
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:

@@ -5,15 +5,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from visualwords.apps.pipeline.appearance import Appearance
-from visualwords.apps.pipeline.similarity import Signer
+from visualwords.apps.pipeline.class_distances import ClassDistances
+from visualwords.apps.pipeline.similarity import Signer, unsigned
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.threads import map_in_threads
 
-# Chosen by leaving classes out of training images of corel1000, scene15 and others.
-WEIGHTS = np.array([1.0, 1.0, 6.0, 1.0])  # of score, distance, appearance and doubt
+# Signs: score, nearest image, appearance, doubt, classes. Their weights were chosen by leaving
+# classes out of training images of corel1000, scene15 and others.
+WEIGHTS = np.array([1.0, 1.0, 4.0, 1.0, 1.0])
+USUAL = np.array([-np.inf, 0.0, 1.0, -np.inf, -np.inf])  # up to here a sign counts nothing
+N_SIGNS = len(WEIGHTS)
 OLDER_WEIGHTS = np.array([2.0, 1.0, 0.0, 0.0])  # of files that do not have them
-USUAL = np.array([-np.inf, -np.inf, 2.0, -np.inf])  # up to here a sign counts nothing
+OLDER_USUAL = np.array([-np.inf, -np.inf, 2.0, -np.inf])
 MEASURED = 4096  # images at most whose distances are measured
 N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
 
@@ -22,22 +26,26 @@ N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
 class Novelty:
     """The share of known images that are less strange than an image.
 
-    Strangeness is −(highest score) + (distance to the nearest training image)
-    + 6·max(0, appearance − 2) + (1 − highest probability), each less its median and divided by
-    its spread on training images that were held out. Scores are those of one machine for each
-    class, which all can say no; probabilities, which add up to one, can't. The appearance counts
-    only where it is unusual: it knows noise, blank images, pages of text and photographs of another
-    kind, not classes.
+    Strangeness is −(highest score) + max(0, distance to the nearest training image)
+    + 4·max(0, appearance − 1) + (1 − highest probability) + (relative distance to the classes),
+    each less its median and divided by its spread on training images that were held out. Scores
+    are those of one machine for each class, which all can say no; probabilities, which add up to
+    one, can't. The nearest image counts only where it is far, for an image without much in it is
+    near to many. The appearance counts only where it is unusual: it knows noise, blank images,
+    pages of text and photographs of another kind, not classes.
 
     Attributes
     ----------
-    medians, spreads : (4,) float64
-        Of scores, distances, appearances and doubts; NaN for what the model does not know.
+    medians, spreads : (5,) float64
+        Of scores, nearest images, appearances, doubts and classes; NaN for what the model does not
+        know.
     known : (n,) float64
         Strangeness of held-out training images, sorted.
     appearance : Appearance or None
-    weights : (4,) float64
+    weights : (5,) float64
         Of the signs in the strangeness.
+    usual : (5,) float64
+        Up to here a sign counts nothing.
 
     Examples
     --------
@@ -52,6 +60,7 @@ class Novelty:
     known: np.ndarray = field(repr=False)
     appearance: Appearance | None = None
     weights: np.ndarray = field(default_factory=lambda: WEIGHTS)
+    usual: np.ndarray = field(default_factory=lambda: USUAL)
 
     @classmethod
     def fit(
@@ -68,8 +77,8 @@ class Novelty:
         ----------
         scores : (n,) or (n, n_classes)
             By classifiers that were trained without the image.
-        distances : (n,) or None
-            To training images without those of the image's fold.
+        distances : (n, 2) or None
+            To the nearest training image and, relatively, to the classes, without the image's fold.
         looks : (n,) or None
             Distances to an appearance that was learned without the image's fold.
         doubts : (n,) or None
@@ -81,7 +90,7 @@ class Novelty:
         medians = np.median(signs, axis=0)
         low, high = np.percentile(signs, [25, 75], axis=0)
         spreads = np.maximum((high - low) / 1.349, 1e-9)  # the normal distribution's
-        strange = np.sort(_strangeness(signs, medians, spreads, WEIGHTS))
+        strange = np.sort(_strangeness(signs, medians, spreads, WEIGHTS, USUAL))
         if len(strange) > N_KNOWN:
             strange = strange[np.linspace(0, len(strange) - 1, N_KNOWN).round().astype(int)]
         return cls(medians, spreads, strange, appearance)
@@ -99,7 +108,7 @@ class Novelty:
         images keep their order.
         """
         signs = _signs(scores, distances, looks, doubts)
-        strange = _strangeness(signs, self.medians, self.spreads, self.weights)
+        strange = _strangeness(signs, self.medians, self.spreads, self.weights, self.usual)
         n = len(self.known)
         below = (np.arange(n) + 1) / (n + 1)
         inside = np.interp(strange, self.known, below, left=below[0] / 2)
@@ -114,45 +123,52 @@ class Novelty:
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
-        names = ("medians", "spreads", "known", "weights")
+        names = ("medians", "spreads", "known", "weights", "usual")
         state = {name: getattr(self, name) for name in names}
         if self.appearance is not None:
-            state |= {"means": self.appearance.means, "root": self.appearance.root}
+            state |= {"means": self.appearance.examples, "root": self.appearance.root}
         return state
 
     @classmethod
     def from_state(cls, state: dict[str, np.ndarray]) -> "Novelty":
-        """Restore what `get_state` returned; older files lack the appearance."""
+        """Restore what `get_state` returned; older files have fewer signs."""
         medians, spreads, known = (state[name] for name in ("medians", "spreads", "known"))
-        if medians.shape != spreads.shape or not 1 <= medians.size <= 4 or not known.size:
+        if medians.shape != spreads.shape or not 1 <= medians.size <= N_SIGNS or not known.size:
             raise ValueError("what was learned of strange images does not fit together")
         weights = state.get("weights", OLDER_WEIGHTS)
-        if weights.shape != WEIGHTS.shape:
+        usual = state.get("usual", OLDER_USUAL[: len(weights)])
+        if weights.shape != usual.shape or not medians.size <= weights.size <= N_SIGNS:
             raise ValueError("the weights of what is strange do not fit")
-        missing = (0, 4 - medians.size)
         return cls(
-            np.pad(medians, missing, constant_values=np.nan),
-            np.pad(spreads, missing, constant_values=np.nan),
+            _padded(medians, np.nan),
+            _padded(spreads, np.nan),
             known,
             Appearance.of_arrays(state["means"], state["root"]) if "root" in state else None,
-            weights,
+            _padded(weights, 0.0),
+            _padded(usual, -np.inf),
         )
 
 
+def _padded(signs: np.ndarray, value: float) -> np.ndarray:
+    return np.pad(signs, (0, N_SIGNS - signs.size), constant_values=value)
+
+
 def held_out_distances(
-    sketch: np.ndarray, folds: np.ndarray, n_jobs: int | None = None
+    sketch: np.ndarray, codes: np.ndarray, folds: np.ndarray, n_jobs: int | None = None
 ) -> np.ndarray:
-    """Return the distance of every sketched row to its nearest neighbour outside of its fold.
+    """Return how far every sketched row is from those outside of its fold, (n, 2).
 
     Components are learned without the fold, too, as those of the model are without new images.
     """
-    distances = np.zeros(len(sketch))
+    distances = np.zeros((len(sketch), 2))
 
     def measure(division: tuple[np.ndarray, np.ndarray]) -> None:
         train, test = division
         signer = Signer().fit(sketch[train])
-        signatures, lengths = signer.sign(sketch[train])
-        distances[test] = signer.distances(sketch[test], signatures, lengths)
+        signed = signer.sign(sketch[train])
+        distances[test, 0] = signer.distances(sketch[test], *signed)
+        classes = ClassDistances.fit(unsigned(*signed), codes[train])
+        distances[test, 1] = classes.relative(signer.components(sketch[test]))
 
     map_in_threads(measure, divide(folds), n_jobs)
     return distances
@@ -172,43 +188,58 @@ def spread(n: int) -> np.ndarray:
 def sampled_distances(
     signed: tuple[Signer, np.ndarray, np.ndarray],
     sketch: np.ndarray,
+    codes: np.ndarray,
     folds: np.ndarray,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Return the distances of the `spread` images to the nearest one outside of their fold.
+    """Return how far the `spread` images are from those outside of their fold, (k, 2).
 
-    Components are those of all images: a fold hardly changes what many have in common.
+    Of more than `MEASURED` images, components are those of all: a fold hardly changes what many
+    have in common.
 
     Parameters
     ----------
     signed : Signer, signatures and lengths of all images
     sketch : (k, BUCKETS) float32
         Of the spread images.
-    folds : (n,) int
+    codes, folds : (n,) int
         Of all images.
-
-    Returns
-    -------
-    (k,) float64
     """
+    if len(folds) <= MEASURED:
+        return held_out_distances(sketch, codes, folds, n_jobs)
     signer, signatures, lengths = signed
-    distances, own = np.zeros(len(sketch)), folds[spread(len(folds))]
+    distances, own = np.zeros((len(sketch), 2)), folds[spread(len(folds))]
     for fold in np.unique(folds):
         here, others = own == fold, folds != fold
-        distances[here] = signer.distances(sketch[here], signatures[others], lengths[others])
+        known = signatures[others], lengths[others]
+        distances[here, 0] = signer.distances(sketch[here], *known)
+        classes = ClassDistances.fit(unsigned(*known), codes[others])
+        distances[here, 1] = classes.relative(signer.components(sketch[here]))
     return distances
 
 
-def _signs(scores: np.ndarray, *others: np.ndarray | None) -> np.ndarray:
-    """Return what speaks for a strange image, (n, 4); NaN for what is not known."""
+def _signs(
+    scores: np.ndarray,
+    distances: np.ndarray | None,
+    looks: np.ndarray | None,
+    doubts: np.ndarray | None,
+) -> np.ndarray:
+    """Return what speaks for a strange image, (n, 5); NaN for what is not known."""
     top = both_classes(scores).max(axis=1)
+    nearest, classes = (None, None) if distances is None else distances.T
     unknown = np.full(len(top), np.nan)
-    return np.stack([-top, *(unknown if one is None else one for one in others)], axis=1)
+    others = (unknown if one is None else one for one in (nearest, looks, doubts, classes))
+    return np.stack([-top, *others], axis=1)
 
 
 def _strangeness(
-    signs: np.ndarray, medians: np.ndarray, spreads: np.ndarray, weights: np.ndarray
+    signs: np.ndarray,
+    medians: np.ndarray,
+    spreads: np.ndarray,
+    weights: np.ndarray,
+    usual: np.ndarray,
 ) -> np.ndarray:
     """Return the weighted sum of the signs that the model knows."""
-    usual = (signs - medians) / spreads
-    beyond = np.where(np.isinf(USUAL), usual, np.maximum(usual - USUAL, 0))
+    unit = (signs - medians) / spreads
+    beyond = np.where(np.isinf(usual), unit, np.maximum(unit - usual, 0))
     return np.where(np.isnan(beyond), 0.0, beyond) @ weights

@@ -34,10 +34,10 @@ class Scores:
         Of the images that could be read.
     kept : (n,) positions of these images
     skipped : the others
-    distances : (n,) float64 or None
-        To the nearest training image, where the model knows these.
+    distances : (n, 2) float64 or None
+        To the nearest training image and, relatively, to the classes, where the model knows these.
     looks : (n,) float64 or None
-        Distance of each image's appearance to that of the classes, where the model knows it.
+        Distance of each image's appearance to that of training images, where the model knows it.
     """
 
     values: np.ndarray
@@ -139,16 +139,19 @@ def _are_scores(state: State, n_images: int, n_classes: int) -> bool:
         return False
     if not np.isfinite(scores).all():
         return False
-    for name in ("distances", "looks"):
-        if name in state and not _are_distances(state[name], n_images):
-            return False
-    return True
-
-
-def _are_distances(array: np.ndarray, n_images: int) -> bool:
-    if array.shape != (n_images,) or array.dtype.kind != "f":
+    distances = state.get("distances", np.zeros((n_images, 2)))
+    if distances.shape != (n_images, 2) or not _are_distances(distances[:, 0]):
         return False
-    return bool((np.isfinite(array) & (array >= 0)).all())
+    looks = state.get("looks", np.zeros(n_images))
+    return looks.shape == (n_images,) and _are_distances(looks) and _are_finite(distances[:, 1])
+
+
+def _are_distances(array: np.ndarray) -> bool:
+    return _are_finite(array) and bool((array >= 0).all())
+
+
+def _are_finite(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool(np.isfinite(array).all())
 
 
 def _stage(model: "ImageClassifier") -> Stage:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.pipeline._similarity import nearest_squares, project
+from visualwords.apps.pipeline.class_distances import ClassDistances
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
@@ -91,6 +92,10 @@ class Signer:
         nearest_squares(found, signatures, (lengths / 127).astype(np.float32), apart)
         return np.sqrt(apart + np.maximum(whole - inside, 0))
 
+    def components(self, sketch: np.ndarray) -> np.ndarray:
+        """Return the principal components of sketched rows, (n, n_components) float32."""
+        return self._project(sketch)
+
     def transform(self, rows: Any) -> np.ndarray:
         """Return the signatures of other rows, (n, n_components) int8."""
         return self.sign(sketch_rows(rows))[0]
@@ -124,6 +129,11 @@ class Signer:
         found = np.repeat(-self._middle[None], len(sketch), axis=0)
         project(np.ascontiguousarray(sketch, np.float32), self._matrix, found)
         return found
+
+
+def unsigned(signatures: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the components that signatures stand for, (n, n_components) float32."""
+    return signatures * (lengths / 127).astype(np.float32)[:, None]
 
 
 def sketch_rows(rows: Any, are_counts: bool | None = None) -> np.ndarray:
@@ -203,10 +213,22 @@ class Gallery:
         return order, np.take_along_axis(cosines, order, axis=1)
 
     def distances(self, rows: Any) -> np.ndarray | None:
-        """Return the distance of rows to the nearest training image; None where it is not known."""
+        """Return how far rows are from training images, (n, 2); None where it is not known.
+
+        The distance to the nearest image, and the relative one to the classes
+        (`visualwords.apps.pipeline.class_distances`).
+        """
         if self.lengths is None:
             return None
-        return self.signer.distances(sketch_rows(rows), self.signatures, self.lengths)
+        sketch = sketch_rows(rows)
+        nearest = self.signer.distances(sketch, self.signatures, self.lengths)
+        return np.stack([nearest, self._classes.relative(self.signer.components(sketch))], axis=1)
+
+    @cached_property
+    def _classes(self) -> ClassDistances:
+        assert self.lengths is not None
+        codes = np.unique(self.labels, return_inverse=True)[1]
+        return ClassDistances.fit(unsigned(self.signatures, self.lengths), codes)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything as plain arrays."""

@@ -49,7 +49,7 @@ class Trained:
         for all images; None if a class is too small
     held_out_labels : the labels of these images
     held_out_distances : from these images (of many, from those that `novelty.spread` names) to the
-        nearest one outside of their fold, or None
+        nearest one and to the classes outside of their fold, (n, 2), or None
     """
 
     recipe: Recipe
@@ -64,7 +64,9 @@ class Trained:
     held_out_distances: np.ndarray | None = None
 
 
-def calibrate(trained: Trained, weights: np.ndarray | None = None) -> SoftmaxCalibration | None:
+def calibrate(
+    trained: Trained, weights: np.ndarray | None = None, folds: np.ndarray | None = None
+) -> SoftmaxCalibration | None:
     """Return what turns scores into probabilities; None if a class was too small for it.
 
     Parameters
@@ -72,11 +74,13 @@ def calibrate(trained: Trained, weights: np.ndarray | None = None) -> SoftmaxCal
     trained : Trained
     weights : (n_classes,), optional
         What an image of each class counts.
+    folds : (n,) int, optional
+        In which the images were held out.
     """
     if trained.held_out is None:
         return None
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
-    return SoftmaxCalibration.fit(trained.held_out, codes, weights)
+    return SoftmaxCalibration.fit(trained.held_out, codes, weights, folds)
 
 
 def learn_novelty(
@@ -110,11 +114,9 @@ def learn_novelty(
     if statistics is None or folds is None:
         return Novelty.fit(scores, distances, doubts=doubts)
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
-    looks, all_looks = (
-        held_out_appearance(statistics, codes, folds)[some],
-        Appearance.fit(statistics, codes),
-    )
-    return Novelty.fit(scores, distances, looks, doubts, all_looks)
+    looks = held_out_appearance(statistics, codes, folds, with_distances)[some]
+    appearance = Appearance.fit(statistics, codes, with_distances)
+    return Novelty.fit(scores, distances, looks, doubts, appearance)
 
 
 def state_of(trained: Trained) -> State:
@@ -185,14 +187,14 @@ def _check(state: State, labels: np.ndarray) -> None:
         f"{SIGNER}mean": ("f4", (n_columns,)),
         f"{SIGNER}directions": ("f2", (n_bits, n_columns)),
         HELD_OUT: ("f8", (n_images, n_classes) if n_classes > 2 else (n_images,)),
-        DISTANCES: ("f8", (len(spread(n_images)),)),
+        DISTANCES: ("f8", (len(spread(n_images)), 2)),
     }
     for name, (dtype, shape) in shapes.items():
         if name in state and (state[name].dtype != dtype or state[name].shape != shape):
             raise ValueError(f"{name} is not an array of type {dtype} and shape {shape}")
-    for name in ("lengths", DISTANCES):
-        if name in state and state[name].min() < 0:
-            raise ValueError(f"{name} has negative numbers")
+    nearest = state[DISTANCES][:, 0] if DISTANCES in state else np.zeros(1)
+    if min(state["lengths"].min(), nearest.min()) < 0:
+        raise ValueError("lengths or distances are negative")
     check_numbers(state)
 
 

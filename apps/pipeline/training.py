@@ -19,12 +19,7 @@ from visualwords.apps.pipeline.channel_encoder import (
 from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode
-from visualwords.apps.pipeline.novelty import (
-    MEASURED,
-    held_out_distances,
-    sampled_distances,
-    spread,
-)
+from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.sampling import chosen_images, learn
@@ -98,7 +93,7 @@ class Training:
         held_out = train_classifier(classifier, recipe, rows, data, folds, self.env, products)
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
-        signed, distances = self._sign(recipe, rows[: len(data)], folds)
+        signed, distances = self._sign(recipe, rows[: len(data)], data.codes, folds)
         trained = Trained(
             recipe,
             encoders,
@@ -181,14 +176,19 @@ class Training:
         names = [repr((channel, recipe.views, hash(tuple(kept)))) for channel in recipe.channels]
         return self._products.of(rows, names, [len(arrays[kept[0]]) for arrays in encoded])
 
-    def _sign(self, recipe: Recipe, rows: Rows, folds: np.ndarray | None) -> "_Signed":
+    def _sign(
+        self, recipe: Recipe, rows: Rows, codes: np.ndarray, folds: np.ndarray | None
+    ) -> "_Signed":
         """Return signatures of originals, and how far they are from others; kept for one recipe."""
         name = repr((recipe.channels, recipe.view, hash(tuple(self._kept(recipe)))))
         if name not in self._signed:
             sketch = sketch_rows(rows)
             signer = Signer().fit(sketch)
             signed = signer, *signer.sign(sketch)
-            apart = None if folds is None else _distances(sketch, signed, folds, self.env.n_jobs)
+            apart = None
+            if folds is not None:
+                some = sketch[spread(len(sketch))]
+                apart = sampled_distances(signed, some, codes, folds, self.env.n_jobs)
             self._signed = {name: (signed, apart)}
         return self._signed[name]
 
@@ -215,18 +215,6 @@ class Training:
             "class_weight": self.class_weight,
         }
         return Stage("train", settings)
-
-
-def _distances(
-    sketch: np.ndarray,
-    signed: tuple[Signer, np.ndarray, np.ndarray],
-    folds: np.ndarray,
-    n_jobs: int | None,
-) -> np.ndarray:
-    """Return how far images are from the nearest one outside of their fold; of many, some."""
-    if len(sketch) <= MEASURED:
-        return held_out_distances(sketch, folds, n_jobs)
-    return sampled_distances(signed, sketch[spread(len(sketch))], folds)
 
 
 def train_classifier(

@@ -3,10 +3,11 @@
     python -m benchmarks.accuracy.calibration [--data NAME …] [--recipe NAME …] [--seeds N …]
 
 For every set and recipe: labels that are not the most probable class; accuracy and mean per class
-of labels by score and by probability; the expected calibration error (15 bins) beside that of
-sigmoids divided by their sum and the one that perfect calibration would show by chance; the share
-of test images that ``unknown=0.05`` rejects. For tiles also the mean cost, with a missed defect ten
-times a false alarm, of the default's labels and of those with costs.
+of labels by score and by probability; the mean confidence less the accuracy; the expected
+calibration error (15 bins) beside that of sigmoids divided by their sum and the one that perfect
+calibration would show by chance; the share of test images that ``unknown=0.05`` rejects. For tiles
+also the mean cost, with a missed defect ten times a false alarm, of the default's labels and of
+those with costs.
 """
 
 import argparse
@@ -50,6 +51,7 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
         "accuracy": float((by_chance == codes).mean()),
         "mean_per_class_by_score": _mean_per_class(by_score, codes),
         "mean_per_class": _mean_per_class(by_chance, codes),
+        "confidence_less_accuracy": float(chances.max(axis=1).mean() - (by_chance == codes).mean()),
         "calibration_error": expected_calibration_error(chances, codes),
         "calibration_error_by_chance": error_of_perfect_calibration(chances),
         "calibration_error_of_sigmoids": _of_sigmoids(model, division, found.values, codes),

@@ -88,7 +88,7 @@ def classifier_seconds(recipe, division, env) -> float:
         sketch = sketch_rows(rows)
         signer = Signer().fit(sketch)
         signatures = signer.sign(sketch)
-        held_out_distances(sketch, folds)
+        held_out_distances(sketch, data.codes, folds)
         classifier.decision_function(others)
         signer.distances(sketch_rows(others), *signatures)
 

@@ -110,3 +110,24 @@ def test_offsets_that_gain_nothing_are_dropped():
         (one.probabilities(scores).argmax(axis=1) == codes).mean() for one in (found, moved)
     )
     assert right > less
+
+
+def test_the_highest_probability_is_the_share_of_right_labels_of_uneven_classes(rng):
+    shares = np.array([0.8, 0.15, 0.05])
+    codes = rng.choice(3, 4000, p=shares)
+    scores = rng.normal(0, 1, (4000, 3)) + 0.5 * np.log(shares)
+    scores[np.arange(4000), codes] += 2
+    chances = SoftmaxCalibration.fit(scores, codes).probabilities(scores)
+    right = (chances.argmax(axis=1) == codes).mean()
+    assert chances.max(axis=1).mean() == pytest.approx(right, abs=0.02)
+
+
+def test_samples_whose_fold_has_much_of_their_class_count_less(rng):
+    """Those of the first class, all in one fold, are predicted badly without it."""
+    codes, folds = np.repeat(np.arange(3), 100), np.arange(300) % 5
+    folds[:100] = np.arange(100) % 2
+    scores = rng.normal(size=(300, 3))
+    scores[np.arange(300), codes] += np.where(codes == 0, 0.0, 2.5)
+    plain, informed = (SoftmaxCalibration.fit(scores, codes, folds=f) for f in (None, folds))
+    assert informed.slope > plain.slope
+    np.testing.assert_array_equal(informed.offsets, 0)

@@ -53,6 +53,8 @@ def test_the_decision_can_be_another_than_the_models(models, capsys):
     assert 0 < low < test["mean_cost"] < high
     assert main([*arguments, "--cost", "lake:sand=4"]) == 2
     assert "which is no class" in capsys.readouterr().err
+    assert main([*arguments, "--cost", "sea"]) == 2
+    assert "TRUE:SAID=COST, such as defect:ok=10" in capsys.readouterr().err
 
 
 def test_operating_points_are_printed_and_in_the_report(models, tmp_path, capsys, monkeypatch):

@@ -8,6 +8,7 @@ from tests.apps.conftest import COLORS, noisy
 from tests.reference import appearance as reference
 from visualwords import ImageClassifier, load
 from visualwords.apps.pipeline.appearance import (
+    EXAMPLES,
     N_STATISTICS,
     Appearance,
     held_out_appearance,
@@ -43,12 +44,28 @@ def test_distances_are_mahalanobis_distances_to_the_nearest_class(rng):
     codes = np.repeat([0, 1], 400)
     spread = np.diag(rng.uniform(5, 9, N_STATISTICS))  # no direction hardly varies
     statistics = rng.normal(size=(800, N_STATISTICS)) @ spread + 50 * codes[:, None]
-    found = Appearance.fit(statistics, codes)
-    within = np.cov((statistics - found.means[codes]).T)
+    found = Appearance.fit(statistics, codes, keep_images=False)
+    means = found.examples.astype(np.float64)
+    within = np.cov((statistics - means[codes]).T)
     inverse = np.linalg.inv(within)
     for row, distance in zip(statistics[::100], found.distances(statistics[::100])):
-        expected = min(np.sqrt((row - m) @ inverse @ (row - m)) for m in found.means)
+        expected = min(np.sqrt((row - m) @ inverse @ (row - m)) for m in means)
         assert distance == pytest.approx(expected, rel=0.2)
+
+
+def test_distances_are_those_to_the_nearest_image_where_images_are_kept(rng):
+    statistics, codes = rng.normal(0, 9, (90, N_STATISTICS)), np.arange(90) % 3
+    found = Appearance.fit(statistics, codes)
+    others = rng.normal(0, 9, (5, N_STATISTICS))
+    apart = (others[:, None] - found.examples.astype(np.float64)[None]) @ found.root
+    expected = np.linalg.norm(apart, axis=2).min(axis=1)
+    np.testing.assert_allclose(found.distances(others), expected)
+    np.testing.assert_allclose(found.distances(statistics), 0, atol=0.1)
+
+
+def test_of_many_images_some_are_kept(rng):
+    found = Appearance.fit(rng.normal(size=(2 * EXAMPLES + 1, N_STATISTICS)), np.arange(2049) % 2)
+    assert EXAMPLES / 2 < len(found.examples) <= EXAMPLES
 
 
 def test_held_out_distances_are_larger_than_those_of_learned_images(rng):

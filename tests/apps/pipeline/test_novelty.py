@@ -13,36 +13,50 @@ def known(rng):
     """Scores and distances of 300 images of three classes."""
     scores = rng.normal(-1, 0.3, (300, 3))
     scores[np.arange(300), np.arange(300) % 3] += 2
-    return scores, rng.normal(1, 0.1, 300)
+    return scores, _distances(rng.normal(1, 0.1, 300))
+
+
+def _distances(nearest):
+    """Give distances to nearest images, with usual ones to the classes."""
+    nearest = np.asarray(nearest)
+    return np.stack([nearest, np.tile([-1.0, 1.0], len(nearest))[: len(nearest)]], axis=1)
 
 
 def test_the_share_of_known_images_above_a_novelty_is_as_promised(known, rng):
     novelty = Novelty.fit(*known)
     scores = rng.normal(-1, 0.3, (4000, 3))
     scores[np.arange(4000), np.arange(4000) % 3] += 2
-    values = novelty.of(scores, rng.normal(1, 0.1, 4000))
+    values = novelty.of(scores, _distances(rng.normal(1, 0.1, 4000)))
     assert ((values > 0) & (values < 1)).all()
     assert 0.03 < (values > 0.95).mean() < 0.07
 
 
 def test_low_scores_and_far_neighbours_are_strange(known):
     novelty = Novelty.fit(*known)
-    usual, unsure, far = np.array([[1.0, -1, -1]]), np.array([[-1.0, -1, -1]]), np.array([2.0])
-    near = np.array([1.0])
+    usual, unsure = np.array([[1.0, -1, -1]]), np.array([[-1.0, -1, -1]])
+    near, far, nowhere = np.array([[1.0, 0]]), np.array([[2.0, 0]]), np.array([[1.0, 20]])
     assert novelty.of(usual, near)[0] < 0.8
     assert novelty.of(unsure, near)[0] > 0.99
     assert novelty.of(usual, far)[0] > 0.99
+    assert novelty.of(usual, nowhere)[0] > 0.99
+
+
+def test_a_near_neighbour_does_not_make_up_for_low_scores(known):
+    novelty = Novelty.fit(*known)
+    unsure = np.array([[-0.2, -1, -1]] * 2)
+    usual, closest = novelty.of(unsure, np.array([[1.0, 0], [-5.0, 0]]))
+    assert closest == pytest.approx(usual, abs=0.01)
 
 
 def test_strange_images_keep_their_order(known):
     novelty = Novelty.fit(*known)
-    values = novelty.of(np.tile([[1.0, -1, -1]], (5, 1)), np.array([2.0, 3, 4, 6, 9]))
+    values = novelty.of(np.tile([[1.0, -1, -1]], (5, 1)), _distances([2.0, 3, 4, 6, 9]))
     assert (np.diff(values) > 0).all()
 
 
 def test_without_distances_scores_decide(known):
     novelty = Novelty.fit(known[0], None)
-    values = novelty.of(np.array([[1.0, -1, -1], [-2.0, -2, -2]]), np.array([9.0, 0]))
+    values = novelty.of(np.array([[1.0, -1, -1], [-2.0, -2, -2]]), _distances([9.0, 0]))
     assert values[0] < 0.8 < 0.99 < values[1]
 
 
@@ -56,8 +70,8 @@ def test_the_state_gives_the_same_novelty(known):
 
 def test_distances_are_those_to_the_nearest_row_of_another_fold(rng):
     rows = rng.normal(size=(40, 30)).astype(np.float32)
-    folds = np.arange(40) % 4
-    found = held_out_distances(sketch_rows(rows), folds)
+    folds, codes = np.arange(40) % 4, np.arange(40) % 3
+    found = held_out_distances(sketch_rows(rows), codes, folds)[:, 0]
     for i in (0, 7, 23):
         others = rows[folds != folds[i]]
         assert found[i] == pytest.approx(np.linalg.norm(others - rows[i], axis=1).min(), rel=0.05)
@@ -89,15 +103,15 @@ def test_a_signed_row_is_near_itself(rng):
 def test_an_unusual_appearance_is_strange_and_a_usual_one_counts_nothing(known, rng):
     looks = rng.normal(4, 1, 300)
     novelty = Novelty.fit(*known, looks)
-    usual = np.array([[1.0, -1, -1]] * 4), np.ones(4)
-    values = novelty.of(*usual, np.array([2.0, 4.0, 5.0, 30.0]))
+    usual = np.array([[1.0, -1, -1]] * 4), np.tile([1.0, 0.0], (4, 1))
+    values = novelty.of(*usual, np.array([2.0, 4.0, 4.5, 30.0]))
     assert values[0] == values[1] == values[2] < 0.8
     assert values[3] > 0.99
 
 
 def test_doubt_is_strange(known, rng):
     novelty = Novelty.fit(*known, doubts=rng.beta(1, 9, 300))
-    usual = np.array([[1.0, -1, -1]] * 2), np.ones(2)
+    usual = np.array([[1.0, -1, -1]] * 2), np.tile([1.0, 0.0], (2, 1))
     sure, unsure = novelty.of(*usual, doubts=np.array([0.05, 0.7]))
     assert sure < 0.8 < 0.95 < unsure
 
@@ -108,7 +122,9 @@ def test_older_files_know_no_appearance_and_have_other_weights(known):
         {"medians": state["medians"][:2], "spreads": state["spreads"][:2], "known": state["known"]}
     )
     assert older.appearance is None
-    doubled = Novelty.from_state({**state, "weights": np.array([2.0, 1.0, 0, 0])})
+    doubled = Novelty.from_state(
+        {**state, "weights": np.array([2.0, 1.0, 0, 0, 0]), "usual": np.full(5, -np.inf)}
+    )
     np.testing.assert_array_equal(older.of(*known), doubled.of(*known))
     with pytest.raises(ValueError, match="do not fit"):
         Novelty.from_state({**state, "weights": np.ones(2)})
