@@ -226,7 +226,8 @@ def _signs(
 ) -> np.ndarray:
     """Return what speaks for a strange image, (n, 5); NaN for what is not known."""
     top = both_classes(scores).max(axis=1)
-    nearest, classes = (None, None) if distances is None else distances.T
+    nearest = None if distances is None else distances[:, 0]
+    classes = None if distances is None else distances[:, 1]
     unknown = np.full(len(top), np.nan)
     others = (unknown if one is None else one for one in (nearest, looks, doubts, classes))
     return np.stack([-top, *others], axis=1)
