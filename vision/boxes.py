@@ -12,6 +12,7 @@ __all__ = [
     "intersection_over_smaller",
     "intersection_over_union",
     "suppress",
+    "with_aspect",
 ]
 
 
@@ -109,6 +110,19 @@ def suppress(
         shared = OVERLAPS[measure](boxes[best : best + 1], boxes[waiting])[0]
         waiting = waiting[shared <= overlap]
     return np.array(kept, np.int64)
+
+
+def with_aspect(boxes_xyxy: np.ndarray, aspect: float) -> np.ndarray:
+    """Return boxes (n, 4) of the same middles and heights, ``aspect`` times as wide as high.
+
+    Examples
+    --------
+    >>> with_aspect(np.array([[0, 0, 20, 100]]), 0.5).tolist()
+    [[-15.0, 0.0, 35.0, 100.0]]
+    """
+    x0, y0, x1, y1 = _as_boxes(boxes_xyxy).T
+    middle, half = (x0 + x1) / 2, aspect * (y1 - y0) / 2
+    return np.stack([middle - half, y0, middle + half, y1], axis=1)
 
 
 def _intersection(boxes_xyxy: np.ndarray, others_xyxy: np.ndarray) -> np.ndarray:

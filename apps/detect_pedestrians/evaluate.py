@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     metavar="PNG",
     help="Write the precision and miss rate curves.",
 )
+@click.option(
+    "--aspect",
+    type=click.FloatRange(0.01, 100),
+    metavar="RATIO",
+    help="Compare boxes of one width over height, around the middles of the given ones; 0.41 is "
+    "the convention of pedestrian benchmarks [default: as they are].",
+)
 @options.min_height
 @options.classifier
 @options.model
@@ -43,6 +50,7 @@ def evaluate(
     label: str | None,
     report: str | None,
     curves: str | None,
+    aspect: float | None,
     min_height: float | None,
     classifier: str,
     model: str,
@@ -65,6 +73,7 @@ def evaluate(
     from visualwords.apps.command_line.terminal import check_output, say_skipped
     from visualwords.apps.detection.detector_figures import compare_detections, drop_ignored
     from visualwords.apps.detection.photograph_folds import LOWEST, true_boxes
+    from visualwords.boxes import with_aspect
     from visualwords.files import write_atomically
 
     if annotations is None:
@@ -84,6 +93,9 @@ def evaluate(
     searched = [image for image in images if image.name in found]
     paths = [image.name for image in searched]
     truths = [true_boxes(image, wanted) for image in searched]
+    if aspect is not None:
+        truths = [(with_aspect(boxes, aspect), ignored) for boxes, ignored in truths]
+        found = {path: (with_aspect(boxes, aspect), own) for path, (boxes, own) in found.items()}
     marked = [objects for objects, _ in truths]
     detections = [
         drop_ignored(*found[path], objects, ignored)
@@ -99,6 +111,7 @@ def evaluate(
 
         words = click.get_current_context().command_path
         command = f"{words} {scenes} --annotations {annotations} --model {model}"
+        command += f" --aspect {aspect:g}" if aspect is not None else ""
         command += f" --label {shlex.quote(label)}" if label is not None else ""
         write_detection_report(
             report, figures, paths, detections, marked, threshold=usual, command=command

@@ -10,6 +10,7 @@ from visualwords.boxes import (
     intersection_over_smaller,
     intersection_over_union,
     suppress,
+    with_aspect,
 )
 
 coordinate = st.integers(0, 12)
@@ -58,6 +59,16 @@ def test_a_small_box_inside_a_large_one_survives_only_by_union():
 def test_no_boxes_are_no_boxes():
     assert suppress(np.empty((0, 4)), np.empty(0)).tolist() == []
     assert intersection_over_union(np.empty((0, 4)), np.ones((3, 4))).shape == (0, 3)
+
+
+def test_boxes_of_one_aspect_keep_their_middles_and_heights(rng):
+    corner, size = rng.uniform(0, 60, (9, 2)), rng.uniform(1, 40, (9, 2))
+    boxes = np.hstack([corner, corner + size])
+    changed = with_aspect(boxes, 0.41)
+    np.testing.assert_allclose(changed[:, :2] + changed[:, 2:], boxes[:, :2] + boxes[:, 2:])
+    np.testing.assert_allclose(changed[:, 3] - changed[:, 1], size[:, 1])
+    np.testing.assert_allclose(changed[:, 2] - changed[:, 0], 0.41 * size[:, 1])
+    assert with_aspect(np.empty((0, 4)), 0.41).shape == (0, 4)
 
 
 def test_an_unknown_measure_is_named():

@@ -229,6 +229,13 @@ def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     assert figures["objects"] == 2
     assert figures["average_precision"] == 1.0
     assert "average precision" in report.read_text(encoding="utf-8")
+    wide = [f"street.png,{x0 - 40},{y0},{x1 + 40},{y1}" for x0, y0, x1, y1 in BOXES]
+    table.write_text("\n".join(["file,xmin,ymin,xmax,ymax", *wide]))
+    found = []
+    for flags in [], ["--aspect", "0.41"]:
+        assert main([*command, *flags, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)["average_precision"])
+    assert found == [0.0, 1.0]
     assert cv2.imdecode(np.fromfile(curves, np.uint8), cv2.IMREAD_COLOR).shape[1] > 500
 
 
