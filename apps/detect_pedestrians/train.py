@@ -76,6 +76,12 @@ class _Size(click.ParamType):
     help="Rounds of hard negative mining [default: 2].",
 )
 @click.option(
+    "--tree-depth",
+    type=click.IntRange(1, 8),
+    metavar="N",
+    help="Comparisons of each boosted tree on channel features [default: 2].",
+)
+@click.option(
     "--folds",
     type=click.IntRange(0, 100),
     metavar="N",
@@ -96,6 +102,7 @@ def train(
     object_share: tuple[float, float] | None,
     label: str | None,
     rounds: int | None,
+    tree_depth: int | None,
     folds: int | None,
     seed: int,
     jobs: int | None,
@@ -114,7 +121,13 @@ def train(
     from visualwords.apps.detect_pedestrians.training_data import from_boxes, from_crops
 
     check_output(output)
-    given = {"window": window, "object_share": object_share, "n_rounds": rounds, "label": label}
+    given = {
+        "window": window,
+        "object_share": object_share,
+        "n_rounds": rounds,
+        "tree_depth": tree_depth,
+        "label": label,
+    }
     settings = {name: value for name, value in given.items() if value is not None}
     settings |= {"features": features, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     if annotations is not None:

@@ -74,7 +74,9 @@ class PedestrianDetector(BaseEstimator):
     census_weight, acf_weight : float
         Factors of the scores of census codes and of trees beside the HOG score.
     n_trees : int
-        Trees of depth two that are boosted on aggregated channel features.
+        Trees that are boosted on aggregated channel features.
+    tree_depth : int, default 2
+        Comparisons from the root of a tree to a leaf.
     n_rounds : int
         Rounds of collecting hard windows from the photographs.
     n_random : int, default 20
@@ -143,6 +145,7 @@ class PedestrianDetector(BaseEstimator):
         census_weight: float = 1.0,
         acf_weight: float = 1.0,
         n_trees: int = 1024,
+        tree_depth: int = 2,
         n_rounds: int = 2,
         n_random: int = 20,
         max_negatives: int = 25_000,
@@ -168,6 +171,7 @@ class PedestrianDetector(BaseEstimator):
         self.census_weight = census_weight
         self.acf_weight = acf_weight
         self.n_trees = n_trees
+        self.tree_depth = tree_depth
         self.n_rounds = n_rounds
         self.n_random = n_random
         self.max_negatives = max_negatives
@@ -217,6 +221,7 @@ class PedestrianDetector(BaseEstimator):
                 self.random_state,
                 self.acf_weight,
                 self.n_trees,
+                self.tree_depth,
             ),
             n_random=self.n_random,
             max_negatives=self.max_negatives,

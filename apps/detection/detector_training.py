@@ -85,7 +85,7 @@ class Learning:
     random_state : int
     acf_weight : float
         Factor of the trees' score.
-    n_trees : int
+    n_trees, tree_depth : int
     """
 
     cost: float
@@ -94,6 +94,7 @@ class Learning:
     random_state: int
     acf_weight: float = 1.0
     n_trees: int = 1024
+    tree_depth: int = 2
 
 
 def crop_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel]) -> Vectors:
@@ -282,6 +283,7 @@ def train_trees(
         positive,
         max(round(learning.n_trees * share), 1),
         n_looked_at=-(-vectors.shape[1] // LOOKED_AT),
+        depth=learning.tree_depth,
         shrinkage=shrinkage,
         random_state=learning.random_state,
     )

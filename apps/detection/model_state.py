@@ -19,6 +19,7 @@ from visualwords.model_file import write_model
 __all__ = ["restore_detector", "save_detector"]
 
 OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
+TREE_LEAVES = [2**depth for depth in range(1, 9)]
 RETIRED = ("exact",)  # parameters of older files that are no longer needed
 
 
@@ -117,9 +118,9 @@ def _channel_model(name: str, arrays: dict[str, np.ndarray], shape: WindowShape)
 
 def _trees(arrays: dict[str, np.ndarray], n_columns: int) -> BoostedTrees:
     features, values, leaves = (arrays[f"acf/{part}"] for part in ("features", "values", "leaves"))
-    n = len(leaves)
-    fits = features.shape == values.shape == (n, 3) and leaves.shape == (n, 4) and n
-    if not fits or features.max() >= n_columns or features.min() < 0:
+    n, n_leaves = leaves.shape if leaves.ndim == 2 else (0, 0)
+    fits = features.shape == values.shape == (n, n_leaves - 1) and n
+    if not fits or n_leaves not in TREE_LEAVES or features.max() >= n_columns or features.min() < 0:
         raise ModelFileError("the trees of acf do not fit the window")
     _check_finite("acf", leaves)
     return BoostedTrees(

@@ -12,6 +12,7 @@ WHOLE = {  # least and most
     "n_random": (0, 100_000),
     "max_negatives": (1, 10**9),
     "n_trees": (1, 100_000),
+    "tree_depth": (1, 8),
     "stride": (4, 10_000),
 }
 NUMBERS = {  # bounds of the search keep its time and its memory bounded, too

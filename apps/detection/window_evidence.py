@@ -107,13 +107,15 @@ def _values(
 
 
 def _tree_map(trees: BoostedTrees, vector: np.ndarray, shape: WindowShape) -> np.ndarray:
-    """Every tree's leaf, half of it for each of the two cells that it compared."""
+    """Every tree's leaf, shared equally by the cells that it compared."""
     turn = (vector[trees.features] > trees.values).astype(np.int64)
-    number, second = np.arange(len(turn)), 1 + turn[:, 0]
-    leaves = trees.leaves[number, 2 * turn[:, 0] + turn[number, second]]
-    compared = np.stack([trees.features[:, 0], trees.features[number, second]])
+    number, node, compared = np.arange(len(turn)), np.zeros(len(turn), np.int64), []
+    while node.max() < turn.shape[1]:  # all trees are equally deep
+        compared.append(trees.features[number, node])
+        node = 2 * node + 1 + turn[number, node]
+    leaves = trees.leaves[number, node - turn.shape[1]]
     cells = np.zeros(shape.acf_cells[0] * shape.acf_cells[1])
-    np.add.at(cells, compared // ACF_CHANNELS, leaves / 2)
+    np.add.at(cells, np.stack(compared) // ACF_CHANNELS, leaves / len(compared))
     pixels = np.ones((ACF_CELL, ACF_CELL)) / ACF_CELL**2
     return np.kron(cells.reshape(shape.acf_cells), pixels).astype(np.float32)
 

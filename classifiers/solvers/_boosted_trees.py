@@ -1,4 +1,4 @@
-"""Loops of boosting trees of depth two on bytes."""
+"""Loops of boosting small trees on bytes."""
 
 import numpy as np
 
@@ -45,19 +45,30 @@ def best_splits(columns, chosen, rows, weights, positive, node, n_nodes, splits,
 
 
 @njit()
+def descend(columns, split, node, rows):
+    """node[i] = 2 node[i] + (1 if sample i goes right): one level further down, for some rows.
+
+    split : (n_nodes, 2) int64, feature and highest value of the left side      node : (n,) int64
+    """
+    for i in rows:
+        feature, value = split[node[i], 0], split[node[i], 1]
+        node[i] = 2 * node[i] + np.int64(columns[feature, i] > value)
+
+
+@njit()
 def leaf_weights(columns, features, values, weights, positive, leaf, sums):
     """Leaf of each sample in one tree, and the leaves' weights by class.
 
-    features, values : (3,), of the root and of its left and right child
-    leaf : (n,) uint8, written      sums : (4, 2) float64, written
+    features, values : (2^depth − 1,), level by level; the children of node k are 2k + 1 and 2k + 2
+    leaf : (n,) int64, written      sums : (2^depth, 2) float64, written
     """
     sums[:] = 0
-    root, left, right = columns[features[0]], columns[features[1]], columns[features[2]]
+    n_nodes = features.size
     for i in range(leaf.size):
-        if root[i] <= values[0]:
-            leaf[i] = left[i] > values[1]
-        else:
-            leaf[i] = 2 + (right[i] > values[2])
+        k = np.int64(0)
+        while k < n_nodes:
+            k = 2 * k + 1 + np.int64(columns[features[k], i] > values[k])
+        leaf[i] = k - n_nodes
         sums[leaf[i], np.int64(positive[i])] += weights[i]
 
 
@@ -72,13 +83,14 @@ def add_leaves(leaf, values, scores):
 def tree_scores(rows, features, values, leaves, scores):
     """scores[i] = Σ over trees of the leaf that row i reaches.
 
-    rows : (n, d) uint8      features, values : (t, 3)      leaves : (t, 4) float32
+    rows : (n, d) uint8      features, values : (t, 2^depth − 1)      leaves : (t, 2^depth) float32
     """
+    n_nodes = features.shape[1]
     for i in range(rows.shape[0]):
         row, total = rows[i], np.float32(0)
         for t in range(features.shape[0]):
-            if row[features[t, 0]] <= values[t, 0]:
-                total += leaves[t, np.int64(row[features[t, 1]] > values[t, 1])]
-            else:
-                total += leaves[t, 2 + np.int64(row[features[t, 2]] > values[t, 2])]
+            k = np.int64(0)
+            while k < n_nodes:
+                k = 2 * k + 1 + np.int64(row[features[t, k]] > values[t, k])
+            total += leaves[t, k - n_nodes]
         scores[i] = total

@@ -1,4 +1,4 @@
-"""Boosting of trees of depth two on bytes: interactions of two columns, thousands of times."""
+"""Boosting of small trees on bytes: interactions of a few columns, thousands of times."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ import numpy as np
 from visualwords.classifiers.solvers._boosted_trees import (
     add_leaves,
     best_splits,
+    descend,
     leaf_weights,
     tree_scores,
 )
@@ -19,15 +20,15 @@ SMALLEST = 1e-4  # weight added to each class of a leaf, so that pure leaves sta
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """A sum of trees, each of which compares up to two columns with thresholds.
+    """A sum of complete binary trees, each of which compares as many columns as it is deep.
 
     Attributes
     ----------
-    features : (t, 3) uint16
-        Columns of the root and of its left and right child.
-    values : (t, 3) uint8
+    features : (t, 2^depth − 1) uint16
+        Columns that nodes compare, level by level: the children of node k are 2k + 1 and 2k + 2.
+    values : (t, 2^depth − 1) uint8
         Highest value of a node's left side.
-    leaves : (t, 4) float32
+    leaves : (t, 2^depth) float32
         From the left to the right.
     """
 
@@ -48,6 +49,7 @@ def boost_trees(
     n_trees: int,
     *,
     n_looked_at: int,
+    depth: int = 2,
     shrinkage: float = 1.0,
     random_state: int = 0,
 ) -> BoostedTrees:
@@ -62,6 +64,8 @@ def boost_trees(
     n_trees : int
     n_looked_at : int
         Features drawn at random for each tree.
+    depth : int
+        Comparisons from the root to a leaf.
     shrinkage : float
         Factor of all leaves.
     random_state : int
@@ -77,15 +81,17 @@ def boost_trees(
     labels = positive.astype(np.int64)
     sign = np.where(positive, -1.0, 1.0)
     start = np.where(positive, 0.5 / max(labels.sum(), 1), 0.5 / max((1 - labels).sum(), 1))
-    scores, leaf = np.zeros(n_samples), np.empty(n_samples, np.uint8)
-    features, values = np.empty((n_trees, 3), np.uint16), np.empty((n_trees, 3), np.uint8)
-    leaves, sums = np.empty((n_trees, 4), np.float32), np.empty((4, 2))
+    scores, leaf = np.zeros(n_samples), np.empty(n_samples, np.int64)
+    n_leaves = 2**depth
+    features = np.empty((n_trees, n_leaves - 1), np.uint16)
+    values = np.empty((n_trees, n_leaves - 1), np.uint8)
+    leaves, sums = np.empty((n_trees, n_leaves), np.float32), np.empty((n_leaves, 2))
     for t in range(n_trees):
         exponents = sign * scores
         weights = start * np.exp(exponents - exponents.max())  # the heaviest never vanishes
         weights /= weights.sum()
         chosen = rng.choice(n_features, min(n_looked_at, n_features), replace=False)
-        features[t], values[t] = _grow(columns, np.sort(chosen), weights, labels)
+        features[t], values[t] = _grow(columns, np.sort(chosen), weights, labels, depth)
         leaf_weights(columns, features[t], values[t], weights, labels, leaf, sums)
         ratio = (sums[:, 1] + SMALLEST) / (sums[:, 0] + SMALLEST)
         leaves[t] = shrinkage * 0.5 * np.log(ratio)
@@ -94,17 +100,18 @@ def boost_trees(
 
 
 def _grow(
-    columns: np.ndarray, chosen: np.ndarray, weights: np.ndarray, labels: np.ndarray
+    columns: np.ndarray, chosen: np.ndarray, weights: np.ndarray, labels: np.ndarray, depth: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features and thresholds of the root and its two children."""
+    """Features and thresholds of all nodes of a tree, level by level."""
     order = np.argsort(-weights, kind="stable")
     n = int(np.searchsorted(np.cumsum(weights[order]), MASS)) + 1
     rows = np.sort(order[:n])
     node = np.zeros(len(weights), np.int64)
-    root, error = np.zeros((1, 2), np.int64), np.empty(1)
-    best_splits(columns, chosen, rows, weights, labels, node, 1, root, error)
-    node = (columns[root[0, 0]] > root[0, 1]).astype(np.int64)
-    children, errors = np.zeros((2, 2), np.int64), np.empty(2)
-    best_splits(columns, chosen, rows, weights, labels, node, 2, children, errors)
-    every = np.vstack([root, children])
+    levels = []
+    for level in range(depth):
+        split, errors = np.zeros((2**level, 2), np.int64), np.empty(2**level)
+        best_splits(columns, chosen, rows, weights, labels, node, len(split), split, errors)
+        descend(columns, split, node, rows)
+        levels.append(split)
+    every = np.vstack(levels)
     return every[:, 0].astype(np.uint16), every[:, 1].astype(np.uint8)

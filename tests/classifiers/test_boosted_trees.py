@@ -1,4 +1,4 @@
-"""Boosted trees of depth two against an exhaustive search and against what they must learn."""
+"""Boosted trees against an exhaustive search and against what they must learn."""
 
 import numpy as np
 import pytest
@@ -41,6 +41,27 @@ def test_trees_learn_what_no_sum_of_single_columns_can(rng):
     trees = boost_trees(columns, positive, 60, n_looked_at=12)
     scores = trees.scores(np.ascontiguousarray(columns.T))
     assert ((scores > 0) == positive).mean() > 0.97
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_a_tree_is_split_greedily_level_by_level(rng, depth):
+    columns = rng.integers(0, 256, (4, 50)).astype(np.uint8)
+    positive = rng.random(50) < 0.5
+    weights = np.where(positive, 0.5 / positive.sum(), 0.5 / (~positive).sum())
+    trees = boost_trees(columns, positive, 1, n_looked_at=4, depth=depth)
+    assert trees.features.shape == trees.values.shape == (1, 2**depth - 1)
+    inside = {0: np.ones(50, bool)}
+    for k in range(2**depth - 1):
+        feature, value = trees.features[0, k], trees.values[0, k]
+        z = every_split(columns, weights, positive.astype(int), inside[k])
+        assert z[feature, value] == pytest.approx(z.min())
+        right = columns[feature] > value
+        inside[2 * k + 1], inside[2 * k + 2] = inside[k] & ~right, inside[k] & right
+    scores = trees.scores(np.ascontiguousarray(columns.T))
+    for leaf in range(2**depth):
+        own = inside[2**depth - 1 + leaf]
+        ratio = (weights[own & positive].sum() + 1e-4) / (weights[own & ~positive].sum() + 1e-4)
+        np.testing.assert_allclose(scores[own], 0.5 * np.log(ratio), rtol=1e-5, atol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_trees_and_another_one_others(rng):

@@ -212,8 +212,10 @@ def test_training_evaluating_and_reporting(tmp_path, model, street, capsys):
     made = tmp_path / "made.vw"
     folders = [str(tmp_path / "crops"), str(tmp_path / "photos")]
     flags = ["--window", "48x96", "--object-share", "0.5x0.75", "--rounds", "1", "--quiet"]
+    flags += ["--tree-depth", "3"]
     assert main(["train", *folders, "-o", str(made), "--label", "figure", *flags]) == 0
     assert visualwords.load(made).label == "figure"
+    assert visualwords.load(made).model_.channels["acf"].tables.leaves.shape[1] == 8
     assert "12 crops and their mirror images, 4 photographs" in capsys.readouterr().err
     assert made.stat().st_size < 3_000_000
 

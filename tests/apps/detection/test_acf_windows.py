@@ -43,11 +43,11 @@ def gradient_cells(image):
     return np.stack([smoothed(part / local) for part in parts], axis=2)
 
 
-def random_trees(rng, n_trees, n_columns):
+def random_trees(rng, n_trees, n_columns, depth=2):
     return BoostedTrees(
-        rng.integers(0, n_columns, (n_trees, 3)).astype(np.uint16),
-        rng.integers(0, 150, (n_trees, 3)).astype(np.uint8),
-        rng.normal(0, 0.1, (n_trees, 4)).astype(np.float32),
+        rng.integers(0, n_columns, (n_trees, 2**depth - 1)).astype(np.uint16),
+        rng.integers(0, 150, (n_trees, 2**depth - 1)).astype(np.uint8),
+        rng.normal(0, 0.1, (n_trees, 2**depth)).astype(np.float32),
     )
 
 
@@ -55,9 +55,10 @@ def sum_of_leaves(trees, vector):
     """Partial sums, tree by tree."""
     leaves = []
     for feature, value, leaf in zip(trees.features, trees.values, trees.leaves):
-        right = vector[feature[0]] > value[0]
-        child = 2 if right else 1
-        leaves.append(leaf[2 * right + (vector[feature[child]] > value[child])])
+        node = 0
+        while node < len(feature):
+            node = 2 * node + (2 if vector[feature[node]] > value[node] else 1)
+        leaves.append(leaf[node - len(feature)])
     return np.cumsum(leaves)
 
 
@@ -82,13 +83,13 @@ def test_cells_are_those_of_the_definition(rng, size):
 
 
 @pytest.mark.parametrize("stride", [4, 8, 16])
-@pytest.mark.parametrize("size", [(128, 64), (131, 69), (155, 96)])
-def test_trees_score_every_window_as_it_does_alone(rng, stride, size):
+@pytest.mark.parametrize(("size", "depth"), [((128, 64), 1), ((131, 69), 2), ((155, 96), 3)])
+def test_trees_score_every_window_as_it_does_alone(rng, stride, size, depth):
     shape, image = WindowShape(), picture(rng, *size)
     (channel,) = make_channels("acf", shape, stride)
     prepared, corners = channel.prepare(image), corners_of(image, shape, stride)
     vectors = channel.vectors(prepared, corners)
-    trees = channel.arrange(random_trees(rng, 70, channel.n_columns))
+    trees = channel.arrange(random_trees(rng, 70, channel.n_columns, depth))
     sums = np.array([sum_of_leaves(trees, vector) for vector in vectors])
     assert channel.table_scores(prepared, trees).shape == shape.positions(*size, stride)
     np.testing.assert_allclose(trees.scores(vectors), sums[:, -1], atol=1e-5)
