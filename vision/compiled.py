@@ -111,7 +111,10 @@ def njit(*, inlined: tuple[ModuleType, ...] = (), **options: Any) -> Callable[[C
     """
 
     def compile_lazily(function: Compiled) -> Compiled:
-        dispatcher = numba.njit(nogil=True, **options)(function)
+        # Sums in any order depend on how a function was optimised, alone or with its caller. Without
+        # this, a process that compiles would call the former and one that loads the latter.
+        inside = "fastmath" in options
+        dispatcher = numba.njit(nogil=True, forceinline=inside, **options)(function)
         if not numba.config.DISABLE_JIT:
             try:
                 dispatcher._cache = _ForgivingCache(function, inlined)

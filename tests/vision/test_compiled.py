@@ -159,3 +159,28 @@ def test_numbas_private_cache_is_as_we_extend_it():
     cache = njit()(run)._cache
     assert isinstance(cache, FunctionCache)
     assert isinstance(cache._cache_file._source_stamp, tuple)
+
+
+DESCRIBE = """
+import hashlib
+import numpy as np
+from visualwords.features import DenseSIFT
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+for _ in range(10):
+    small = rng.integers(0, 256, (12, 12), np.uint8)
+    image = np.kron(small, np.ones((8, 8), np.uint8))
+    digest.update(DenseSIFT(4, 8, dtype="float32").extract(image).descriptors)
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_compiles_computes_what_one_that_loads_does(tmp_path):
+    """Sums in any order are the same in both only if there is one compiled form of each loop."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", DESCRIBE]
+    compiled, loaded = (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert compiled == loaded
