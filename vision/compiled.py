@@ -111,8 +111,8 @@ def njit(*, inlined: tuple[ModuleType, ...] = (), **options: Any) -> Callable[[C
     """
 
     def compile_lazily(function: Compiled) -> Compiled:
-        # Sums in any order depend on how a function was optimised, alone or with its caller. Without
-        # this, a process that compiles would call the former and one that loads the latter.
+        # Sums in any order depend on how a function was optimised, alone or with its caller. Else a
+        # process that compiles would call the former, and one that loads the latter.
         inside = "fastmath" in options
         dispatcher = numba.njit(nogil=True, forceinline=inside, **options)(function)
         if not numba.config.DISABLE_JIT:
