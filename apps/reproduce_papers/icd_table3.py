@@ -74,7 +74,7 @@ def run(lab: Lab) -> Results:
                     for row, other in zip((own, best), rest)
                 ]
                 notes.append(f"{name}, {method}: {what} was chosen.")
-        rows += list(centrist.values())
+        rows += [compared(row, found[method][0]) for method, row in centrist.items()]
     return Results(
         f"{'; '.join(sizes)}. 200 words: {WORDS}.",
         rows,
@@ -114,6 +114,13 @@ def explained(row: Row, centrist: Row | None, one_vs_rest: Callable[[], float] |
     if one_vs_rest is not None:
         parts.append(f"one-vs-rest with the same Gram matrix {one_vs_rest():.2f} %")
     return replace(row, why="; ".join(parts))
+
+
+def compared(centrist: Row, with_sift: float) -> Row:
+    """Say of a worse figure with words of CENTRIST what those of SIFT give."""
+    if centrist.verdict != "worse":
+        return centrist
+    return replace(centrist, why=f"with words of SIFT {with_sift:.2f} %")
 
 
 def trained(method: str, make: Callable[[Any], Any], data: Split) -> tuple[Any, float]:
