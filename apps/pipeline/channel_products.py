@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from visualwords.classifiers.byte_training import gram_is_faster, products_of
+from visualwords.classifiers import byte_training
 
 MOST_ROWS = 3000  # 72 MB for a channel
 MOST_KEPT = 8  # channels
@@ -46,7 +46,7 @@ class ChannelProducts:
         for name, width, end in zip(names, widths, np.cumsum(widths)):
             found = self._kept.pop(name, None)
             if found is None:
-                found = products_of(rows[:, end - width : end], self.n_jobs)
+                found = byte_training.products_of(rows[:, end - width : end], self.n_jobs)
             self._kept[name] = found  # the last used are last
             total += found
         for name in list(self._kept)[:-MOST_KEPT]:
@@ -58,4 +58,5 @@ def are_shared(rows: object, n_classes: int, n_trainings: int) -> bool:
     """Return whether a classifier of bytes uses the products, and they are small enough to keep."""
     if not isinstance(rows, np.ndarray) or rows.dtype != np.int8 or len(rows) > MOST_ROWS:
         return False
-    return gram_is_faster(len(rows), n_trainings * (1 if n_classes == 2 else n_classes))
+    n_outputs = 1 if n_classes == 2 else n_classes
+    return byte_training.gram_is_faster(len(rows), n_trainings * n_outputs)

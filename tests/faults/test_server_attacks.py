@@ -21,6 +21,7 @@ from PIL import Image
 from tests.conftest import ROOT
 from tests.faults.commands import COMMAND
 from tests.faults.conftest import IS_LONG
+from visualwords import isolation
 
 pytestmark = [
     pytest.mark.posix,
@@ -131,7 +132,7 @@ def test_honest_requests_are_answered_under_all_attacks_at_once(
                 replaced = True
             time.sleep(0.05)
     honest.close()
-    time.sleep(1)
+    time.sleep(1 + 3 * isolation.REST)  # decoders that are no longer needed end meanwhile
     after = memory_of(process.pid)
     print(
         f"idle {idle >> 20} MB, most {most >> 20} MB, after {after >> 20} MB, "

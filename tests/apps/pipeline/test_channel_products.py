@@ -5,6 +5,7 @@ import pytest
 
 from visualwords.apps.pipeline import channel_products
 from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
+from visualwords.classifiers import byte_training
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 
 
@@ -24,9 +25,9 @@ def test_products_are_those_of_all_columns(rows):
 
 def test_a_channel_is_multiplied_once(rows, monkeypatch):
     seen = []
-    products_of = channel_products.products_of
+    products_of = byte_training.products_of
     monkeypatch.setattr(
-        channel_products,
+        byte_training,
         "products_of",
         lambda X, n_jobs: seen.append(X.shape[1]) or products_of(X, n_jobs),
     )
