@@ -22,15 +22,15 @@ from visualwords.codebook import SpatialPyramid
 from visualwords.errors import ImageError
 
 SECONDS_OF_A_RECIPE = 0.3  # whatever it is
-SECONDS_TO_LEARN = 1.8  # words or Gaussians of one channel from a full sample
-SHARE_OF_A_CORE = 0.55  # of the cost of a channel, which is that of one core
-MS_OF_AN_IMAGE = 0.45  # each time that it is read, whatever is made of it
-NS_OF_A_COLUMN = 36.0  # of each new row
+SECONDS_TO_LEARN = 2.0  # words or Gaussians of one channel from a full sample
+SHARE_OF_A_CORE = 0.6  # of the cost of a channel, which is that of one core
+MS_OF_AN_IMAGE = 0.7  # each time that it is read, whatever is made of it
+NS_OF_A_COLUMN = 40.0  # of each new row
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
 LOOKED_AT = 32  # images whose headers are read
 COLUMNS_OF_A_VECTOR = 1000  # where no patches are described
-PRODUCTS_A_SECOND = 1.1e11  # of two bytes, by which linear classifiers are trained
+PRODUCTS_A_SECOND = 1e11  # of two bytes, by which linear classifiers are trained
 MINIMA_A_SECOND = 4e9  # of two numbers, by which those with kernels are
 PASSES = 10  # over the rows, where these are too many for the matrix of their products
 TRAININGS = 6  # of a classifier: five folds, and all images

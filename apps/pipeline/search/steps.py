@@ -24,7 +24,7 @@ GROWTH = 4  # of the sample, for the best
 DISPENSABLE = ("words", "fast")  # Fisher vectors of the same patches were ahead on every data set
 FINALISTS = 3
 MOST_BYTES = 1e9  # of rows, for a changed recipe
-LATER = 2.0  # budgets that the training on all images may take after the search on samples
+LATER = 3.0  # budgets that the training on all images may take after the search on samples
 
 
 class Try(NamedTuple):

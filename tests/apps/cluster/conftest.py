@@ -12,17 +12,10 @@ def client():
         yield found
 
 
-@pytest.fixture(scope="session")
-def client_of_mortals():
-    """Give a client of two workers that a test may kill: their nannies start them again."""
+@pytest.fixture
+def mortals():
+    """Give a client of two workers of a test's own, which may kill them."""
     from tests.apps.cluster.dask_workers import local_workers
 
     with local_workers() as found:
         yield found
-
-
-@pytest.fixture
-def mortals(client_of_mortals):
-    """Give a client of two workers, of which one that was killed before is there again."""
-    client_of_mortals.wait_for_workers(2, timeout=60)
-    return client_of_mortals
