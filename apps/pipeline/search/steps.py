@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.search.variations import Change, changes, sized_f
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
-DISPENSABLE = ("words", "fast")  # Fisher vectors of the same patches were ahead on every data set
+DISPENSABLE = ("words", "fast")  # mostly behind Fisher vectors of the same patches (accuracy.md)
 FINALISTS = 3
 MOST_BYTES = 1e9  # of rows, for a changed recipe
 LATER = 3.0  # budgets that the training on all images may take after the search on samples
