@@ -166,9 +166,10 @@ def held_out_distances(
         train, test = division
         signer = Signer().fit(sketch[train])
         signed = signer.sign(sketch[train])
-        distances[test, 0] = signer.distances(sketch[test], *signed)
+        found = signer.components(sketch[test])
+        distances[test, 0] = signer.distances(sketch[test], found, *signed)
         classes = ClassDistances.fit(unsigned(*signed), codes[train])
-        distances[test, 1] = classes.relative(signer.components(sketch[test]))
+        distances[test, 1] = classes.relative(found)
 
     map_in_threads(measure, divide(folds), n_jobs)
     return distances
@@ -212,9 +213,10 @@ def sampled_distances(
     for fold in np.unique(folds):
         here, others = own == fold, folds != fold
         known = signatures[others], lengths[others]
-        distances[here, 0] = signer.distances(sketch[here], *known)
+        found = signer.components(sketch[here])
+        distances[here, 0] = signer.distances(sketch[here], found, *known)
         classes = ClassDistances.fit(unsigned(*known), codes[others])
-        distances[here, 1] = classes.relative(signer.components(sketch[here]))
+        distances[here, 1] = classes.relative(found)
     return distances
 
 

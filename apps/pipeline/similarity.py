@@ -72,29 +72,28 @@ class Signer:
 
         Signatures have length 127; times these lengths / 127 they are the components.
         """
-        projected = self._project(sketch)
+        projected = self.components(sketch)
         lengths = np.linalg.norm(projected, axis=1)
         unit = projected / np.maximum(lengths, 1e-12)[:, None]
         return np.rint(127 * unit).astype(np.int8), lengths
 
     def distances(
-        self, sketch: np.ndarray, signatures: np.ndarray, lengths: np.ndarray
+        self,
+        sketch: np.ndarray,
+        found: np.ndarray,
+        signatures: np.ndarray,
+        lengths: np.ndarray,
     ) -> np.ndarray:
-        """Return the distance of rows to the nearest signed one, (n,) float64.
+        """Return the distance of rows, with their components, to the nearest signed one, (n,).
 
         What of a row is not in the components counts; of the signed rows it is not known.
         """
-        found = self._project(sketch)
         inside = np.einsum("nc,nc->n", found, found, dtype=np.float64)
         centered = sketch - self.mean_
         whole = np.einsum("nc,nc->n", centered, centered, dtype=np.float64)
         apart = np.empty(len(found))
         nearest_squares(found, signatures, (lengths / 127).astype(np.float32), apart)
         return np.sqrt(apart + np.maximum(whole - inside, 0))
-
-    def components(self, sketch: np.ndarray) -> np.ndarray:
-        """Return the principal components of sketched rows, (n, n_components) float32."""
-        return self._project(sketch)
 
     def transform(self, rows: Any) -> np.ndarray:
         """Return the signatures of other rows, (n, n_components) int8."""
@@ -125,7 +124,8 @@ class Signer:
         """The mean in components."""
         return self.mean_ @ self._matrix
 
-    def _project(self, sketch: np.ndarray) -> np.ndarray:
+    def components(self, sketch: np.ndarray) -> np.ndarray:
+        """Return the principal components of sketched rows, (n, n_components) float32."""
         found = np.repeat(-self._middle[None], len(sketch), axis=0)
         project(np.ascontiguousarray(sketch, np.float32), self._matrix, found)
         return found
@@ -221,8 +221,9 @@ class Gallery:
         if self.lengths is None:
             return None
         sketch = sketch_rows(rows)
-        nearest = self.signer.distances(sketch, self.signatures, self.lengths)
-        return np.stack([nearest, self._classes.relative(self.signer.components(sketch))], axis=1)
+        found = self.signer.components(sketch)
+        nearest = self.signer.distances(sketch, found, self.signatures, self.lengths)
+        return np.stack([nearest, self._classes.relative(found)], axis=1)
 
     @cached_property
     def _classes(self) -> ClassDistances:

@@ -90,7 +90,8 @@ def classifier_seconds(recipe, division, env) -> float:
         signatures = signer.sign(sketch)
         held_out_distances(sketch, data.codes, folds)
         classifier.decision_function(others)
-        signer.distances(sketch_rows(others), *signatures)
+        sketch = sketch_rows(others)
+        signer.distances(sketch, signer.components(sketch), *signatures)
 
     return cpu(work)[0]
 

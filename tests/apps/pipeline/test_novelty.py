@@ -97,7 +97,10 @@ def test_a_signed_row_is_near_itself(rng):
     sketch = sketch_rows(rng.normal(size=(20, 50)).astype(np.float32))
     signer = Signer().fit(sketch)
     signatures, lengths = signer.sign(sketch)
-    assert signer.distances(sketch, signatures, lengths).max() < 0.05 * lengths.mean()
+    assert (
+        signer.distances(sketch, signer.components(sketch), signatures, lengths).max()
+        < 0.05 * lengths.mean()
+    )
 
 
 def test_an_unusual_appearance_is_strange_and_a_usual_one_counts_nothing(known, rng):
