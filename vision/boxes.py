@@ -8,9 +8,12 @@ import numpy as np
 __all__ = [
     "OVERLAPS",
     "area",
+    "fuse",
     "intersection_over_own",
     "intersection_over_smaller",
     "intersection_over_union",
+    "join",
+    "scaled",
     "suppress",
     "with_aspect",
 ]
@@ -110,6 +113,89 @@ def suppress(
         shared = OVERLAPS[measure](boxes[best : best + 1], boxes[waiting])[0]
         waiting = waiting[shared <= overlap]
     return np.array(kept, np.int64)
+
+
+def fuse(
+    boxes_xyxy: np.ndarray, scores: np.ndarray, kept: np.ndarray, softness: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Let the boxes around some of them have a say in what they are.
+
+    All boxes that a kept box overlaps by half (intersection over union) weigh
+    exp(score / softness). Their mean takes its place, and softness · log Σ exp(score / softness)
+    is its score: what many windows agree on counts more than what a single one sees.
+
+    Parameters
+    ----------
+    boxes_xyxy : (n, 4)
+    scores : (n,)
+    kept : (k,) int64
+        Numbers of boxes, as `suppress` returns them.
+    softness : float above 0
+
+    Returns
+    -------
+    boxes_xyxy : (k, 4)
+    scores : (k,) float64
+
+    Examples
+    --------
+    >>> boxes = np.array([[0, 0, 10, 10], [2, 0, 12, 10], [50, 50, 60, 60]])
+    >>> fused, scores = fuse(boxes, np.array([1.0, 1.0, 0.5]), np.array([0, 2]), softness=1)
+    >>> fused.tolist(), scores.round(2).tolist()
+    ([[1.0, 0.0, 11.0, 10.0], [50.0, 50.0, 60.0, 60.0]], [1.69, 0.5])
+    """
+    boxes, exponents = _as_boxes(boxes_xyxy), np.asarray(scores, np.float64) / softness
+    fused, joint = np.empty((len(kept), 4)), np.empty(len(kept))
+    for i, k in enumerate(kept):
+        near = intersection_over_union(boxes[k : k + 1], boxes)[0] >= 0.5
+        near[k] = True  # a box without area, too
+        highest = exponents[near].max()
+        weights = np.exp(exponents[near] - highest)
+        fused[i] = (weights[:, None] * boxes[near]).sum(axis=0) / weights.sum()
+        joint[i] = softness * (highest + np.log(weights.sum()))
+    return fused, joint
+
+
+def join(
+    boxes_xyxy: np.ndarray,
+    scores: np.ndarray,
+    *,
+    overlap: float = 0.5,
+    measure: str = "smaller",
+    softness: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return one box for each thing that boxes show, and its score, best first.
+
+    The best boxes are kept (`suppress`); with a ``softness`` they are fused with those around them
+    (`fuse`), and as they then may have moved closer, the best of them are kept.
+
+    Examples
+    --------
+    >>> boxes = np.array([[0, 0, 10, 10], [2, 0, 12, 10], [50, 50, 60, 60]])
+    >>> join(boxes, np.array([0.5, 0.9, 0.1]))[0].tolist()
+    [[2.0, 0.0, 12.0, 10.0], [50.0, 50.0, 60.0, 60.0]]
+    >>> join(boxes, np.array([0.9, 0.9, 0.1]), softness=0.5)[0].tolist()
+    [[1.0, 0.0, 11.0, 10.0], [50.0, 50.0, 60.0, 60.0]]
+    """
+    kept = suppress(boxes_xyxy, scores, overlap, measure)
+    if not softness or not kept.size:
+        return _as_boxes(boxes_xyxy)[kept], np.asarray(scores)[kept]
+    boxes, fused = fuse(boxes_xyxy, scores, kept, softness)
+    kept = suppress(boxes, fused, overlap, measure)
+    return boxes[kept], fused[kept]
+
+
+def scaled(boxes_xyxy: np.ndarray, factor: float) -> np.ndarray:
+    """Return boxes (n, 4) of the same middles, ``factor`` times as wide and as high.
+
+    Examples
+    --------
+    >>> scaled(np.array([[0, 0, 20, 100]]), 0.5).tolist()
+    [[5.0, 25.0, 15.0, 75.0]]
+    """
+    boxes = _as_boxes(boxes_xyxy)
+    center, half = (boxes[:, :2] + boxes[:, 2:]) / 2, (boxes[:, 2:] - boxes[:, :2]) / 2 * factor
+    return np.hstack([center - half, center + half])
 
 
 def with_aspect(boxes_xyxy: np.ndarray, aspect: float) -> np.ndarray:

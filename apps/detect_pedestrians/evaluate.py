@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--aspect",
-    type=click.FloatRange(0.01, 100),
+    type=shared.Number(0.01, 100),
     metavar="RATIO",
     help="Compare boxes of one width over height, around the middles of the given ones; 0.41 is "
     "the convention of pedestrian benchmarks [default: as they are].",

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visualwords.apps.command_line.options import Number
+
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
 
@@ -19,13 +21,13 @@ model = click.option(
 )
 min_height = click.option(
     "--min-height",
-    type=click.FloatRange(min=8),
+    type=Number(min=8),
     metavar="PIXELS",
     help="Height of the smallest objects to search for; smaller is slower [default: the model's].",
 )
 threshold = click.option(
     "--threshold",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Number(0, 1, min_open=True, max_open=True),
     metavar="CONFIDENCE",
     help="Lowest confidence of a detection [default: the model's].",
 )

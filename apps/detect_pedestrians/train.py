@@ -73,13 +73,13 @@ class _Size(click.ParamType):
     "--rounds",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Rounds of hard negative mining [default: 2].",
+    help="Rounds of hard negative mining [default: 3].",
 )
 @click.option(
     "--tree-depth",
     type=click.IntRange(1, 8),
     metavar="N",
-    help="Comparisons of each boosted tree on channel features [default: 2].",
+    help="Comparisons of each boosted tree on channel features [default: 4].",
 )
 @click.option(
     "--folds",

@@ -13,6 +13,7 @@ from visualwords.apps.detection.detector_training import (
     Samples,
     Vectors,
     crop_vectors,
+    enlarged_again,
     hard_windows,
     random_windows,
     train_windows,
@@ -54,6 +55,9 @@ class Bootstrap:
     learning : Learning
     classifier : {"cascade", "hik", "linear"}
         Whose mistakes are collected.
+    smallest : float
+        Least scale of objects that a search enlarges to the window. Below 1 each crop is also
+        shown as it looks after such an enlargement.
     n_random : int
         Windows of each photograph to begin with.
     max_negatives : int
@@ -69,6 +73,7 @@ class Bootstrap:
         learning: Learning,
         *,
         classifier: str = "cascade",
+        smallest: float = 1.0,
         n_random: int = 20,
         max_negatives: int = 25_000,
         n_jobs: int | None = None,
@@ -78,6 +83,7 @@ class Bootstrap:
         self.channels = make_channels(features, search.shape, search.stride)
         self.learning = learning
         self.classifier = classifier
+        self.smallest = smallest
         self.n_random = n_random
         self.max_negatives = max_negatives
         self.n_jobs = n_jobs
@@ -87,9 +93,7 @@ class Bootstrap:
     def run(self, crops: Sequence[Image], photographs: Sequence[Image], n_rounds: int) -> Samples:
         """Return the crops' windows and all windows collected from the photographs."""
         shape, channels = self.search.shape, self.channels
-        positives = self._windows(
-            "reading crops", crops, lambda k, image: crop_vectors(image, shape, channels), True
-        )
+        positives = self._windows("reading crops", crops, self._crop_vectors, True)
         seed = self.learning.random_state
         negatives = self._windows(
             "reading photographs",
@@ -103,7 +107,7 @@ class Bootstrap:
             )
         self._note(negatives, len(negatives.positive))
         for number in range(n_rounds):
-            scanner = self.scanner(positives + negatives)
+            scanner = self.scanner(positives + negatives, by_all=number == n_rounds - 1)
             room = self.max_negatives - len(negatives.positive)
             most = min(MOST_HARD, room // max(len(photographs), 1))
             if most < 1:
@@ -120,25 +124,47 @@ class Bootstrap:
                 break
         return positives + negatives
 
-    def scanner(self, samples: Samples) -> WindowScanner:
-        """Train on the windows collected so far."""
-        self.progress.start("training", 1)
-        model = train_windows(
-            samples, self.channels, self.learning, linear=False, share=FIRST_TREES
-        )
-        self.progress.advance()
+    def views(self, k: int, crop: np.ndarray) -> list[np.ndarray]:
+        """Return the k-th crop, and how it looks if it was small and had to be enlarged."""
+        if self.smallest >= 1:
+            return [crop]
+        rng = np.random.default_rng([self.learning.random_state, k])
+        return [crop, enlarged_again(crop, self.smallest ** rng.random())]
+
+    def scanner(self, samples: Samples, *, by_all: bool) -> WindowScanner:
+        """Train on the windows collected so far: all channels, or trees alone where there are any.
+
+        Trees meet all windows of a photograph, later stages only those that trees let pass.
+        """
         has_trees = self.channels[0].name == "acf"
-        least = self.learning.acf_weight * HARD_TREES if has_trees else HARD_STAGES
+        channels = self.channels[:1] if has_trees and not by_all else self.channels
+        self.progress.start("training", 1)
+        model = train_windows(samples, channels, self.learning, linear=False, share=FIRST_TREES)
+        self.progress.advance()
         model = replace(
             model,
-            first_thresholds=np.array([least], np.float32),
+            first_thresholds=np.array(
+                [self._least_of_trees if has_trees else HARD_STAGES], np.float32
+            ),
             stage_thresholds=(HARD_STAGES,) * len(model.stage_thresholds),
         )
-        return WindowScanner(self.channels, model, self.classifier)
+        return WindowScanner(channels, model, self.classifier)
+
+    def _crop_vectors(self, k: int, crop: np.ndarray) -> Vectors:
+        views = [
+            crop_vectors(view, self.search.shape, self.channels) for view in self.views(k, crop)
+        ]
+        return [np.vstack(rows) for rows in zip(*views)]
+
+    @property
+    def _least_of_trees(self) -> float:
+        return self.learning.acf_weight * HARD_TREES
 
     def _hard(self, scanner: WindowScanner, most: int, _: int, image: np.ndarray) -> Vectors:
-        least = HARD_SCORE * min(len(self.channels), 2)
-        return hard_windows(image, scanner, self.search, least, most, HARD_OVERLAP)
+        least = HARD_SCORE * min(len(scanner.channels), 2)
+        if scanner.channels[0].name == "acf" and len(scanner.channels) == 1:
+            least = self._least_of_trees
+        return hard_windows(image, scanner, self.search, self.channels, least, most, HARD_OVERLAP)
 
     def _windows(
         self,

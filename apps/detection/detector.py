@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.detection.bootstrapping import Bootstrap, Round
 from visualwords.apps.detection.channels import make_channels
-from visualwords.apps.detection.detector_training import Learning, train_windows, with_stages
+from visualwords.apps.detection.detector_training import (
+    LEAST_SCORE,
+    Learning,
+    train_windows,
+    with_stages,
+)
 from visualwords.apps.detection.held_out import fit_confidence, hold_out
 from visualwords.apps.detection.levels import Level, Search, clip_boxes
 from visualwords.apps.detection.parameters import check_numbers
@@ -20,7 +25,7 @@ from visualwords.apps.detection.scanning import CLASSIFIERS, Stage, WindowScanne
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_evidence import WindowEvidence, find_window, window_evidence
 from visualwords.apps.detection.window_model import WindowModel
-from visualwords.boxes import OVERLAPS, suppress
+from visualwords.boxes import OVERLAPS, join, scaled
 from visualwords.errors import FolderError, ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress, Silent
@@ -69,16 +74,20 @@ class PedestrianDetector(BaseEstimator):
         Of two detections that share more of the smaller one's area, only the better is kept.
     overlap_measure : {"smaller", "union"}, default "smaller"
         What the shared area is divided by.
+    fusion : float
+        How much windows around a detection's best one change its box and raise its score: they
+        weigh exp(difference of scores / fusion). 0: not at all.
     C, linear_C : float
         Costs of errors in training, HIK and linear.
     census_weight, acf_weight : float
         Factors of the scores of census codes and of trees beside the HOG score.
     n_trees : int
         Trees that are boosted on aggregated channel features.
-    tree_depth : int, default 2
+    tree_depth : int, default 4
         Comparisons from the root of a tree to a leaf.
     n_rounds : int
-        Rounds of collecting hard windows from the photographs.
+        Rounds of collecting hard windows from the photographs: hard for the trees alone, in the
+        last round for all features.
     n_random : int, default 20
         Windows of every photograph to begin with.
     max_negatives : int, default 25000
@@ -101,6 +110,8 @@ class PedestrianDetector(BaseEstimator):
     confidence_ : (float, float)
         Slope and intercept of the sigmoid that turns scores into confidence: an estimate of the
         probability that a detection is right, in photographs with one object on average.
+    box_scale_ : float
+        Factor of the sizes of found boxes, by which they agree with held-out objects.
     rounds_ : list of Round
         Windows collected in each round of training.
     skipped_ : list of (name, reason)
@@ -138,15 +149,16 @@ class PedestrianDetector(BaseEstimator):
         min_height: float = 64,
         padding: int = 16,
         threshold: float = 0.5,
-        overlap: float = 0.5,
+        overlap: float = 0.7,
         overlap_measure: str = "smaller",
+        fusion: float = 0.5,
         C: float = 1e-4,
         linear_C: float = 1.0,
         census_weight: float = 1.0,
-        acf_weight: float = 1.0,
-        n_trees: int = 1024,
-        tree_depth: int = 2,
-        n_rounds: int = 2,
+        acf_weight: float = 2.0,
+        n_trees: int = 512,
+        tree_depth: int = 4,
+        n_rounds: int = 3,
         n_random: int = 20,
         max_negatives: int = 25_000,
         training_enlargement: float = 2.0,
@@ -166,6 +178,7 @@ class PedestrianDetector(BaseEstimator):
         self.threshold = threshold
         self.overlap = overlap
         self.overlap_measure = overlap_measure
+        self.fusion = fusion
         self.C = C
         self.linear_C = linear_C
         self.census_weight = census_weight
@@ -223,18 +236,20 @@ class PedestrianDetector(BaseEstimator):
                 self.n_trees,
                 self.tree_depth,
             ),
+            smallest=min(self.min_height / (self.object_share[1] * self.window[1]), 1.0),
             n_random=self.n_random,
             max_negatives=self.max_negatives,
             n_jobs=self.n_jobs,
             progress=progress or Silent(),
         )
         samples = bootstrap.run(crops, photographs, self.n_rounds)
-        held_out = hold_out(bootstrap, samples, crops, photographs, self.overlap)
+        held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
         model = train_windows(samples, bootstrap.channels, bootstrap.learning)
         self.model_: WindowModel = with_stages(
             model, held_out.first, held_out.tables, self.stage_recall
         )
         self.confidence_ = fit_confidence(held_out)
+        self.box_scale_ = held_out.box_scale
         self.rounds_: list[Round] = bootstrap.rounds
         return self
 
@@ -262,12 +277,13 @@ class PedestrianDetector(BaseEstimator):
         least = self.score_of(self.threshold)
         boxes, scores = [np.empty((0, 4))], [np.empty(0, np.float32)]
         for level in search.levels(pixels):
-            corners, found = self._scan(search, scanner, level, least, trace)
+            lowest = min(least, LEAST_SCORE) if self.fusion else least
+            corners, found = self._scan(search, scanner, level, lowest, trace)
             boxes.append(search.boxes(level, corners))
             scores.append(found)
-        every, score = np.vstack(boxes), np.concatenate(scores)
-        kept = suppress(every, score, self.overlap, self.overlap_measure)
-        return clip_boxes(every[kept], pixels), self.confidence_of(score[kept])
+        joined, score = self._join(np.vstack(boxes), np.concatenate(scores))
+        joined, score = scaled(joined, self.box_scale_)[score >= least], score[score >= least]
+        return clip_boxes(joined, pixels), self.confidence_of(score)
 
     @with_one_library_thread
     def explain(self, image: ImageOrPath, box_xyxy: Any) -> WindowEvidence:
@@ -311,6 +327,16 @@ class PedestrianDetector(BaseEstimator):
         check_is_fitted(self)
         save_detector(self, path)
 
+    def _join(self, boxes_xyxy: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the detections that windows add up to, best first."""
+        return join(
+            boxes_xyxy,
+            scores,
+            overlap=self.overlap,
+            measure=self.overlap_measure,
+            softness=self.fusion,
+        )
+
     def _search(self, **changes: Any) -> Search:
         """Return the search of the parameters, some of them changed."""
         own = {name: getattr(self, name) for name in ("stride", "min_height", "padding")}
@@ -344,9 +370,9 @@ class PedestrianDetector(BaseEstimator):
         if trace is not None:
             trace.append((level, stages))
         corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
-        for start, first, strip in search.strips(level):
+        for start, rows, strip in search.strips(level):
             found, score = scanner.scan(strip, least, stages)
-            own = found[:, 0] >= first
+            own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
             corners.append(found[own] + np.array([start, 0]))
             scores.append(score[own])
         return np.vstack(corners), np.concatenate(scores)

@@ -24,7 +24,9 @@ __all__ = [
     "LEAST_SCORE",
     "Learning",
     "Samples",
+    "at_least_the_window",
     "crop_vectors",
+    "enlarged_again",
     "hard_windows",
     "random_windows",
     "score_vectors",
@@ -92,9 +94,23 @@ class Learning:
     linear_cost: float
     census_weight: float
     random_state: int
-    acf_weight: float = 1.0
-    n_trees: int = 1024
-    tree_depth: int = 2
+    acf_weight: float = 2.0
+    n_trees: int = 512
+    tree_depth: int = 4
+
+
+def at_least_the_window(crop: np.ndarray, shape: WindowShape) -> np.ndarray:
+    """Return a crop, resized to the window if it is smaller."""
+    if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
+        return resize_image(crop, shape.width, shape.height)
+    return crop
+
+
+def enlarged_again(crop: np.ndarray, scale: float) -> np.ndarray:
+    """Return a crop of the same size without the detail that reducing it to a scale takes away."""
+    height, width = crop.shape[:2]
+    small = resize_image(crop, max(round(width * scale), 1), max(round(height * scale), 1))
+    return resize_image(small, width, height)
 
 
 def crop_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channel]) -> Vectors:
@@ -102,8 +118,7 @@ def crop_vectors(crop: np.ndarray, shape: WindowShape, channels: Sequence[Channe
 
     A crop that is smaller than the window is first resized to it.
     """
-    if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
-        crop = resize_image(crop, shape.width, shape.height)
+    crop = at_least_the_window(crop, shape)
     views = [_middle_vectors(view, shape, channels) for view in (crop, crop[:, ::-1])]
     return [np.vstack(pair) for pair in zip(*views)]
 
@@ -115,8 +130,7 @@ def shifted_vectors(
 
     A search whose stride is twice the shift aligns with an object at least as well as the best.
     """
-    if crop.shape[0] < shape.height or crop.shape[1] < shape.width:
-        crop = resize_image(crop, shape.width, shape.height)
+    crop = at_least_the_window(crop, shape)
     wide = cv2.copyMakeBorder(crop, shift, shift, shift, shift, cv2.BORDER_REPLICATE)
     height, width = crop.shape[:2]
     views = [wide[y : y + height, x : x + width] for y in (0, 2 * shift) for x in (0, 2 * shift)]
@@ -157,11 +171,12 @@ def hard_windows(
     image: np.ndarray,
     scanner: WindowScanner,
     search: Search,
+    channels: Sequence[Channel],
     threshold: float,
     most: int,
     overlap: float,
 ) -> Vectors:
-    """Return the vectors of the hardest negative windows of a photograph.
+    """Return the vectors, by some channels, of the hardest negative windows of a photograph.
 
     Of windows that overlap only the best is taken.
     """
@@ -177,7 +192,7 @@ def hard_windows(
     picks = [
         corners[kept[which == k] - (ends[k] - len(corners))] for k, (corners, _) in enumerate(found)
     ]
-    return _picked(levels, picks, scanner.channels)
+    return _picked(levels, picks, channels)
 
 
 def _picked(

@@ -78,15 +78,15 @@ class Search:
                 level = cv2.copyMakeBorder(level, edge, edge, edge, edge, cv2.BORDER_REPLICATE)
             yield Level(level, scale_xy, self.padding)
 
-    def strips(self, level: Level) -> Iterator[tuple[int, int, np.ndarray]]:
+    def strips(self, level: Level) -> Iterator[tuple[int, range, np.ndarray]]:
         """Cut a large level into strips that hold all its windows.
 
         Yields
         ------
         start : int
             Where the strip begins, in rows of the level.
-        first : int
-            First row of the strip where windows are its own; those above belong to the one before.
+        rows : range
+            Rows of the strip where its own windows begin; others belong to its neighbours.
         strip : ndarray
             Has some cells more on both sides than its windows, as gradients and smoothing look
             further.
@@ -100,7 +100,7 @@ class Search:
             end = y + own - self.stride + self.shape.height + margin
             strip = level.image[start:end]
             if len(strip) - (y - start) >= self.shape.height:
-                yield start, y - start, strip
+                yield start, range(y - start, y - start + own), strip
 
     def boxes(self, level: Level, corners_yx: np.ndarray) -> np.ndarray:
         """Return the boxes, in pixels of the image, of the objects in windows of a level."""

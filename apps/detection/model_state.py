@@ -21,6 +21,7 @@ __all__ = ["restore_detector", "save_detector"]
 OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
 TREE_LEAVES = [2**depth for depth in range(1, 9)]
 RETIRED = ("exact",)  # parameters of older files that are no longer needed
+BEFORE = {"fusion": 0.0}  # what older files don't say
 
 
 def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) -> None:
@@ -40,6 +41,7 @@ def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) ->
         "first_thresholds": model.first_thresholds.tolist(),
         "stage_thresholds": list(model.stage_thresholds),
         "confidence": list(detector.confidence_),
+        "box_scale": detector.box_scale_,
         "training": {
             "rounds": [[one.n_negatives, one.n_new] for one in detector.rounds_],
             "skipped": len(detector.skipped_),
@@ -51,7 +53,7 @@ def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) ->
 
 def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> PedestrianDetector:
     """Return the detector that a model file holds."""
-    parameters: dict[str, Any] = {
+    parameters: dict[str, Any] = BEFORE | {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in manifest["parameters"].items()
         if name not in RETIRED
@@ -70,6 +72,9 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
     if not slope > 0:
         raise ModelFileError(f"a confidence that does not grow with the score: slope {slope}")
     detector.confidence_ = slope, intercept
+    detector.box_scale_ = float(manifest.get("box_scale", 1.0))
+    if not 0.1 <= detector.box_scale_ <= 10:
+        raise ModelFileError(f"boxes {detector.box_scale_} times as large as found")
     detector.rounds_ = [Round(*numbers) for numbers in manifest["training"]["rounds"]]
     detector.skipped_ = []
     detector._scanner()  # raises now, not at the first image, if parts do not fit together

@@ -19,6 +19,7 @@ NUMBERS = {  # bounds of the search keep its time and its memory bounded, too
     "scale_factor": (1.01, 100),
     "min_height": (8, 100_000),
     "overlap": (0, 1),
+    "fusion": (0, 100),
     "C": (1e-30, 1e30),
     "linear_C": (1e-30, 1e30),
     "census_weight": (0, 1e6),

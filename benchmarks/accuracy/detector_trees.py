@@ -28,7 +28,7 @@ from visualwords.images import read_image
 from visualwords.progress import Silent
 
 SHRINKAGES, WEIGHTS = (1.0, 0.2, 0.1), (0.5, 1.0, 2.0)
-LEARNING = Learning(1e-4, 1.0, 1.0, 0)
+LEARNING = Learning(1e-4, 1.0, 1.0, 0, acf_weight=1.0, n_trees=1024, tree_depth=2)
 LEAST_HOG = -1.0  # HOG scores of windows that are looked at
 
 

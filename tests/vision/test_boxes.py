@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 
 from visualwords.boxes import (
     area,
+    fuse,
     intersection_over_smaller,
     intersection_over_union,
+    join,
+    scaled,
     suppress,
     with_aspect,
 )
@@ -56,7 +59,42 @@ def test_a_small_box_inside_a_large_one_survives_only_by_union():
     assert suppress(boxes, scores, 0.5, "union").tolist() == [0, 1]
 
 
+def test_fused_boxes_are_means_of_those_that_overlap_by_half(rng):
+    corner, size = rng.uniform(0, 30, (60, 2)), rng.uniform(20, 40, (60, 2))
+    boxes, scores = np.hstack([corner, corner + size]), rng.normal(0, 2, 60)
+    kept = suppress(boxes, scores, 0.7)
+    fused, joint = fuse(boxes, scores, kept, softness=0.5)
+    for i, k in enumerate(kept):
+        near = [j for j in range(60) if intersection_over_union(boxes[[k]], boxes[[j]]) >= 0.5]
+        weights = np.exp(scores[near] / 0.5)
+        np.testing.assert_allclose(fused[i], np.average(boxes[near], axis=0, weights=weights))
+        assert joint[i] == pytest.approx(0.5 * np.log(weights.sum()))
+
+
+def test_a_single_box_is_fused_with_itself_alone():
+    box = np.array([[3.0, 4, 3, 9]])  # without area
+    fused, scores = fuse(box, np.array([1000.0]), np.array([0]), softness=0.01)
+    assert (fused.tolist(), scores.tolist()) == (box.tolist(), [1000.0])
+
+
+def test_joined_boxes_overlap_no_more_than_they_may_and_fall_in_score(rng):
+    corner = rng.uniform(0, 60, (200, 2))
+    boxes, scores = np.hstack([corner, corner + 30]), rng.normal(0, 1, 200)
+    joined, score = join(boxes, scores, overlap=0.6, softness=0.5)
+    shared = intersection_over_smaller(joined, joined) - np.eye(len(joined))
+    assert shared.max() <= 0.6
+    assert (np.diff(score) <= 0).all()
+
+
+def test_scaled_boxes_keep_their_middles(rng):
+    boxes = np.sort(rng.uniform(0, 9, (5, 2, 2)), axis=1).reshape(5, 4)
+    twice = scaled(boxes, 2)
+    np.testing.assert_allclose(area(twice), 4 * area(boxes))
+    np.testing.assert_allclose(twice[:, :2] + twice[:, 2:], boxes[:, :2] + boxes[:, 2:])
+
+
 def test_no_boxes_are_no_boxes():
+    assert join(np.empty((0, 4)), np.empty(0), softness=1)[0].shape == (0, 4)
     assert suppress(np.empty((0, 4)), np.empty(0)).tolist() == []
     assert intersection_over_union(np.empty((0, 4)), np.ones((3, 4))).shape == (0, 3)
 

@@ -11,7 +11,9 @@ from tests.apps.detection.figures import crop, scene
 from visualwords import PedestrianDetector
 from visualwords.apps.detection import levels
 from visualwords.apps.detection.detector_figures import match
+from visualwords.apps.detection.model_state import restore_detector
 from visualwords.errors import FolderError, ImageError, ModelFileError
+from visualwords.model_file import read_model
 
 
 def test_it_finds_figures_of_several_sizes_and_nothing_else(detector, street):
@@ -70,11 +72,29 @@ def test_trees_alone_find_figures_and_have_no_linear_form(street, tmp_path):
 
 
 def test_all_features_everywhere_agree_with_the_cascade_where_it_looks(detector, street):
-    everywhere = clone_fitted(detector, classifier="hik")
+    everywhere = clone_fitted(detector, classifier="hik", fusion=0)
     boxes, confidences = everywhere.detect(street[0])
-    found, others = detector.detect(street[0])
+    found, others = clone_fitted(detector, fusion=0).detect(street[0])
     np.testing.assert_allclose(boxes[: len(found)], found)
     np.testing.assert_allclose(confidences[: len(found)], others, atol=1e-4)
+
+
+def test_windows_around_a_detection_raise_its_score(detector, street):
+    boxes, confidences = clone_fitted(detector, fusion=0).detect(street[0])
+    fused, raised = detector.detect(street[0])
+    assert match(fused, raised, boxes, overlap=0.6).all()
+    assert (raised[: len(boxes)] >= confidences).all()
+
+
+def test_files_from_before_fusion_give_single_windows(detector, tmp_path):
+    detector.save(tmp_path / "new.vw")
+    manifest, arrays = read_model(tmp_path / "new.vw")
+    del manifest["parameters"]["fusion"], manifest["box_scale"]
+    old = restore_detector(manifest, arrays)
+    assert (old.fusion, old.box_scale_) == (0, 1)
+    manifest["box_scale"] = -1
+    with pytest.raises(ModelFileError, match=r"-1\.0 times as large"):
+        restore_detector(manifest, arrays)
 
 
 def test_large_levels_are_searched_in_strips_with_the_same_result(detector, street, monkeypatch):
@@ -102,8 +122,10 @@ def test_a_detector_from_a_file_is_the_same(detector, street, tmp_path):
 
 
 def test_evidence_adds_up_to_the_score(detector, street):
-    boxes, confidences = detector.detect(street[0])
-    evidence = detector.explain(street[0], boxes[0])
+    single = clone_fitted(detector, fusion=0)  # detections are windows
+    single.box_scale_ = 1.0
+    boxes, confidences = single.detect(street[0])
+    evidence = single.explain(street[0], boxes[0])
     np.testing.assert_allclose(evidence.box_xyxy, boxes[0])
     assert detector.confidence_of(evidence.score) == pytest.approx(confidences[0], abs=1e-4)
     assert evidence.maps["hog"].shape == evidence.window.shape[:2] == (96, 48)
@@ -194,6 +216,6 @@ def test_the_shipped_detector_is_small_and_quiet_where_nothing_is():
 def clone_fitted(detector, **parameters):
     """The same detector with other parameters, leaving the first as it is."""
     other = clone(detector).set_params(**parameters)
-    for name in ("model_", "confidence_", "rounds_", "skipped_"):
+    for name in ("model_", "confidence_", "box_scale_", "rounds_", "skipped_"):
         setattr(other, name, getattr(detector, name))
     return other

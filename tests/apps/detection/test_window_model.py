@@ -32,8 +32,9 @@ def test_a_share_of_the_windows_passes_all_thresholds_of_the_first_stage(rng):
 
 
 def held_out(right, false):
-    tables = np.array([right], float)
-    return HeldOut(np.zeros((len(right), 1)), tables, np.array(false, float), n_photographs=4)
+    first, tables = np.zeros((len(right), 1)), np.zeros((1, len(right)))
+    scores = np.array(right, float), np.array(false, float)
+    return HeldOut(first, tables, scores[0], box_scale=1.0, false=scores[1], n_photographs=4)
 
 
 def test_confidence_grows_with_the_score():
