@@ -27,7 +27,7 @@ from visualwords.errors import (
     ImageTooLargeError,
     UnknownFormatError,
 )
-from visualwords.isolation import LARGE, decode_isolated, is_isolating
+from visualwords.isolation import LARGE, decode_isolated, is_isolated, limited_if_expendable
 
 try:
     import simplejpeg
@@ -43,6 +43,7 @@ SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"BM
 FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
 # Of libtiff; older ones leave memory behind damaged codes as it was.
 SAFE_FOR_FAXES = (4, 7, 2)
+STRIP = 512  # rows of a picture that are copied together
 USUAL_SCANS = 10  # of a progressive JPEG
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
@@ -117,9 +118,11 @@ def _checked_and_decoded(
     elif header.format == "TIFF":
         check_tiff(header)
         _check_fax(header)
-    if may_isolate and (is_isolating() or has_hidden_cost(header, len(data))):
-        return decode_isolated(data, mode, max_pixels, max_side, width * height)
-    return shrink(_decoded(data, header, mode, max_side), max_side)
+    n_pixels = width * height
+    if may_isolate and (is_isolated(n_pixels) or has_hidden_cost(header, len(data))):
+        return decode_isolated(data, mode, max_pixels, max_side, n_pixels)
+    with limited_if_expendable(n_pixels):
+        return shrink(_decoded(data, header, mode, max_side), max_side)
 
 
 def _decoded(data: bytes, header: Image.Image, mode: str, max_side: int | None) -> np.ndarray:
@@ -323,7 +326,18 @@ def _array_of(image: Image.Image) -> np.ndarray:
         image = image.convert("L")
     elif image.mode not in ("L", "LA", "RGB", "RGBA", "I", "F") and not image.mode.startswith("I;"):
         image = image.convert("RGB")
-    return np.array(image)
+    return _copied(image)
+
+
+def _copied(image: Image.Image) -> np.ndarray:
+    """Return the pixels in an array, copied in strips: at once, Pillow takes their memory twice."""
+    if image.height <= STRIP:
+        return np.array(image)
+    first = np.array(image.crop((0, 0, image.width, 1)))
+    pixels = np.empty((image.height, *first.shape[1:]), first.dtype)
+    for y in range(0, image.height, STRIP):
+        pixels[y : y + STRIP] = image.crop((0, y, image.width, min(y + STRIP, image.height)))
+    return pixels
 
 
 def _one_line(problem: Exception) -> str:

@@ -5,7 +5,6 @@ point, even inside a decoder.
 """
 
 import os
-import signal
 import sys
 from typing import BinaryIO
 
@@ -13,12 +12,8 @@ import numpy as np
 
 from visualwords import errors
 from visualwords._decoding import decode_here
+from visualwords._process_limits import limit
 from visualwords.isolation import ANSWER, PIXELS, REFUSED, REQUEST
-
-try:
-    import resource
-except ImportError:  # Windows: the parent's clock is the only limit
-    resource = None  # type: ignore[assignment]
 
 
 def main() -> None:
@@ -48,28 +43,6 @@ def _refuse(answers: BinaryIO, problem: Exception) -> None:
         problem = errors.ImageTooLargeError("decoding it needs more memory than is allowed")
     text = f"{type(problem).__name__}\n{problem}".encode("utf-8", "replace")
     answers.write(ANSWER.pack(REFUSED, len(text), 0, 0) + text)
-
-
-def limit(memory: int, seconds: float) -> None:
-    """Bound further memory (0: no limit) and processor time (0: no limit) of this process."""
-    if resource is None:
-        return
-    signal.setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process
-    now, hard = resource.getrlimit(resource.RLIMIT_AS)
-    soft = hard
-    if memory and (taken := _address_space()):
-        soft = taken + memory if hard == resource.RLIM_INFINITY else min(hard, taken + memory)
-    if soft != now:  # macOS, where the memory is not known, refuses some limits that it reports
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _address_space() -> int:
-    """Return the bytes of address space that this process has; 0 where that is not known."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
 
 
 if __name__ == "__main__":

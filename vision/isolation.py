@@ -1,8 +1,9 @@
 """Decoding in processes of their own, so that a decoder that hangs or crashes costs one image.
 
 Files whose cost is hidden (`visualwords._file_checks`) are always decoded this way, all other
-files only inside `isolated_decoding`, which the server uses: starting a process takes a third of a
-second, and pixels that come back through a pipe a millisecond per megapixel.
+files only inside `isolated_decoding`, which servers use: starting a process takes a third of a
+second, and pixels that come back through a pipe a millisecond per megapixel. A process that nobody
+misses (`become_expendable`) decodes all but these and large files itself, within the same limits.
 """
 
 import atexit
@@ -19,6 +20,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import numpy as np
 
 from visualwords import errors
+from visualwords._process_limits import limit
 
 REQUEST = struct.Struct("<QQQQd?")  # file bytes, max_pixels, max_side or 0, memory, seconds, grey
 ANSWER = struct.Struct("<BQQQ")  # kind of answer; height, width, channels or 0; or bytes of a text
@@ -28,8 +30,8 @@ SECONDS_PER_PIXEL = 0.25e-6  # and for each of its pixels
 PATIENCE = 6.0  # times as much by the clock, for a machine that is busy
 MEMORY = 256 << 20  # bytes for an image,
 MEMORY_PER_PIXEL = 24  # and for each of its pixels
-LARGE = 16_000_000  # pixels; of larger images one at a time is decoded,
-LOW_PRIORITY = 10  # by a process that is this nice, while others decode small ones
+LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
+LOW_PRIORITY = 10  # how nice processes are that decode these, and all that a worker starts
 MOST_IDLE = 2  # processes that are kept for good: one that has decoded, and a spare one
 REST = 1.0  # second after which others are ended, if so many were never needed at once
 START_SECONDS = 60.0  # for a process to start
@@ -46,6 +48,7 @@ _of_the_parent: list["_Decoder"] = []  # after a fork: kept, and never used
 _lock = threading.Lock()
 _large = threading.Lock()
 _n_isolating = 0
+_is_expendable = False  # whether this process may be ended by an image
 
 
 @contextmanager
@@ -62,9 +65,28 @@ def isolated_decoding() -> Iterator[None]:
         close()
 
 
-def is_isolating() -> bool:
-    """Return whether all images are to be decoded in processes of their own."""
-    return _n_isolating > 0
+def is_isolated(n_pixels: int) -> bool:
+    """Return whether any image of so many pixels is to be decoded in a process of its own."""
+    return _n_isolating > 0 or (_is_expendable and n_pixels > LARGE)
+
+
+def become_expendable() -> None:
+    """Let images that this process decodes end it when they take too much time or memory."""
+    global _is_expendable
+    _is_expendable = True
+
+
+@contextmanager
+def limited_if_expendable(n_pixels: int) -> Iterator[None]:
+    """Keep to the limits of an image of so many pixels, in a process that may end."""
+    if not _is_expendable:
+        yield
+        return
+    limit(MEMORY + MEMORY_PER_PIXEL * n_pixels, SECONDS + SECONDS_PER_PIXEL * n_pixels)
+    try:
+        yield
+    finally:
+        limit(0, 0.0)
 
 
 def decode_isolated(
@@ -83,9 +105,11 @@ def decode_isolated(
         That of the decoder; a `DamagedImageError` where it exceeds the time, and a
         `CrashedDecoderError` where it crashes.
     """
+    if n_pixels > LARGE and _is_expendable:
+        close()  # their memory is needed
     with _large if n_pixels > LARGE else nullcontext():
         # What is ended afterwards is not taken from those that wait for other images.
-        decoder = _start(LOW_PRIORITY) if n_pixels > LARGE else _take()
+        decoder = _start(is_large=True) if n_pixels > LARGE else _take()
         if decoder is None:  # no process can be started
             from visualwords._decoding import decode_here
 
@@ -129,12 +153,14 @@ def _take() -> "_Decoder | None":
 
 def _keep_a_spare() -> None:
     """Start the next process while this one decodes: importing takes a second, or many if busy."""
-    if is_isolating() and not _idle and (spare := _start()) is not None:
+    if _n_isolating and not _idle and (spare := _start()) is not None:
         with _lock:
             _idle.append(spare)
 
 
-def _start(niceness: int = 0) -> "_Decoder | None":
+def _start(is_large: bool = False) -> "_Decoder | None":
+    # A worker decodes by others only what takes long: those who asked for little go first.
+    niceness = LOW_PRIORITY if is_large or _is_expendable else 0
     try:
         return _Decoder(niceness)
     except OSError:
@@ -240,9 +266,8 @@ class _Decoder:
         )
         self._is_started = self._is_late = False
         self.is_alive = True
-        if niceness and hasattr(os, "setpriority"):
-            with suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, self._process.pid, niceness)
+        if niceness:
+            _lower_priority(self._process.pid, niceness)
 
     @property
     def is_running(self) -> bool:
@@ -312,3 +337,12 @@ class _Decoder:
                 raise EOFError
             rest = rest[n_read:]
         return content
+
+
+def _lower_priority(process: int, niceness: int) -> None:
+    """Let others go before a process that is the first of its session."""
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, process, niceness)
+    with suppress(OSError), open(f"/proc/{process}/autogroup", "w", encoding="ascii") as file:
+        file.write(str(niceness))  # Linux may share processors among sessions first

@@ -38,7 +38,7 @@ SHORTEST_KEY = 16  # characters
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(min=1),
+    type=shared.Number(min=1),
     default=100,
     show_default=True,
     help="Requests per second accepted from one address.",
@@ -48,6 +48,12 @@ SHORTEST_KEY = 16  # characters
     type=click.Path(dir_okay=False),
     metavar="FILE",
     help="Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, shared.MOST_JOBS),
+    metavar="N",
+    help="Images to work on at the same time [default: one for each core, at least 2].",
 )
 @click.option("--reload", is_flag=True, help="Load a model again when its file is replaced.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
@@ -61,6 +67,7 @@ def serve(
     names: tuple[str, ...],
     rate: float,
     api_key_file: str | None,
+    jobs: int | None,
     reload: bool,
     open_browser: bool,
     network: str | None,
@@ -72,18 +79,23 @@ def serve(
     one; requests choose others by ?model=NAME, the file's name without .vw. Images do not leave
     this machine. Stop the server with Ctrl-C.
     """
+    from contextlib import closing
+
     from visualwords.apps.command_line.terminal import note, say
     from visualwords.apps.page.answering import served_models
     from visualwords.apps.page.limits import Limits
     from visualwords.apps.page.server import create_app
     from visualwords.apps.page.serving import address_of, is_loopback, listen, names_of
     from visualwords.apps.page.serving import serve as run_server
+    from visualwords.apps.page.worker_processes import can_fork
 
-    limits = Limits(rate=rate, burst=int(2 * rate))
+    limits = Limits(
+        rate=rate, burst=int(2 * rate), n_workers=jobs or max(2, shared.n_threads(None))
+    )
     key = _read_key(api_key_file)
-    served = served_models(models, limits.max_pixels, network)
-    page = _read_report(report, models[0])
-    with listen(host, port) as listener:
+    loaded = served_models(models, limits.max_pixels, network, in_processes=can_fork())
+    with closing(loaded) as served, listen(host, port) as listener:
+        page = _read_report(report, models[0])
         address = address_of(listener)
         if not is_loopback(listener) and key is None:
             say(

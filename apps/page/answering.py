@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import visualwords
-from visualwords.apps.page.classifier_answers import ClassifierAnswers
-from visualwords.apps.page.detector_answers import DetectorAnswers
 from visualwords.apps.page.served_models import Answers, ServedModels
+from visualwords.apps.page.worker_processes import WorkerProcesses
 from visualwords.errors import FolderError
 
 
@@ -26,6 +25,10 @@ def answers_of(
     network : path-like, optional
         The ONNX file that the model needs, or its folder.
     """
+    # Here, not above: a server whose processes answer does without them, and their memory.
+    from visualwords.apps.page.classifier_answers import ClassifierAnswers
+    from visualwords.apps.page.detector_answers import DetectorAnswers
+
     loaded: Any = visualwords.load(model, network=network)
     name = os.path.splitext(os.path.basename(model))[0]
     if hasattr(loaded, "detect"):
@@ -34,16 +37,36 @@ def answers_of(
 
 
 def served_models(
-    paths: Sequence[str], max_pixels: int, network: str | None = None
+    paths: Sequence[str],
+    max_pixels: int,
+    network: str | None = None,
+    *,
+    in_processes: bool = False,
 ) -> ServedModels:
-    """Load models that are called by their file names without the extension."""
+    """Load models that are called by their file names without the extension.
+
+    Parameters
+    ----------
+    paths : of model files, or "pedestrian"
+    max_pixels, network : as in `answers_of`
+    in_processes : bool
+        Whether worker processes load them and answer; ``close`` of what is returned ends these.
+    """
     names = [os.path.splitext(os.path.basename(path))[0] for path in paths]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise FolderError(f"two models are called {twice}; rename one of the files")
 
+    processes = WorkerProcesses()
+    load_one = processes.load if in_processes else answers_of
+
     def load(path: str) -> Answers:
-        return answers_of(path, max_pixels, network)
+        return load_one(path, max_pixels, network)
 
     files = {name: path for name, path in zip(names, paths) if os.path.isfile(path)}
-    return ServedModels({name: load(path) for name, path in zip(names, paths)}, load, files)
+    try:
+        found = {name: load(path) for name, path in zip(names, paths)}
+    except BaseException:
+        processes.close()
+        raise
+    return ServedModels(found, load, files, processes.close)

@@ -38,6 +38,12 @@ class Question:
             tuple(_threshold(text) for text in parameters.getlist("threshold")),
         )
 
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "Question":
+        """Return the question of which JSON has these fields."""
+        thresholds = tuple((label, share) for label, share in fields["thresholds"])
+        return cls(**fields | {"thresholds": thresholds})
+
 
 def _top(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text)):

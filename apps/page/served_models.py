@@ -36,6 +36,8 @@ class ServedModels:
         Loads a model again; raises `VisualWordsError` if its file is no good.
     paths : dict of name → path, optional
         Of the models that have a file.
+    close : function, optional
+        Ends what models need, when nobody asks them any more.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class ServedModels:
         answers: Mapping[str, Answers],
         load: Callable[[str], Answers] | None = None,
         paths: Mapping[str, str] | None = None,
+        close: Callable[[], None] = lambda: None,
     ):
+        self.close = close
         self._answers = dict(answers)
         self._load = load
         self._paths = dict(paths or {}) if load is not None else {}

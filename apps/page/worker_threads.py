@@ -14,7 +14,7 @@ from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.images import is_costly
 
-N_WORKERS = 2
+COSTLY = object()  # what is found of an image that is to wait for others
 MOST_CLIENTS = 1000  # whose use is remembered
 
 
@@ -32,7 +32,7 @@ class Workers:
 
     def __init__(self, limits: Limits):
         self.limits = limits
-        self._common = _Lane(N_WORKERS, limits.max_waiting, "images")
+        self._common = _Lane(limits.n_workers, limits.max_waiting, "images")
         self._costly = _Lane(1, limits.max_costly, "large images")
 
     @property
@@ -47,11 +47,17 @@ class Workers:
         client = client_of(request.client.host if request.client else "")
         gone = asyncio.ensure_future(_disconnection(request))
         try:
-            costly = await self._common.run(client, gone, is_costly, data, self.limits.max_pixels)
-            lane = self._costly if costly else self._common
-            return await lane.run(client, gone, work, data, *arguments)
+            found = await self._common.run(
+                client, gone, self._unless_costly, work, data, *arguments
+            )
+            if found is COSTLY:
+                found = await self._costly.run(client, gone, work, data, *arguments)
+            return found
         finally:
             gone.cancel()
+
+    def _unless_costly(self, work: Callable[..., Any], data: bytes, *arguments: Any) -> Any:
+        return COSTLY if is_costly(data, self.limits.max_pixels) else work(data, *arguments)
 
     def close(self) -> None:
         """Start no more work."""

@@ -46,13 +46,13 @@ def main() -> None:
             size = "×".join(map(str, options.size_wh))
             print(f"recipe {options.recipe}, {options.clients} clients, {size} JPEGs")
             _run(port, WARM_UP, options)
-            memory = [_resident(server.pid)]
+            memory = [_memory(server.pid)]
             start, cpu = time.perf_counter(), _cpu_seconds(server.pid)
             seconds: list[float] = []
             step = max(1, options.requests // 10)
             while len(seconds) < options.requests and time.perf_counter() - start < options.seconds:
                 seconds += _run(port, step, options)
-                memory.append(_resident(server.pid))
+                memory.append(_memory(server.pid))
             _tell(seconds, time.perf_counter() - start, _cpu_seconds(server.pid) - cpu, memory)
         finally:
             server.terminate()
@@ -118,16 +118,26 @@ def _tell(seconds: list[float], wall: float, cpu: float, memory: list[int]) -> N
     print(f"{n / wall:.1f} predictions/s over {n} requests in {wall:.0f} s")
     print(f"latency p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms")
     print(f"server CPU {1000 * cpu / n:.1f} ms a request: two cores to itself, {2 * n / cpu:.0f}/s")
-    print("resident MB after each tenth:", " ".join(f"{m / 2**20:.1f}" for m in memory))
+    print("MB after each tenth:", " ".join(f"{m / 2**20:.1f}" for m in memory))
 
 
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def _processes(pid: int) -> list[int]:
+    """Return a process and those that it, or they, have started."""
+    children = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [pid, *(own for child in itertools.chain(*children) for own in _processes(int(child)))]
+
+
+def _memory(pid: int) -> int:
+    """Return the bytes of a server's processes; what they share counts once."""
+    files = [Path(f"/proc/{one}/smaps_rollup").read_text() for one in _processes(pid)]
+    return sum(1024 * int(re.search(r"^Pss:\s+(\d+)", text, re.M)[1]) for text in files)
 
 
 def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the processor time of a server's processes."""
+    files = [Path(f"/proc/{one}/stat").read_text() for one in _processes(pid)]
+    fields = [text.rsplit(")", 1)[1].split() for text in files]
+    return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

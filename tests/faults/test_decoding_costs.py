@@ -1,6 +1,7 @@
 """A small file can't make a decoder run for ever: it is refused, or its process is ended."""
 
 import io
+import os
 import signal
 import struct
 import threading
@@ -187,6 +188,18 @@ def test_a_large_image_leaves_the_waiting_process_to_small_ones(fresh_decoders, 
         assert np.array_equal(read_image(data), small)
         assert isolation._idle == waiting
         assert waiting[0].is_alive
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(("is_worker", "niceness"), [(False, 0), (True, isolation.LOW_PRIORITY)])
+def test_what_takes_long_in_a_worker_leaves_processors_to_others(
+    fresh_decoders, monkeypatch, is_worker, niceness
+):
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    monkeypatch.setattr(isolation, "_is_expendable", is_worker)
+    decoder = isolation._start()
+    assert os.getpriority(os.PRIO_PROCESS, decoder._process.pid) == max(usual, niceness)
+    decoder.end()
 
 
 def test_processes_that_were_needed_at_once_are_kept_until_they_no_longer_are(

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx
@@ -30,7 +31,7 @@ pytestmark = [
 SECONDS = 300.0 if IS_LONG else 3.0
 SIDE = 8000 if IS_LONG else 4200  # of large images: 64 megapixels, or just large
 HONEST_SECONDS = 2.0 if IS_LONG else 60.0  # for an answer
-MEMORY = 800 << 20  # bytes of the server and its decoders
+MEMORY = 800 << 20  # bytes of the server, its workers and their decoders
 
 
 def encoded(size, form, color="grey", **options):
@@ -74,14 +75,23 @@ def server(model):
     process.communicate(timeout=60)
 
 
+def processes_of(pid):
+    """Return a process and those that it, or they, have started."""
+    found = [pid]
+    for one in found:
+        try:
+            for task in os.listdir(f"/proc/{one}/task"):
+                with open(f"/proc/{one}/task/{task}/children") as file:
+                    found += [int(child) for child in file.read().split()]
+        except OSError:  # it has ended
+            continue
+    return found
+
+
 def memory_of(pid):
-    """Return the bytes of a process and its children; what they share counts once."""
-    pids = [pid]
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children") as file:
-            pids += [int(child) for child in file.read().split()]
+    """Return the bytes of a process and those it has started; what they share counts once."""
     total = 0
-    for one in pids:
+    for one in processes_of(pid):
         try:
             with open(f"/proc/{one}/smaps_rollup") as file:
                 total += 1024 * int(re.search(r"Pss:\s+(\d+)", file.read())[1])
@@ -113,7 +123,12 @@ def test_honest_requests_are_answered_under_all_attacks_at_once(
     port, process = server
     honest = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False)
     expected = honest.post("/api/predict", content=files["honest"]).json()["label"]
-    for name in ("large png", "slow format"):  # idle: all that is loaded once is loaded
+    with ThreadPoolExecutor(8) as clients:  # idle: all workers run,
+        answers = clients.map(
+            lambda _: honest.post("/api/predict", content=files["honest"]), range(8)
+        )
+    assert {answer.status_code for answer in answers} == {200}
+    for name in ("large png", "slow format"):  # and all that is loaded once is loaded
         honest.post("/api/predict", content=files[name])
     idle = memory_of(process.pid)
     most, slowest = idle, 0.0
