@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, logsumexp
 from sklearn.base import clone
 
 from visualwords.classifiers import one_vs_rest
@@ -291,7 +291,10 @@ class SoftmaxCalibration:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
-        return softmax(self.slope * both_classes(scores) + self.offsets, axis=1)
+        powers = self.slope * both_classes(scores) + self.offsets
+        powers -= powers.max(axis=1, keepdims=True)
+        np.exp(powers, out=powers)
+        return powers / powers.sum(axis=1, keepdims=True)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""

@@ -13,9 +13,9 @@ import numpy as np
 
 from visualwords.apps.pipeline._appearance import measure_colors, measure_edges
 from visualwords.apps.pipeline.contents import OpenedImage
+from visualwords.apps.pipeline.extrapolation import measure_held_out
 from visualwords.apps.pipeline.stage import Stage
 from visualwords.apps.pipeline.view import View
-from visualwords.classifiers.calibration import divide
 from visualwords.images import shrink
 
 __all__ = ["Appearance", "appearance_stage", "held_out_appearance", "measure", "measure_image"]
@@ -145,7 +145,10 @@ class Appearance:
         means = sums / np.bincount(codes, minlength=n_classes)[:, None]
         residuals = values - means[codes]
         scale = np.maximum(residuals.std(axis=0), LEAST_SPREAD)
-        within, _ = ledoit_wolf(residuals / scale)
+        # One image does not vary, which ledoit_wolf would warn about.
+        within = (
+            ledoit_wolf(residuals / scale)[0] if len(values) > 1 else np.zeros((len(scale),) * 2)
+        )
         variances, directions = np.linalg.eigh(within)
         precision = (directions / np.maximum(variances, LEAST_VARIANCE)) @ directions.T
         step = -(-len(values) // EXAMPLES)
@@ -179,10 +182,10 @@ class Appearance:
 def held_out_appearance(
     statistics: np.ndarray, codes: np.ndarray, folds: np.ndarray, keep_images: bool = True
 ) -> np.ndarray:
-    """Return the distance of every training image to what was learned without its fold."""
-    distances = np.zeros(len(codes))
-    for train, test in divide(folds):
+    """Return the distance of every training image to what is learned without it, as from all."""
+
+    def measure(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         known = np.unique(codes[train], return_inverse=True)[1]
-        learned = Appearance.fit(statistics[train], known, keep_images)
-        distances[test] = learned.distances(statistics[test])
-    return distances
+        return Appearance.fit(statistics[train], known, keep_images).distances(statistics[test])
+
+    return np.maximum(measure_held_out(measure, folds, n_jobs=1), 0)

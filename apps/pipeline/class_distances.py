@@ -1,6 +1,7 @@
 """How far a row is from all classes, compared with how far it is from all training rows."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,10 +59,15 @@ class ClassDistances:
         within, total = _whitening(rows - means[codes]), _whitening(rows - mean)
         return cls(means @ within, mean @ total, within, total)
 
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        """Squared lengths of the means."""
+        return (self.means**2).sum(axis=1)
+
     def relative(self, rows: np.ndarray) -> np.ndarray:
         """Return the relative distance of rows, (n,): the higher, the less of any class."""
         near, found = rows @ self.within, rows @ self.total - self.mean
-        squares = (near**2).sum(axis=1)[:, None] + (self.means**2).sum(axis=1)
+        squares = (near**2).sum(axis=1)[:, None] + self._squares
         squares -= 2 * near @ self.means.T
         return squares.min(axis=1) - (found**2).sum(axis=1)
 

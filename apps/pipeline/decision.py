@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,10 +93,14 @@ class Decision:
 
     def labels(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
         """Return the labels of images, (n,) array of str."""
-        codes = self.codes(probabilities, novelty)
-        return np.append(self.classes, self.rejected)[codes]
+        return self._names[self.codes(probabilities, novelty)]
 
-    @property
+    @cached_property
+    def _names(self) -> np.ndarray:
+        """The labels of all codes; the last is that of −1."""
+        return np.append(self.classes, self.rejected)
+
+    @cached_property
     def rejected(self) -> str:
         """The label of an image that is none of the classes: "unknown", or a name that is free."""
         number, label = 1, UNKNOWN

@@ -6,10 +6,9 @@ import numpy as np
 
 from visualwords.apps.pipeline.appearance import Appearance
 from visualwords.apps.pipeline.class_distances import ClassDistances
+from visualwords.apps.pipeline.extrapolation import measure_held_out
 from visualwords.apps.pipeline.similarity import Signer, unsigned
-from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
-from visualwords.threads import map_in_threads
 
 # Signs: score, nearest image, appearance, doubt, classes. Their weights were chosen by leaving
 # classes out of training images of corel1000, scene15 and others.
@@ -160,18 +159,17 @@ def held_out_distances(
 
     Components are learned without the fold, too, as those of the model are without new images.
     """
-    distances = np.zeros((len(sketch), 2))
 
-    def measure(division: tuple[np.ndarray, np.ndarray]) -> None:
-        train, test = division
+    def measure(train: np.ndarray, test: np.ndarray) -> np.ndarray:
         signer = Signer().fit(sketch[train])
         signed = signer.sign(sketch[train])
         found = signer.components(sketch[test])
-        distances[test, 0] = signer.distances(sketch[test], found, *signed)
         classes = ClassDistances.fit(unsigned(*signed), codes[train])
-        distances[test, 1] = classes.relative(found)
+        nearest = signer.distances(sketch[test], found, *signed)
+        return np.stack([nearest, classes.relative(found)], axis=1)
 
-    map_in_threads(measure, divide(folds), n_jobs)
+    distances = measure_held_out(measure, folds, n_jobs)
+    np.maximum(distances[:, 0], 0, out=distances[:, 0])  # a distance, extrapolated or not
     return distances
 
 

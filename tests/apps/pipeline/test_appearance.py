@@ -74,6 +74,12 @@ def test_held_out_distances_are_larger_than_those_of_learned_images(rng):
     assert held_out_appearance(statistics, codes, np.arange(60) % 5).mean() > learned.mean()
 
 
+def test_one_image_is_learned_from_without_a_warning(rng):
+    statistics = rng.normal(size=(1, N_STATISTICS)).astype(np.float16)
+    found = Appearance.fit(statistics, np.zeros(1, int))
+    assert found.distances(statistics) < 1e-3 < found.distances(statistics + 1)
+
+
 def test_parts_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="does not fit together"):
         Appearance.of_arrays(np.zeros((3, 2)), np.zeros((N_STATISTICS, N_STATISTICS)))

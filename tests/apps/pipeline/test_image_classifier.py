@@ -126,6 +126,13 @@ def test_images_smaller_than_a_patch_leave_words_out_of_the_choice(rng):
         ImageClassifier("words").fit(images, labels)
 
 
+def test_images_smaller_than_a_patch_are_predicted_by_the_other_channels(rng):
+    images = [noisy(color, rng, (8, 8)) for color in COLORS.values() for _ in range(4)]
+    labels = [name for name in COLORS for _ in range(4)]
+    model = ImageClassifier("photo", min_side=1).fit(images, labels)
+    assert model.score(images, labels) == 1.0
+
+
 def test_a_representation_limits_what_auto_tries(photos, tmp_path):
     model = ImageClassifier(representation="pyramid-match").fit(photos)
     assert all(name.startswith("pyramid-match") for name in model.tried_)
