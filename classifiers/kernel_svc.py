@@ -252,13 +252,17 @@ class KernelSVC(KernelPrediction):
         return banded.gram, banded.order, gram
 
     def _train(
-        self, source: Any, codes: np.ndarray, cost: np.ndarray, former: np.ndarray | None
+        self,
+        source: Any,
+        codes: np.ndarray,
+        cost: np.ndarray,
+        former: tuple[np.ndarray, np.ndarray] | None,
     ) -> np.ndarray:
         """Solve all problems; return their coefficients, (n_problems, n)."""
         found = kernel_problems.problems(codes, len(self.classes_), self.multi_class)
         starts = None
-        if former is not None and len(former) == len(found):
-            starts = former * cost  # bounds move with the costs, and coefficients with them
+        if former is not None and len(former[0]) == len(found):
+            starts = _moved_with_bounds(*former, cost)
         solved = kernel_training.train(
             source,
             found,
@@ -281,13 +285,13 @@ class KernelSVC(KernelPrediction):
         coefficients = [solution.coefficients for solution in solved]
         table = kernel_problems.join(list(zip(found, coefficients)), codes.size)
         if self.warm_start:
-            self._shares = np.divide(table, cost, out=np.zeros_like(table), where=cost > 0)
+            self._solved = table, cost
         return table
 
-    def _former(self, n: int) -> np.ndarray | None:
-        """Coefficients of the previous training by cost, if that had as many samples."""
-        shares = getattr(self, "_shares", None)
-        return shares if shares is not None and shares.shape[1] == n else None
+    def _former(self, n: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Coefficients and costs of the previous training, if that had as many samples."""
+        solved = getattr(self, "_solved", None)
+        return solved if solved is not None and solved[1].size == n else None
 
     def _held_out_scores(
         self,
@@ -314,6 +318,19 @@ class KernelSVC(KernelPrediction):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
+
+
+def _moved_with_bounds(table: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Coefficients for other costs: those at a bound move with it, the others stay.
+
+    Where no sample is at a bound, a larger C changes nothing, and this is the solution.
+
+    Examples
+    --------
+    >>> _moved_with_bounds(np.array([[1.0, -0.5]]), np.ones(2), np.full(2, 10.0)).tolist()
+    [[10.0, -0.5]]
+    """
+    return np.where(np.abs(table) >= before, np.sign(table) * after, table)
 
 
 def _indexed(gram: Any) -> Any:

@@ -135,14 +135,20 @@ class PairGrams:
     def __init__(self, source: Samples) -> None:
         self._source = source
         self._kept: dict[int, np.ndarray] = {}
+        self._memory = np.empty(0, np.float32)
 
     def of(self, first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
-        """The matrix of two classes' samples, one class after the other; None if too large."""
+        """The matrix of two classes' samples, one class after the other; None if too large.
+
+        It is overwritten by the next one: new memory for each takes as long as many a kernel.
+        """
         n = first.size + second.size
         room = self._source.max_bytes - BYTES * n * n
         if room < 0:
             return None
-        gram = np.empty((n, n), np.float32)
+        if self._memory.size < n * n:
+            self._memory = np.empty(n * n, np.float32)
+        gram = self._memory[: n * n].reshape(n, n)
         split = first.size
         gram[:split, :split] = self._own(first, room)
         gram[split:, split:] = self._own(second, room)

@@ -144,14 +144,25 @@ def medians(counts, sizes):
 
 
 @njit()
-def city_block_distances(levels, rows, others):
-    """distance[r, p] = sum_j |levels[rows[r], j] - others[p, j]|, float32."""
-    distances = np.empty((rows.size, others.shape[0]), np.float32)
+def city_block_distances(levels, rows, columns):
+    """distance[r, p] = sum_j |levels[rows[r], j] - columns[j, p]|, float32.
+
+    levels : (n, d) uint8      columns : (d, m) uint8, the others: vectors run along them
+
+    256 differences of bytes add up to 16 bits.
+    """
+    d, m = columns.shape
+    distances, sums = np.zeros((rows.size, m), np.float32), np.empty(m, np.uint16)
     for r in range(rows.size):
-        x = levels[rows[r]]
-        for p in range(others.shape[0]):
-            total = np.int32(0)
-            for j in range(x.size):
-                total += abs(np.int32(x[j]) - np.int32(others[p, j]))
-            distances[r, p] = total
+        for start in range(0, d, 256):
+            for p in range(m):
+                sums[p] = 0
+            for j in range(start, min(start + 256, d)):
+                a, others = levels[rows[r], j], columns[j]
+                for p in range(m):
+                    b = others[p]
+                    difference = np.uint8((a if a > b else b) - (a if a < b else b))
+                    sums[p] = np.uint16(sums[p] + np.uint16(difference))
+            for p in range(m):
+                distances[r, p] += sums[p]
     return distances

@@ -155,6 +155,12 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             parts = [np.zeros((0, width), np.int32 if self._keeps_counts else np.float32)]
         return _join(parts, self.output)
 
+    @with_one_library_thread
+    def encode(self, features: LocalFeatures) -> np.ndarray:
+        """Return the histogram of one image as an array, (n_windows × n_words,)."""
+        self._check_parameters()
+        return self._dense(LocalFeatureSets.concatenate([features]), self._pyramid, 0, 1)[0]
+
     def words_of(self, features: LocalFeatures) -> np.ndarray:
         """Return the word of each patch of an image, (n,) int32."""
         return self._words_in_use.predict(features.descriptors)
@@ -230,6 +236,15 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     def _histograms(self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int):
         """Rows of some images, dense or CSR as is smaller."""
+        rows = self._dense(sets, pyramid, start, stop)
+        wanted = self.output == "sparse" or (
+            self.output == "auto" and 2 * np.count_nonzero(rows) < rows.size
+        )
+        return sparse.csr_matrix(rows) if wanted else rows
+
+    def _dense(
+        self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int
+    ) -> np.ndarray:
         counts = self._count(sets, pyramid, start, stop)
         if not self._keeps_counts:
             counts = counts.astype(np.float32, copy=False)
@@ -237,11 +252,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
                 check_is_fitted(self, "idf_")
                 counts *= self.idf_
             normalize(counts, pyramid, self.norm, self.scope, self.power)
-        rows = counts.reshape(stop - start, -1)
-        wanted = self.output == "sparse" or (
-            self.output == "auto" and 2 * np.count_nonzero(rows) < rows.size
-        )
-        return sparse.csr_matrix(rows) if wanted else rows
+        return counts.reshape(stop - start, -1)
 
     def _count(
         self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int

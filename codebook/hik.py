@@ -315,4 +315,5 @@ def _count(levels: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> np
 
 def _distances(levels: np.ndarray) -> Distances:
     """Squared distances among a sample in feature space: ‖φ(h) − φ(g)‖² = Σ_j |h_j − g_j|."""
-    return lambda rows: city_block_distances(levels, rows, levels)
+    columns = np.ascontiguousarray(levels.T)
+    return lambda rows: city_block_distances(levels, rows, columns)

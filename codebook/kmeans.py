@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from visualwords.codebook._nearest import add_to_words, squared_distances
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.nearest import NearestWords
+from visualwords.plain_arrays import check_fitted
 from visualwords.progress import Progress, Silent
 from visualwords.threads import with_one_library_thread
 
@@ -177,7 +178,7 @@ class KMeansCodebook(Codebook):
     @with_one_library_thread
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
-        check_is_fitted(self)
+        check_fitted(self, "words_")
         return self._nearest.find(self._check(X))
 
     @with_one_library_thread

@@ -16,6 +16,7 @@ __all__ = ["NearestWords"]
 
 _BLOCK = 192 * POINTS  # descriptors treated at once, so that words stay in the second-level cache
 _WORDS = 1024  # words treated at once, likewise
+_FEW = 2000  # pairs of a descriptor and a word that are compared in float64 at once
 _LARGEST = 2.0**30  # of a score in whole numbers; leaves room for differences
 
 
@@ -25,8 +26,9 @@ class NearestWords:
     The scores xᵀw − ½‖w‖² of bytes come from products of whole numbers with words rounded to 16
     bits; those of other numbers from a matrix product in float32. Where the two best of a
     descriptor are closer than rounding can explain, the next precision decides: float32 after
-    16 bits, float64 after float32. So the labels are those of float64, whatever the library, the
-    number of threads and the other descriptors; of equally near words the first is taken.
+    16 bits, float64 after float32, or at once where there are few. So the labels are those of
+    float64, whatever the library, the number of threads and the other descriptors; of equally near
+    words the first is taken.
 
     Parameters
     ----------
@@ -61,7 +63,9 @@ class NearestWords:
         labels = np.empty(len(descriptors), np.int32)
         if len(labels) and descriptors.dtype == np.uint8 and self._packed is not None:
             close = _find_in_whole_numbers(descriptors, *self._packed, labels)
-            if close.size:
+            if close.size * len(self.words) <= _FEW:
+                settle(descriptors, self.words, close, labels)
+            else:
                 labels[close] = self._find_by_products(descriptors[close])
             return labels
         return self._find_by_products(descriptors)

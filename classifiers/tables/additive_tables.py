@@ -268,22 +268,13 @@ def table_scores(
     return out
 
 
-def score_values(
-    X: np.ndarray,
-    line: tuple[float, float],
-    n_levels: int,
-    heights: np.ndarray,
-    offsets: np.ndarray,
-    values: np.ndarray,
-    n_jobs: int | None = None,
-) -> np.ndarray | None:
-    """Return the scores of dense values: quantised and looked up while they are in the cache.
+class ValueTables:
+    """Tables prepared for dense values: quantised and looked up while they are in the cache.
 
     Tables are linear between the levels that have a cell.
 
     Parameters
     ----------
-    X : (n, d)
     line : lowest, scale
         The level of a value is ⌊(value − lowest) scale⌋, clipped to those there are.
     n_levels : int
@@ -291,37 +282,49 @@ def score_values(
         Levels that have a cell, ascending from 0; a feature has the first few of them.
     offsets : (d + 1,) int64
     values : (cells, lanes) float32
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    (n, lanes) float64, or None
-        None where a value is not finite.
     """
-    kind: Any = np.uint8 if n_levels <= 256 else np.uint16
-    steps = heights[(heights > 0) & (heights < n_levels)]
 
-    def scores(loop: Any, fixed: tuple[Any, ...], width: int) -> np.ndarray | None:
-        out = np.zeros((X.shape[0], values.shape[1]))
+    def __init__(
+        self,
+        line: tuple[float, float],
+        n_levels: int,
+        heights: np.ndarray,
+        offsets: np.ndarray,
+        values: np.ndarray,
+    ):
+        self._line, self._n_lanes = line, values.shape[1]
+        self._kind: Any = np.uint8 if n_levels <= 256 else np.uint16
+        self._cells = (*_numbers_of(n_levels, heights), *_cells_of(offsets), values)
+        self._steps: tuple[Any, ...] | None = None
+        steps = heights[(heights > 0) & (heights < n_levels)]
+        if values.shape[1] == 1 and steps.size <= _FEW_LEVELS:
+            rises = _steps(offsets, values[:, 0], steps.size)
+            self._steps = n_levels - 1, steps.astype(self._kind), rises
+
+    def scores(self, X: np.ndarray, n_jobs: int | None = None) -> np.ndarray | None:
+        """Return the scores of values (n, d) in any number of threads, (n, lanes) float64.
+
+        None where a value is not finite.
+        """
+        if self._steps is not None:
+            found = self._run(_tables.score_by_steps, X, self._steps, _FEATURES_OF_STEPS, n_jobs)
+            if found is not None:
+                return found
+        return self._run(_tables.score_values, X, self._cells, _FEATURES_OF_VALUES, n_jobs)
+
+    def _run(
+        self, loop: Any, X: np.ndarray, fixed: tuple[Any, ...], width: int, n_jobs: int | None
+    ) -> np.ndarray | None:
+        out = np.zeros((X.shape[0], self._n_lanes))
         sound = np.ones(-(-X.shape[0] // _ROWS_IN_CACHE), bool)
 
         def do(start: int, end: int) -> None:
             part = as_compiled(np.ascontiguousarray(X[start:end]))
-            room = np.empty(width, kind)
-            sound[start // _ROWS_IN_CACHE] = loop(part, *line, *fixed, room, out[start:end])
+            room = np.empty(width, self._kind)
+            sound[start // _ROWS_IN_CACHE] = loop(part, *self._line, *fixed, room, out[start:end])
 
         in_threads(do, X.shape[0], _ROWS_IN_CACHE, n_jobs)
         return out if sound.all() else None
-
-    if values.shape[1] == 1 and steps.size <= _FEW_LEVELS:
-        rises = _steps(offsets, values[:, 0], steps.size)
-        few = (n_levels - 1, steps.astype(kind), rises)
-        found = scores(_tables.score_by_steps, few, _FEATURES_OF_STEPS)
-        if found is not None:
-            return found
-    cells = (*_numbers_of(n_levels, heights), *_cells_of(offsets), values)
-    return scores(_tables.score_values, cells, _FEATURES_OF_VALUES)
 
 
 def _numbers_of(n_levels: int, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """Learned tables: scores and labels from them, and their state in a model file."""
 
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,10 @@ from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.linearity import level_counts, straight_tables
 from visualwords.model_file import part_of, prefixed
-from visualwords.plain_arrays import is_plain
+from visualwords.plain_arrays import check_fitted, is_plain
+
+_prepared: "WeakKeyDictionary[TablePrediction, tuple[Any, additive_tables.ValueTables]]"
+_prepared = WeakKeyDictionary()
 
 
 class TablePrediction(one_vs_rest.ScoreMixin):
@@ -42,7 +46,7 @@ class TablePrediction(one_vs_rest.ScoreMixin):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
-        check_is_fitted(self)
+        check_fitted(self, "table_values_")
         given = X
         if not is_plain(self, X):
             X = validate_data(
@@ -163,15 +167,23 @@ class TablePrediction(one_vs_rest.ScoreMixin):
         quantizer = self.quantizer_
         if sparse.issparse(X) or quantizer.strategy == "quantile":
             return None
-        return additive_tables.score_values(
-            X,
-            quantizer.line(),
-            quantizer.n_levels_,
-            self.table_levels_,
-            self.table_offsets_,
-            self.table_values_,
-            self.n_jobs,
-        )
+        return self._prepared().scores(X, self.n_jobs)
+
+    def _prepared(self) -> additive_tables.ValueTables:
+        """The tables in the form that dense values need, made once.
+
+        Not an attribute: predicting leaves an estimator as it is.
+        """
+        quantizer = self.quantizer_
+        learned = quantizer, self.table_levels_, self.table_offsets_, self.table_values_
+        known = _prepared.get(self)
+        if known is None or any(one is not other for one, other in zip(known[0], learned)):
+            known = (
+                learned,
+                additive_tables.ValueTables(quantizer.line(), quantizer.n_levels_, *learned[1:]),
+            )
+            _prepared[self] = known
+        return known[1]
 
     def _scores(self, levels: Any) -> np.ndarray:
         """Sums of look-ups; a level that training never saw lies between two that it did."""

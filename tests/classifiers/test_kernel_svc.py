@@ -96,6 +96,18 @@ def test_a_warm_start_gives_the_model_of_a_cold_one_in_fewer_steps(histograms, s
     assert n_iter["warm"] < n_iter["cold"]
 
 
+def test_a_warm_start_takes_no_step_where_no_sample_is_at_a_bound(rng):
+    X = np.concatenate([rng.normal(0, 1, (200, 3)), rng.normal(20, 1, (200, 3))])
+    y = np.repeat([0, 1], 200)
+    model = KernelSVC("polynomial", kernel_params={"degree": 1}, C=10.0, warm_start=True).fit(X, y)
+    assert (np.abs(model.dual_coef_) < 10).all()
+    assert model.n_iter_ > 0
+    expected = model.decision_function(X)
+    model.set_params(C=1000.0).fit(X, y)
+    assert model.n_iter_ == 0
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9)
+
+
 def test_a_warm_start_on_other_data_begins_anew(histograms):
     X, y = histograms
     model = KernelSVC("gmm", warm_start=True).fit(X, y)

@@ -78,10 +78,11 @@ def test_medians_minimise_city_block_distance(histograms):
     np.testing.assert_allclose(distances, distances.round(), atol=1e-9)
 
 
-def test_seeding_distance_is_that_of_feature_space(histograms):
-    rows = np.array([3, 5])
-    expected = np.abs(histograms[rows, None].astype(int) - histograms).sum(axis=2)
-    np.testing.assert_array_equal(city_block_distances(histograms, rows, histograms), expected)
+@pytest.mark.parametrize("d", [1, 21, 256, 700])
+def test_seeding_distance_is_that_of_feature_space(rng, d):
+    levels, rows = rng.choice([0, 7, 255], (30, d)).astype(np.uint8), np.array([3, 5])
+    expected = np.abs(levels[rows, None].astype(int) - levels).sum(axis=2)
+    np.testing.assert_array_equal(city_block_distances(levels, rows, levels.T.copy()), expected)
 
 
 @pytest.mark.parametrize("n_levels", [16, 64, 200])

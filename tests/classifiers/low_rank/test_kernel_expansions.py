@@ -47,6 +47,14 @@ def test_weights_move_the_accuracy_to_where_the_data_are():
     assert error[1] < error[0] / 2
 
 
+def test_automatic_rank_follows_the_values_that_occur():
+    kernel, values = additive_kernel("power_mean", -1), GRID**2
+    alike = np.exp(-((np.log(values[1:]) + 2) ** 2))
+    apart = (values < 1e-4) + 1e-3 * (values > 0.9)  # most are 10,000 times as small as others
+    for weights, rank in ((np.append(0, alike), 4), (apart, 8), (np.zeros(GRID.size), 4)):
+        assert eigen_expansion(kernel, values, weights).score(values).shape[1] == rank
+
+
 def test_polynomial_is_the_papers_interpolation():
     expansion = polynomial_expansion(additive_kernel("power_mean", -1), degree=3)
     x, y = np.array([0.0, 0.2, 0.9]), np.array([0.01, 0.5, 1.0])
