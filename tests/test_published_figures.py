@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import ROOT
 from visualwords.apps.pipeline.recipe_results import load_results
-from visualwords.apps.reproduce_papers import pmsvm_vision
+from visualwords.apps.reproduce_papers import icd_table3, pmsvm_vision
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,6 +56,7 @@ STORED = stored_figures()
 PAPERS = {
     "[1]": pmsvm_vision.PAPER["PmSVM-LUT-HI"],
     "[2]": paper_of_eth80(),
+    "[3]": icd_table3.PAPER["scene15", "ICD"][0],
 }
 each_row = pytest.mark.parametrize("cells", RESULTS, ids=lambda cells: f"{cells[0]}, {cells[1]}")
 

@@ -6,7 +6,7 @@ one of five folds to test on. (c) satimage, which is not a histogram: 36 feature
 rows. Every value is tried on the test images and none is chosen. The paper prints curves, so the
 rows say what its text claims: from C = 10⁻⁴ on, ICD's accuracy hardly moves, while a linear SVM and
 PWLSGD depend on their parameter. That holds on both kinds of histograms (at most half a point is
-lost). It does not hold on satimage, where the largest C costs six points, though the default is
+lost). It does not hold on satimage, where the largest C costs five points, though the default is
 within half a point of the best there too.
 """
 
