@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -141,21 +142,12 @@ class DenseSIFT(Extractor):
         """
         self.check_parameters()
         planes = color_planes(image, self.color, self.sobel)
-        h, w = planes[0].shape
-        grids = [
-            (b, self._first_bins(w, b), self._first_bins(h, b)) for b in map(int, self._bin_sizes())
-        ]
-        positions, sizes = [], []
-        for b, x, y in grids:
-            middle = 1.5 * b + 0.5  # from the first cell's centre pixel to the patch's centre
-            xy = np.meshgrid((x + middle) / w, (y + middle) / h)
-            positions.append(np.stack([v.ravel() for v in xy], axis=1))
-            sizes.append(np.full(len(x) * len(y), 4 * b, np.float32))
-        descriptors = [self._describe_plane(plane, grids) for plane in planes]
+        layout = _layout(*planes[0].shape, self._bin_sizes(), int(self.step), bool(self.padded))
+        descriptors = [self._describe_plane(plane, layout) for plane in planes]
         return LocalFeatures(
             descriptors[0] if len(descriptors) == 1 else np.hstack(descriptors),
-            np.concatenate(positions).astype(np.float32),
-            np.concatenate(sizes),
+            layout.positions.copy(),
+            layout.sizes.copy(),
         )
 
     def visualize(self, image: np.ndarray) -> np.ndarray:
@@ -188,63 +180,116 @@ class DenseSIFT(Extractor):
     def _bin_sizes(self) -> tuple[Any, ...]:
         return tuple(np.atleast_1d(self.bin_size).tolist())
 
-    def _first_bins(self, length: int, b: int) -> np.ndarray:
-        """Pixels of the first cells' centres along one axis of the image."""
-        if self.padded:
-            n = (length - 1) // self.step + 1
-            first = (length - 1 - (n - 1) * self.step) // 2 - (3 * b) // 2
-        else:
-            n = max(0, (length - 4 * b) // self.step + 1)
-            first = b // 2
-        return first + self.step * np.arange(n, dtype=np.int64)
-
-    def _describe_plane(self, plane: np.ndarray, grids: list[tuple]) -> np.ndarray:
-        sizes = [len(x) * len(y) for _, x, y in grids]
-        out = np.empty((sum(sizes), 128), self.dtype)
-        used = [grid for grid, size in zip(grids, sizes) if size]
-        if not used:
+    def _describe_plane(self, plane: np.ndarray, layout: "_Layout") -> np.ndarray:
+        out = np.empty((len(layout.sizes), 128), self.dtype)
+        if not layout.scales:
             return out
-        cells = _pool(plane, used, self.step)
+        cells = _pool(plane, layout)
         describe = describe_as_bytes if self.dtype == "uint8" else describe_as_floats
-        threshold = np.float32(self.contrast_threshold * np.linalg.norm(_WEIGHTS[::8]))
-        start = 0
-        for (b, x, y), scale in zip(used, cells):
-            g = math.gcd(b, self.step)
-            point = np.arange(len(x)) * (self.step // g)
-            run, place = point % (b // g), point // (b // g)
-            columns = run * (scale.shape[1] // (8 * (b // g))) + place
-            part = out[start : start + len(x) * len(y)]
-            shape = b // g, self.step // g
-            describe(scale, _WEIGHTS, *shape, columns, threshold, bool(self.root), part)
-            start += len(part)
+        threshold = np.float32(self.contrast_threshold * _LENGTH_OF_WEIGHTS)
+        for scale in layout.scales:
+            found = cells[scale.cells].reshape(scale.shape)
+            part = out[scale.patches]
+            describe(found, _WEIGHTS, *scale.steps, scale.columns, threshold, bool(self.root), part)
         return out
 
 
-def _pool(plane: np.ndarray, grids: list[tuple], step: int) -> list[np.ndarray]:
-    """Compute the cells of every scale, as :func:`pool_cells` lays them out."""
-    low = np.zeros(plane.shape, np.uint8)
-    first, second = np.zeros((2, *plane.shape), np.uint32)
-    vote(plane, low, first, second)
-    plans, norms, extents, shapes, offset = [], [], [], [], 0
-    for b, x, y in grids:
+class _Scale(NamedTuple):
+    """Where the patches of one size are.
+
+    cells : the part of all cells, of this shape
+    patches : the part of all patches
+    steps : cells of one run between two of a patch, and between two patches
+    columns : (n,) int64, the first cells of patches in a row
+    """
+
+    cells: slice
+    shape: tuple[int, int]
+    patches: slice
+    steps: tuple[int, int]
+    columns: np.ndarray
+
+
+class _Layout(NamedTuple):
+    """Where all patches of images of one size are; not to be changed.
+
+    positions : (n, 2) float32      sizes : (n,) float32      scales : those that have patches
+    plans, norms, extent : what `pool_cells` takes      n_cells : what it fills
+    """
+
+    positions: np.ndarray
+    sizes: np.ndarray
+    scales: list[_Scale]
+    plans: np.ndarray
+    norms: np.ndarray
+    extent: np.ndarray
+    n_cells: int
+
+
+@lru_cache(maxsize=4)
+def _layout(h: int, w: int, bin_sizes: tuple[int, ...], step: int, padded: bool) -> _Layout:
+    """Lay patches out, once for images of one size: it takes a tenth of their description."""
+    positions, sizes = [np.zeros((0, 2))], [np.zeros(0, np.float32)]
+    scales, plans, norms, extents, n_patches, n_cells = [], [], [], [], 0, 0
+    for b in bin_sizes:
+        x, y = (_first_bins(length, b, step, padded) for length in (w, h))
+        n = len(x) * len(y)
+        middle = 1.5 * b + 0.5  # from the first cell's centre pixel to the patch's centre
+        xy = np.meshgrid((x + middle) / w, (y + middle) / h)
+        positions.append(np.stack([v.ravel() for v in xy], axis=1))
+        sizes.append(np.full(n, 4 * b, np.float32))
+        if not n:
+            continue
         g = math.gcd(b, step)
         runs = b // g
         nx, ny = ((len(v) - 1) * (step // g) + 3 * runs + 1 for v in (x, y))
         per = -(-(nx + 2 * runs) // runs)
         largest = math.hypot(255, 255) / 2 * 1024 * b**4
         shift = max(0, math.ceil(math.log2(largest / 2**31)))
-        plans.append((b, g, x[0], y[0], ny, per, shift, offset))
+        plans.append((b, g, x[0], y[0], ny, per, shift, n_cells))
         norms.append(2.0**shift / (1024 * b**4))
-        padded = max(0, b - x[0]) + max(plane.shape[1], x[0] - b + runs * per * g)
-        extents.append((2 * b + 1, b - y[0], y[0] + (ny - 1) * g + b, padded, runs * per))
-        shapes.append((ny, 8 * runs * per))
-        offset += ny * 8 * runs * per
-    cells = np.zeros(offset, np.float32)
-    extent = np.max(extents, axis=0)
+        reach = max(0, b - x[0]) + max(w, x[0] - b + runs * per * g)
+        extents.append((2 * b + 1, b - y[0], y[0] + (ny - 1) * g + b, reach, runs * per))
+        shape = int(ny), 8 * runs * per
+        point = np.arange(len(x)) * (step // g)
+        columns = point % runs * per + point // runs
+        cells = slice(n_cells, n_cells + math.prod(shape))
+        patches = slice(n_patches, n_patches + n)
+        scales.append(_Scale(cells, shape, patches, (runs, step // g), columns))
+        n_patches, n_cells = patches.stop, cells.stop
+    extent = np.max(extents, axis=0) if extents else np.zeros(5, np.int64)
     extent[1] = min(0, -extent[1])
+    return _Layout(
+        np.concatenate(positions).astype(np.float32),
+        np.concatenate(sizes),
+        scales,
+        np.array(plans),
+        np.array(norms, np.float32),
+        extent,
+        n_cells,
+    )
+
+
+def _first_bins(length: int, b: int, step: int, padded: bool) -> np.ndarray:
+    """Pixels of the first cells' centres along one axis of the image."""
+    if padded:
+        n = (length - 1) // step + 1
+        first = (length - 1 - (n - 1) * step) // 2 - (3 * b) // 2
+    else:
+        n = max(0, (length - 4 * b) // step + 1)
+        first = b // 2
+    return first + step * np.arange(n, dtype=np.int64)
+
+
+def _pool(plane: np.ndarray, layout: _Layout) -> np.ndarray:
+    """Compute the cells of every scale, as :func:`pool_cells` lays them out."""
+    low = np.zeros(plane.shape, np.uint8)
+    first, second = np.zeros((2, *plane.shape), np.uint32)
+    vote(plane, low, first, second)
+    cells = np.zeros(layout.n_cells, np.float32)
     with np.errstate(over="ignore"):  # sums may wrap around; only uncompiled code would warn
-        pool_cells(low, first, second, np.array(plans), np.array(norms, np.float32), extent, cells)
-    return [cells[plan[-1] :][: math.prod(s)].reshape(s) for plan, s in zip(plans, shapes)]
+        pool_cells(low, first, second, layout.plans, layout.norms, layout.extent, cells)
+    return cells
 
 
 def _gaussian_weights() -> np.ndarray:
@@ -254,6 +299,7 @@ def _gaussian_weights() -> np.ndarray:
 
 
 _WEIGHTS = _gaussian_weights()
+_LENGTH_OF_WEIGHTS = np.linalg.norm(_WEIGHTS[::8])
 
 
 def color_planes(image: np.ndarray, color: str = "grey", sobel: bool = False) -> list[np.ndarray]:

@@ -37,6 +37,7 @@ from tests.documents import (
 
 FIRST = re.compile(r"<!-- demo -->\n```bash\n(.+?)\n```\n", re.S)
 EXTRAS = "distributed,onnx,parquet,plots"  # of the guides after the README
+NEEDED = re.compile(r"You need `(pip install [\w -]+)`")  # as a page says
 MINUTES = 20  # at most, for one command
 
 
@@ -129,8 +130,10 @@ class Walk:
         self.folder = guides
 
     def page(self, page: Path) -> None:
-        """Run the commands of a page, then its Python."""
+        """Run the commands of a page, then its Python; what it says one needs is installed."""
         print(f"\n{ids(page)}", flush=True)
+        for command in NEEDED.findall(page.read_text(encoding="utf-8")):
+            self.run(command)
         if page.parent == TUTORIALS:
             self.tutorial(page)
             return

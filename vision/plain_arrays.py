@@ -1,10 +1,18 @@
-"""Arrays that need no check: scikit-learn's takes longer than the work on a single image."""
+"""Checks of arrays and estimators; scikit-learn's take longer than the work on one image."""
 
 from typing import Any
 
 import numpy as np
 
-__all__ = ["is_plain"]
+__all__ = ["check_fitted", "is_plain"]
+
+
+def check_fitted(estimator: Any, learned: str) -> None:
+    """Raise scikit-learn's ``NotFittedError`` unless an estimator has an attribute it learns."""
+    if not hasattr(estimator, learned):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator, learned)
 
 
 def is_plain(estimator: Any, X: Any, kinds: str = "fiu") -> bool:

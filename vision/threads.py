@@ -65,6 +65,8 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(2), n_threads(None)
     (2, 1)
     """
+    if n_jobs == 1:
+        return 1
     backend, by_default = get_active_backend(require="sharedmem")
     return int(backend.effective_n_jobs(by_default if n_jobs is None else n_jobs))
 
@@ -137,6 +139,9 @@ def in_threads(
     last_first : bool
         Whether to begin at the end, where the last steps take longest.
     """
+    if 0 < n <= step:
+        do(0, n)
+        return
     parts = [(start, min(start + step, n)) for start in range(0, n, step)]
     if last_first:
         parts.reverse()
@@ -183,16 +188,13 @@ def with_one_library_thread(method: Method) -> Method:
 
 
 def _limit() -> list[Callable[[], None]]:
-    """Set the limits; return what takes them back."""
-    _take_control()
-    libraries = _libraries(len(sys.modules)).limit(limits=1)
-
-    def restore() -> None:
-        _take_control()
-        libraries.restore_original_limits()
-        _take_control()
-
-    undo: list[Callable[[], None]] = [restore]
+    """Set the limits that do not hold yet; return what takes them back."""
+    undo: list[Callable[[], None]] = []
+    for library in _libraries(len(sys.modules)).lib_controllers:
+        before = library.num_threads
+        if before not in (None, 1):
+            _set_threads(library, 1)
+            undo.append(partial(_set_threads, library, before))
     cv2 = sys.modules.get("cv2")
     if cv2 is not None:
         before = cv2.getNumThreads()
@@ -202,17 +204,18 @@ def _limit() -> list[Callable[[], None]]:
     return undo
 
 
-def _take_control() -> None:
-    """Let this thread set the limits of OpenBLAS.
+def _set_threads(library: Any, n_threads: int) -> None:
+    """Set the number of threads of a library.
 
-    threadpoolctl lets only the first thread that set them do so; here the thread that leaves last
-    takes back what another one set.
+    threadpoolctl lets only the first thread that set it for OpenBLAS do so; here the thread that
+    leaves last takes back what another one set.
     """
-    import threadpoolctl
-
-    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
-    if hasattr(openblas, "clear_controlling_thread"):  # older versions let any thread set them
-        openblas.clear_controlling_thread(force=True)
+    take_control = getattr(library, "clear_controlling_thread", None)  # newer versions have it
+    if take_control is not None:
+        take_control(force=True)
+    library.set_num_threads(n_threads)
+    if take_control is not None:
+        take_control(force=True)
 
 
 @lru_cache(maxsize=1)

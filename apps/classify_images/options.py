@@ -26,10 +26,10 @@ class Bytes(click.ParamType):
         """Return the number of bytes."""
         if isinstance(value, int):
             return value
-        number, unit = re.fullmatch(r"([0-9.]*)\s*(.*)", value).groups()  # type: ignore[union-attr]
+        number, unit = re.fullmatch(r"([0-9.]*)\s*(.*)", value, re.S).groups()  # type: ignore[union-attr]
         try:
             return int(float(number) * UNITS[unit.lower()])
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             self.fail(f"{value!r} is not a memory size; write it like 500MB or 2GB", param, ctx)
 
 
@@ -92,7 +92,7 @@ def deciding(verb: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--unknown",
-            type=click.FloatRange(0, 1, min_open=True, max_open=True),
+            type=shared.Number(0, 1, min_open=True, max_open=True),
             metavar="RATE",
             help='Label strange images "unknown", and at most about this share of known ones, '
             "such as 0.05 [default: every image gets a class].",
@@ -188,7 +188,7 @@ cache_size = click.option(
 )
 min_confidence = click.option(
     "--min-confidence",
-    type=click.FloatRange(0, 1),
+    type=shared.Number(0, 1),
     default=0.0,
     metavar="P",
     help='Print "unknown" where the probability of the label is below P [default: 0].',

@@ -49,7 +49,7 @@ FEW_IMAGES = 10  # of a class
 @click.option("--test", type=click.Path(), metavar="DIR", help="Test on these labelled images.")
 @click.option(
     "--test-size",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=shared.Number(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
     help="Hold out this share of every class for testing.",
 )

@@ -1,6 +1,7 @@
 """Options that the commands share."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +9,18 @@ import click
 
 MOST_JOBS = 1024  # more threads than that fail to start
 MOST_SEED = 2**32 - 1  # of NumPy's generators
+
+
+class Number(click.FloatRange):
+    """A number in a range; "nan" and "inf", which a range of click lets through, are none."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
 
 jobs = click.option(
     "--jobs",
@@ -80,13 +93,13 @@ def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--max-fps",
-        type=click.FloatRange(0, min_open=True),
+        type=Number(0, min_open=True),
         metavar="N",
         help="Take at most N frames a second, the newest each time; others are dropped.",
     )
     @click.option(
         "--timeout",
-        type=click.FloatRange(0, 3600, min_open=True),
+        type=Number(0, 3600, min_open=True),
         default=10.0,
         show_default=True,
         metavar="SECONDS",

@@ -87,13 +87,13 @@ class ChannelEncoder:
         if not isinstance(features, LocalFeatures):
             return self._encode_vector(features)
         if self.stage is None:
-            return np.zeros(0, np.float32)
+            return np.zeros(0, np.int8 if self.channel.linear else np.float32)
         if isinstance(self.stage, FeatureSetEncoder):
             return self.stage.transform([features]).points
         if isinstance(self.stage, FisherVectors):
             row = self.stage.encode(self.prepared(features))
             return _as_bytes(row, LENGTH * self.channel.weight)
-        return self._encode_words(self.stage.transform([features])[0])
+        return self._encode_words(self.stage.encode(features))
 
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""

@@ -177,7 +177,7 @@ class OpenedImage:
     def __init__(self, content: Content, max_pixels: int):
         self.content, self.max_pixels = content, max_pixels
         self._pixels: dict[tuple[str, View], np.ndarray] = {}
-        self._features: dict[str, Features] = {}
+        self._features: dict[tuple[str, str, bool, View], Features] = {}
 
     @cached_property
     def data(self) -> bytes:
@@ -198,7 +198,7 @@ class OpenedImage:
 
     def features(self, channel: Channel, view: View) -> Features:
         """Return the local features or the vector that a channel's extractor gives."""
-        key = repr((channel.extractor, channel.params, channel.learns, view))
+        key = channel.extractor, repr(channel.params), channel.learns, view
         if key not in self._features:
             self._features[key] = channel.see(self.pixels(channel.build().color_mode, view))
         return self._features[key]

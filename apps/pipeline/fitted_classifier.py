@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.pipeline.appearance import Appearance, appearance_stage
 from visualwords.apps.pipeline.channel_encoder import (
@@ -27,6 +26,7 @@ from visualwords.cache import open_cache
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError, Skipped
 from visualwords.features.extractor import is_one_image
+from visualwords.plain_arrays import check_fitted
 from visualwords.progress import Progress, Silent
 from visualwords.threads import one_library_thread, with_one_library_thread
 
@@ -73,7 +73,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
     def predict_one(self, image: Any) -> "Answer":
         """Predict one image (path, bytes of a file, or array), as a camera's loop needs it.
 
-        Nothing is kept from one call to the next, and no thread is started.
+        Nothing of an image is kept from one call to the next, and no thread is started.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         """
         from visualwords.apps.pipeline.predictions import label_images
 
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         answers, skipped = label_images(self, [one_image(image)], len(self.classes_))
         _raise_first(skipped)
         return answers[0]
@@ -123,7 +123,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         """Take the scores of one image (path, bytes or array) apart: see `Explanation`."""
         from visualwords.apps.explanation.explaining import explain_image
 
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         return explain_image(self, image)
 
     @with_one_library_thread
@@ -140,7 +140,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         list of (name, label, similarity), best first; a list of such lists for several images
             Names are ``label/file``; similarities are cosines, 1 for the same image.
         """
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         if self.gallery_ is None:
             raise ValueError("the model keeps no training images; train with keep_training=True")
         alone = is_one_image(X)
@@ -166,7 +166,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         -------
         (n, d) array or CSR matrix; `get_feature_names_out` names its columns
         """
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         env = self.environment()
         found = encode(self.encoders_, Dataset.unlabelled(X), self.recipe_.view, env)
         _raise_first(found.skipped)
@@ -174,7 +174,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns of `transform`: the extractor, then what the channel counts."""
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         return names_of_columns(self.encoders_)
 
     def score_images(self, X: Any, *, progress: Progress | None = None) -> Scores:
@@ -192,7 +192,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters are those of `score_images`.
         """
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         env = self.environment(progress)
         data, more = Dataset.unlabelled(X), [] if self._appearance is None else [appearance_stage()]
         with one_library_thread():
@@ -205,7 +205,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         Probabilities are None where a class had a single training image, novelty also in models of
         older versions.
         """
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         chances = doubts = strange = None
         if self.calibration_ is not None:
             chances = self.calibration_.probabilities(scores.values)
@@ -219,7 +219,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities that decision values stand for, (n, n_classes)."""
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         if self.calibration_ is None:
             raise ValueError("probabilities need two training images of every class")
         return self.calibration_.probabilities(scores)
@@ -231,7 +231,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> Scores:
         """Return the scores of images that must all be readable."""
-        check_is_fitted(self)
+        check_fitted(self, "classes_")
         data = Dataset.unlabelled(X)
         if not len(data):
             raise ValueError("there are no images; give at least one")

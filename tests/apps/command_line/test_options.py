@@ -3,7 +3,8 @@
 import click
 import pytest
 
-from visualwords.apps.classify_images.options import Seconds
+from visualwords.apps.classify_images.options import Bytes, Seconds
+from visualwords.apps.command_line.options import Number
 
 
 @pytest.mark.parametrize(
@@ -17,3 +18,23 @@ def test_times_are_read_as_people_write_them(written, seconds):
 def test_what_is_no_time_is_refused(written):
     with pytest.raises(click.BadParameter, match="is not a duration; write it like 90s"):
         Seconds().convert(written, None, None)
+
+
+@pytest.mark.parametrize(
+    ("written", "size"), [("2000", 2000), ("1.5 kB", 1500), ("2GiB", 2 << 30), ("0", 0)]
+)
+def test_sizes_are_read_as_people_write_them(written, size):
+    assert Bytes().convert(written, None, None) == size
+
+
+@pytest.mark.parametrize("written", ["", "MB", "-1", "9" * 400, "1 T\nB", "1 TB\n", "1e9", "inf"])
+def test_what_is_no_size_is_refused(written):
+    with pytest.raises(click.BadParameter, match="is not a memory size; write it like 500MB"):
+        Bytes().convert(written, None, None)
+
+
+@pytest.mark.parametrize("written", ["nan", "inf", "1e999", "-inf", "0"])
+def test_what_is_no_finite_number_of_a_range_is_refused(written):
+    assert Number(min=1).convert("2.5", None, None) == 2.5
+    with pytest.raises(click.BadParameter, match=r"not a finite number|not in the range"):
+        Number(min=1).convert(written, None, None)
