@@ -74,8 +74,8 @@ FEW_IMAGES = 10  # of a class
     "--memory",
     type=options.Bytes(),
     metavar="SIZE",
-    help="Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of words "
-    "and histograms only).",
+    help="Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of "
+    "histograms, words or Fisher vectors).",
 )
 @click.option(
     "--class-weight",

@@ -74,9 +74,9 @@ class ImageClassifier(FittedImageClassifier):
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.pipeline.recipes.change_recipe`.
     memory : int, optional
-        Bytes that the training images' rows may take. Where they need more, they wait on disk, in
-        the system's temporary folder, and the classifier is `PmSVMClassifier` with the χ² kernel,
-        which reads them in blocks; only recipes of histograms and words can. See
+        Bytes that the feature vectors of the training images may take. Where they need more, they
+        wait on disk, in the system's temporary folder, and the same classifier reads them in
+        blocks; recipes of histograms, words and Fisher vectors can. See
         `visualwords.apps.pipeline.disk_training`.
     keep_training : bool, default=True
         Keep names and signatures (about 150 bytes an image) of the training images, for `similar`.
