@@ -69,7 +69,7 @@ def compare(
     """
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output
-    from visualwords.apps.command_line.verb import equal_command
+    from visualwords.apps.command_line.verb import equivalent_command
     from visualwords.apps.evaluation.comparing import compare as compare_recipes
     from visualwords.apps.report.comparison import comparison_plot, write_comparison
     from visualwords.files import write_atomically
@@ -101,7 +101,7 @@ def compare(
     if plot is not None:
         write_atomically(plot, comparison_plot(rows).encode("utf-8"))
     if report is not None:
-        write_comparison(report, rows, title=folder, command=equal_command())
+        write_comparison(report, rows, title=folder, command=equivalent_command())
     if as_csv:
         _print_csv(rows, raw)
     elif as_markdown:

@@ -20,7 +20,7 @@ from visualwords.apps.command_line.terminal import (
     say_skipped,
     stdout,
 )
-from visualwords.apps.command_line.verb import equal_command
+from visualwords.apps.command_line.verb import equivalent_command
 from visualwords.apps.evaluation.operating_points import (
     ClassCurve,
     class_curves,
@@ -159,7 +159,7 @@ class Run:
                     model,
                     trial,
                     title=title,
-                    command=equal_command(),
+                    command=equivalent_command(),
                     seconds=self.times.seconds.copy(),
                     progress=progress,
                 )
@@ -242,7 +242,7 @@ def _repeating(model: ImageClassifier) -> str:
     else:
         ctx.params["budget"] = model.repeated_by_
     try:
-        return equal_command(ctx)
+        return equivalent_command(ctx)
     finally:
         ctx.params = given
 

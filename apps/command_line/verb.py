@@ -54,11 +54,11 @@ class Verb(click.Command):
         if ctx.default_map:
             from visualwords.apps.command_line.terminal import say
 
-            say(f"equal command: {equal_command(ctx)}")
+            say(f"equivalent command: {equivalent_command(ctx)}")
         return super().invoke(ctx)
 
 
-def equal_command(ctx: click.Context | None = None) -> str:
+def equivalent_command(ctx: click.Context | None = None) -> str:
     """Return the equivalent command line without a settings file.
 
     Flags at their defaults are left out.

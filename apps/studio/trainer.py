@@ -49,7 +49,7 @@ class Job:
     folds : of the cross-validation
     report : whether to write one
     command : str
-        The equal command, for the report.
+        The equivalent command, for the report.
     n_jobs, cache_dir : as in `ImageClassifier`
     is_patient : whether it leaves the processor to others
     """

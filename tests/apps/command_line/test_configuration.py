@@ -20,9 +20,9 @@ def settle(tmp_path, monkeypatch):
     return write
 
 
-def equal_command(stderr):
-    (line,) = [line for line in stderr.splitlines() if line.startswith("equal command: ")]
-    words = shlex.split(line.removeprefix("equal command: "))
+def equivalent_command(stderr):
+    (line,) = [line for line in stderr.splitlines() if line.startswith("equivalent command: ")]
+    words = shlex.split(line.removeprefix("equivalent command: "))
     assert words[0] == "classify-images"
     return words[1:]
 
@@ -34,7 +34,7 @@ def test_a_file_equals_its_flags_and_the_printed_command_does_the_same(photos, s
     )
     assert main(["train", "--config", config]) == 0
     first = capsys.readouterr()
-    words = equal_command(first.err)
+    words = equivalent_command(first.err)
     assert words[:2] == ["train", "photos"]
     assert "--config" not in words
     assert main(words) == 0
@@ -44,7 +44,7 @@ def test_a_file_equals_its_flags_and_the_printed_command_does_the_same(photos, s
 def test_flags_win_over_the_file(photos, settle, capsys):
     config = settle('folder = "photos"\noutput = "a.vw"\nrecipe = "color"\nno-cache = true\n')
     assert main(["train", "--config", config, "--recipe", "texture", "-o", "b.vw"]) == 0
-    words = equal_command(capsys.readouterr().err)
+    words = equivalent_command(capsys.readouterr().err)
     assert words[words.index("--recipe") + 1] == "texture"
     assert words[words.index("-o") + 1] == "b.vw"
 
@@ -52,7 +52,7 @@ def test_flags_win_over_the_file(photos, settle, capsys):
 def test_several_values_are_a_list(photos, settle, capsys):
     config = settle('feature = ["ColorHistogram", "Centrist"]\nno-cache = true\n')
     assert main(["train", "--config", config, "photos", "-o", "a.vw"]) == 0
-    words = equal_command(capsys.readouterr().err)
+    words = equivalent_command(capsys.readouterr().err)
     assert words.count("--feature") == 2
 
 
@@ -84,7 +84,7 @@ def test_a_missing_file_is_named(photos, settle, capsys):
 def test_names_that_look_like_flags_come_after_two_dashes(settle, capsys):
     config = settle("json = true")
     assert main(["predict", "--config", config, "m.vw", "--", "-odd name.png"]) == 4
-    assert equal_command(capsys.readouterr().err)[-3:] == ["--", "m.vw", "-odd name.png"]
+    assert equivalent_command(capsys.readouterr().err)[-3:] == ["--", "m.vw", "-odd name.png"]
 
 
 def test_cache_says_its_size_and_is_emptied(photos, settle, capsys):

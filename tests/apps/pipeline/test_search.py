@@ -280,7 +280,7 @@ def test_the_command_says_what_a_deadline_cut_off(photos, tmp_path, capsys):
 
 
 @pytest.mark.posix  # busy loops are ended by a signal
-def test_equal_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, monkeypatch):
+def test_equivalent_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     busy: list[subprocess.Popen] = []
     models = []
