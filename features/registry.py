@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from visualwords import features
 from visualwords.features.extractor import Extractor
-from visualwords.features.transformers import find_transformer, is_transformer
+from visualwords.features.transformers import PREFIX, find_transformer
 
 __all__ = ["GROUP", "find_extractor", "list_extractors"]
 
@@ -39,7 +39,7 @@ def find_extractor(name: str) -> type[Extractor]:
     """
     if name in features.__all__:
         return getattr(features, name)
-    if is_transformer(name):
+    if name.startswith(PREFIX):
         return find_transformer(name)
     announced = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not announced:

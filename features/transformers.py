@@ -65,11 +65,6 @@ def register_transformer(transformer: Any) -> str:
     return name
 
 
-def is_transformer(name: str) -> bool:
-    """Return whether an extractor's name is that of a transformer."""
-    return name.startswith(PREFIX)
-
-
 def find_transformer(name: str) -> type[TransformerFeatures]:
     """Return the extractor of a registered transformer."""
     if name not in _known:

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import stat
 import warnings
 from contextlib import suppress
 from functools import lru_cache
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from visualwords.cache_secret import secret_of, why_not_trusted
+from visualwords.cache_secret import secret_of
 from visualwords.segments import KEY_BYTES, SegmentFolder, segment_folder
 
 MAGIC = b"VWCACHE1"
@@ -160,10 +161,30 @@ def open_cache(
         from visualwords.remote_cache import RemoteCache
 
         return RemoteCache(place)
-    problem = why_not_trusted(place)
+    problem = _why_not_trusted(place)
     if problem is not None:
         warnings.warn(problem, stacklevel=2)
     return FeatureCache(place, most_bytes)
+
+
+def _why_not_trusted(folder: str | os.PathLike[str]) -> str | None:
+    """Return a sentence if others can write to a cache; None if they can't, or it is not there."""
+    if not hasattr(os, "geteuid"):
+        return None
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        found = f"belongs to another user ({status.st_uid})"
+    elif status.st_mode & stat.S_IWOTH:
+        found = "is writable by all users of this machine"
+    else:
+        return None
+    return (
+        f"the cache {os.fspath(folder)} {found}, who can change the models made with it; "
+        "choose another with --cache, or run: chmod go-w on it"
+    )
 
 
 def written(settings: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Who may write to a cache: the secret of a user's own one, and the owner of any folder.
+"""The secret of a user's own cache.
 
 Whoever can write to a cache can replace what models are made of. Entries of the default cache
 carry a checksum with a secret that only its user can read, so that those of others are not used.
@@ -77,23 +77,3 @@ def _is_private(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):  # Windows: the folder is the user's by its access list
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & 0o077
-
-
-def why_not_trusted(folder: str | os.PathLike[str]) -> str | None:
-    """Return a sentence if others can write to a cache; None if they can't, or it is not there."""
-    if not hasattr(os, "geteuid"):
-        return None
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    if status.st_uid not in (os.geteuid(), 0):
-        found = f"belongs to another user ({status.st_uid})"
-    elif status.st_mode & stat.S_IWOTH:
-        found = "is writable by all users of this machine"
-    else:
-        return None
-    return (
-        f"the cache {os.fspath(folder)} {found}, who can change the models made with it; "
-        "choose another with --cache, or run: chmod go-w on it"
-    )

@@ -249,6 +249,8 @@ def chosen_recipe(
         changes = _changes(given) + [composing.setting(text) for text in settings]
         if recipe == "auto" and not features and {name for name, _ in changes} <= set(OF_ALL):
             return recipe
+        if recipe in RECIPES and not changes:
+            return RECIPES[recipe]
         base = None if recipe == "auto" else composing.read_recipe(recipe)
         made = composing.compose(base, features, changes)
         if made not in RECIPES.values():  # these are known to work

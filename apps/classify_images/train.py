@@ -189,17 +189,17 @@ def _learn(
     embed_network: bool,
 ) -> None:
     from visualwords.apps.command_line.terminal import note
-    from visualwords.apps.pipeline.networks import is_network, read_networks
+    from visualwords.apps.pipeline.networks import read_networks
     from visualwords.apps.pipeline.saving import today
 
     run.train(model, images)
     _warn_of_few(model)
     run.skip(skipped)
     run.check_strict()
-    found = any(map(is_network, model.recipe_.channels))  # auto may have left it out
-    model.save(output, **about, date=today(), embed_network=embed_network and found)
+    embed_network &= model.recipe_.has_network  # auto may have left it out
+    model.save(output, **about, date=today(), embed_network=embed_network)
     size = os.path.getsize(output)
-    if embed_network and found:
+    if embed_network:
         for sha256, content in read_networks(model.recipe_.channels).items():
             note(f"network {sha256[:12]}… is in the model: {content.nbytes / 1e6:.1f} MB")
     note(

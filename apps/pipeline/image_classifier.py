@@ -367,7 +367,8 @@ class ImageClassifier(FittedImageClassifier):
         """Return the recipe, or None and those that "auto" may choose from."""
         changes: dict[str, Any] = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
-            return pin_networks(change_recipe(find_recipe(self.recipe), **changes)), []
+            recipe = change_recipe(find_recipe(self.recipe), **changes)
+            return pin_networks(recipe) if recipe.has_network else recipe, []
         candidates = recipes_to_try(self.representation, self.channels)
         if not candidates:
             known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))
@@ -375,7 +376,7 @@ class ImageClassifier(FittedImageClassifier):
                 f"there is no representation {self.representation!r}; choose from {known}"
             )
         changed = [change_recipe(recipe, **changes, strict=False) for recipe in candidates]
-        return None, [pin_networks(recipe) for recipe in changed]
+        return None, [pin_networks(one) if one.has_network else one for one in changed]
 
     def _warn_of_skipped(self, n_images: int) -> None:
         warnings.warn(

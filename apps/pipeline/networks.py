@@ -16,20 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import NETWORK, Channel, Recipe
 from visualwords.cache import default_folder
 from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features.registry import find_extractor
-from visualwords.features.transformers import is_transformer
 from visualwords.files import write_atomically
 
-EXTRACTOR = "ONNXFeatures"
 FOLDERS = "VISUALWORDS_NETWORKS"  # environment variable: folders to look for networks in
-
-
-def is_network(channel: Channel) -> bool:
-    """Return whether a channel's extractor is a network."""
-    return channel.extractor == EXTRACTOR
 
 
 def pin_networks(recipe: Recipe) -> Recipe:
@@ -53,7 +46,9 @@ def read_networks(channels: Iterable[Channel]) -> dict[str, np.ndarray]:
     from visualwords.features.onnx_file import read_network
 
     found = {}
-    for channel in filter(is_network, channels):
+    for channel in channels:
+        if not channel.is_network:
+            continue
         content, data_files, sha256 = read_network(channel.params["path"])
         if data_files:
             raise RecipeError(
@@ -64,17 +59,6 @@ def read_networks(channels: Iterable[Channel]) -> dict[str, np.ndarray]:
     if not found:
         raise RecipeError("no channel of the recipe is a network that could be embedded")
     return found
-
-
-def check_can_be_saved(recipe: Recipe) -> None:
-    """Raise `RecipeError` for a recipe that a model file can't keep."""
-    for number, channel in enumerate(recipe.channels):
-        if is_transformer(channel.extractor):
-            raise RecipeError(
-                f"channel {number + 1} is {find_extractor(channel.extractor).describes()}, which a "
-                "model file can't keep: files hold arrays and run no code. Use the model in this "
-                "program, or write an extractor (docs/features.md)"
-            )
 
 
 def find_networks(
@@ -109,7 +93,7 @@ def _pinned(channel: Channel) -> dict[str, Any]:
 
     path = os.path.abspath(channel.params["path"])
     params = {**channel.params, "path": path, "sha256": read_network(path)[2]}
-    told = find_extractor(EXTRACTOR)(**params).network().metadata
+    told = find_extractor(NETWORK)(**params).network().metadata
     for name in ("mean", "std", "size", "layout"):  # a file beside the network may say them
         if params.get(name) is None and name in told:
             params[name] = told[name]
@@ -168,12 +152,10 @@ def _places(name: str, model: str, network: str | None) -> list[str]:
 
 
 def _changed(recipe: Recipe, params_of: Any) -> Recipe:
-    if not any(map(is_network, recipe.channels)):
-        return recipe
     return replace(
         recipe,
         channels=tuple(
-            replace(channel, params=params_of(channel)) if is_network(channel) else channel
+            replace(channel, params=params_of(channel)) if channel.is_network else channel
             for channel in recipe.channels
         ),
     )

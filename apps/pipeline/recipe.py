@@ -14,7 +14,7 @@ from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
 from visualwords.features.registry import find_extractor
-from visualwords.features.transformers import register_transformer
+from visualwords.features.transformers import PREFIX, register_transformer
 
 CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
     "ICDClassifier": "visualwords.classifiers.icd",
@@ -24,6 +24,7 @@ CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
     "KernelSVC": "visualwords.classifiers.kernel_svc",
 }
 POWER_MEANS = {"chi2": -1.0, "hik": -math.inf, "intersection": -math.inf}  # their exponents
+NETWORK = "ONNXFeatures"  # the extractor that is a file of its own
 ONE_SIZE = (128, 128)  # width and height that images get for a descriptor of a fixed size
 LATER_FIELDS = {"hashes": None, "rescale": True}  # not in older files; written if they differ
 LATER_RECIPE_FIELDS: dict[str, Any] = {"min_side": None, "copies": ()}
@@ -180,6 +181,16 @@ class Channel:
         """Whether something is learned from patches before images can be encoded."""
         return not (self.words is None and self.fisher is None and self.sets is None)
 
+    @property
+    def is_network(self) -> bool:
+        """Whether the extractor is a network, with a file of its own."""
+        return self.extractor == NETWORK
+
+    @property
+    def is_transformer(self) -> bool:
+        """Whether the extractor is a fitted transformer of this program."""
+        return self.extractor.startswith(PREFIX)
+
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Channel":
         """Restore a channel from what JSON made of it."""
@@ -238,6 +249,11 @@ class Recipe:
     def views(self) -> list[View]:
         """Those of each training image: the original, then its copies."""
         return [self.view, *self.view.copies(self.copies)]
+
+    @property
+    def has_network(self) -> bool:
+        """Whether a channel is a network; see `visualwords.apps.pipeline.networks`."""
+        return any(channel.is_network for channel in self.channels)
 
     @property
     def cost(self) -> float:

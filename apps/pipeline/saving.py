@@ -14,18 +14,14 @@ import visualwords
 from visualwords.apps.pipeline.channel_encoder import make_encoders
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.networks import (
-    check_can_be_saved,
-    find_networks,
-    read_networks,
-    with_names_only,
-)
+from visualwords.apps.pipeline.networks import find_networks, read_networks, with_names_only
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.trained import packed_state, unpacked
 from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
-from visualwords.errors import ModelFileError
+from visualwords.errors import ModelFileError, RecipeError
+from visualwords.features.registry import find_extractor
 from visualwords.model_file import part_of, prefixed, read_model, write_model
 
 if TYPE_CHECKING:
@@ -115,7 +111,7 @@ def save_image_classifier(
     model: ImageClassifier, path: str | os.PathLike[str], embed_network: bool = False
 ) -> None:
     """Write a fitted classifier with its recipe, its figures and golden pairs to check it by."""
-    check_can_be_saved(model.recipe_)
+    _check_can_be_saved(model.recipe_)
     golden = golden_images()
     arrays = prefixed(STATE, packed_state(model.classifier_))
     for number, encoder in enumerate(model.encoders_):
@@ -139,6 +135,16 @@ def save_image_classifier(
     if embed_network:
         arrays |= prefixed(NETWORKS, read_networks(model.recipe_.channels))
     write_model(path, _manifest(model), arrays)
+
+
+def _check_can_be_saved(recipe: Recipe) -> None:
+    for number, channel in enumerate(recipe.channels):
+        if channel.is_transformer:
+            raise RecipeError(
+                f"channel {number + 1} is {find_extractor(channel.extractor).describes()}, which a "
+                "model file can't keep: files hold arrays and run no code. Use the model in this "
+                "program, or write an extractor (docs/features.md)"
+            )
 
 
 @dataclass(frozen=True)
@@ -217,12 +223,13 @@ def library_versions() -> dict[str, str]:
 
 
 def _manifest(model: ImageClassifier) -> dict[str, Any]:
+    recipe = with_names_only(model.recipe_) if model.recipe_.has_network else model.recipe_
     late = {"cut_off": model.cut_off_, "repeated_by_budget": model.repeated_by_}
     chosen = {"metric": model.metric} if model.metric != DEFAULT_METRIC else {}
     return {
         "kind": IMAGE_CLASSIFIER,
         "classes": model.classes_.tolist(),
-        "recipe": with_names_only(model.recipe_).to_json(),
+        "recipe": recipe.to_json(),
         "training": {
             "images": int(model.class_counts_.sum()),
             "images_per_class": model.class_counts_.tolist(),
@@ -242,9 +249,9 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
 def _restore(
     manifest: dict[str, Any], arrays: dict[str, np.ndarray], path: str, network: str | None
 ) -> ImageClassifier:
-    recipe = find_networks(
-        Recipe.from_json(manifest["recipe"]), path, network, part_of(NETWORKS, arrays)
-    )
+    recipe = Recipe.from_json(manifest["recipe"])
+    if recipe.has_network:
+        recipe = find_networks(recipe, path, network, part_of(NETWORKS, arrays))
     for channel in recipe.channels:
         channel.build()  # an extractor of a package that is not installed here is missed now
     training = manifest["training"]

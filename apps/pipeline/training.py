@@ -63,7 +63,7 @@ class Training:
         self._encoded: dict[str, dict[int, np.ndarray]] = {}
         self._skipped: dict[str, list[Skipped]] = {}
         self._side_by_side: dict[tuple[str, ...], np.ndarray] = {}
-        self._products = ChannelProducts(env.n_jobs)
+        self._products: ChannelProducts | None = None
         self._signed: dict[str, _Signed] = {}
 
     def train(self, recipe: Recipe) -> Trained:
@@ -174,6 +174,7 @@ class Training:
         kept = self._kept(recipe)
         encoded = [self._encoded[_name(channel, recipe.view)] for channel in recipe.channels]
         names = [repr((channel, recipe.views, hash(tuple(kept)))) for channel in recipe.channels]
+        self._products = self._products or ChannelProducts(self.env.n_jobs)
         return self._products.of(rows, names, [len(arrays[kept[0]]) for arrays in encoded])
 
     def _sign(

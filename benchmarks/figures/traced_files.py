@@ -1,7 +1,9 @@
 """The way of an image: which of our files are entered, by `train --recipe words` and `predict`.
 
-A file counts once one of its functions or methods is called; importing it does not. Compiled
-kernels are seen where Python calls them. Threads are traced too.
+A file counts once one of its functions or methods is called; importing it does not, nor does what
+modules call while they are imported (decorators, tables of names). Compiled kernels are seen where
+Python calls them; compiling one, in the first run after a change, enters one more file. Threads are
+traced too.
 
     python benchmarks/figures/traced_files.py            prints both lists, in the order of entry
 """
@@ -32,7 +34,7 @@ def entered_files(run: Callable[[], Any]) -> list[str]:
         name = frame.f_code.co_filename
         is_body = frame.f_code.co_flags & 2 == 0  # of a module or a class: no function of its own
         is_body |= frame.f_code.co_name in COMPREHENSIONS
-        if event == "call" and not is_body and name not in found:
+        if event == "call" and not is_body and name not in found and not _is_import(frame):
             found[name] = None
 
     threading.setprofile(note)
@@ -45,6 +47,15 @@ def entered_files(run: Callable[[], Any]) -> list[str]:
     ours = (Path(name) for name in found if not name.startswith("<") and name != __file__)
     places = [p.relative_to(ROOT) for p in ours if p.is_relative_to(ROOT)]
     return [str(place) for place in places if not place.parts[0].startswith((".", "env"))]
+
+
+def _is_import(frame: FrameType | None) -> bool:
+    """Return whether a call comes from the body of a module that is being imported."""
+    while frame is not None and frame.f_code is not entered_files.__code__:
+        if frame.f_code.co_name == "<module>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _print(title: str, files: list[str]) -> None:
