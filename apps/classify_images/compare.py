@@ -68,8 +68,8 @@ def compare(
     Accuracies are means per class; differences are to the best recipe, paired by fold and seed.
     """
     from visualwords.apps.classify_images.running import Run
+    from visualwords.apps.command_line.settings_file import equivalent_command
     from visualwords.apps.command_line.terminal import check_output
-    from visualwords.apps.command_line.verb import equivalent_command
     from visualwords.apps.evaluation.comparing import compare as compare_recipes
     from visualwords.apps.report.comparison import comparison_plot, write_comparison
     from visualwords.files import write_atomically

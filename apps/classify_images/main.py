@@ -21,8 +21,7 @@ from visualwords.apps.classify_images.studio import studio
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.classify_images.watch import watch
 from visualwords.apps.command_line import exit_codes
-from visualwords.apps.command_line.commands import run_command, run_installed
-from visualwords.apps.command_line.verb import VerbGroup
+from visualwords.apps.command_line.verb import VerbGroup, run_command, run_installed
 
 
 @click.group(

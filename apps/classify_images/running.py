@@ -9,6 +9,7 @@ from rich.text import Text
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.options import n_threads
+from visualwords.apps.command_line.settings_file import equivalent_command
 from visualwords.apps.command_line.terminal import (
     detail,
     note,
@@ -20,7 +21,6 @@ from visualwords.apps.command_line.terminal import (
     say_skipped,
     stdout,
 )
-from visualwords.apps.command_line.verb import equivalent_command
 from visualwords.apps.evaluation.operating_points import (
     ClassCurve,
     class_curves,

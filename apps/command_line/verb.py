@@ -1,11 +1,26 @@
-"""The classes of commands and verbs: suggestions, settings files, the equivalent command line."""
+"""How commands and their verbs run: exit codes, and errors and warnings as one line each."""
 
+import gc
+import io
 import os
-from typing import Any, NoReturn
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NoReturn, TextIO
 
 import click
 
-CONFIG = "config"
+from visualwords.apps.command_line.exit_codes import (
+    BAD_MODEL,
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    UNEXPECTED,
+)
+from visualwords.errors import ModelFileError, VisualWordsError
+
+DEBUG = "--debug"
 
 
 class VerbGroup(click.Group):
@@ -44,7 +59,7 @@ class Verb(click.Command):
                 metavar="F.toml",
                 is_eager=True,
                 expose_value=False,
-                callback=_read_config,
+                callback=_take_settings,
                 help="Read flags from a TOML file; flags on the command line override it.",
             )
         )
@@ -52,99 +67,167 @@ class Verb(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; print the equivalent command if settings came from a file."""
         if ctx.default_map:
+            from visualwords.apps.command_line.settings_file import equivalent_command
             from visualwords.apps.command_line.terminal import say
 
             say(f"equivalent command: {equivalent_command(ctx)}")
         return super().invoke(ctx)
 
 
-def equivalent_command(ctx: click.Context | None = None) -> str:
-    """Return the equivalent command line without a settings file.
+def _take_settings(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
+    if path is not None:
+        from visualwords.apps.command_line.settings_file import read_config
 
-    Flags at their defaults are left out.
+        read_config(ctx, path)
+
+
+def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; errors are one sentence, never a traceback.
+
+    ``--debug`` anywhere before ``--`` adds the traceback of an unexpected error.
     """
-    from shlex import join
-
-    ctx = ctx or click.get_current_context()
-    flags: list[str] = []
-    names: list[str] = []
-    for parameter in ctx.command.params:
-        value = ctx.params.get(parameter.name or "")
-        if isinstance(parameter, click.Argument):
-            names += [str(one) for one in (value if isinstance(value, tuple) else (value,))]
-        elif parameter.name in ctx.params:
-            flags += _flag(parameter, value)
-    words = [*names, *flags]
-    if any(name.startswith("-") for name in names):
-        words = [*flags, "--", *names]
-    return join([*ctx.command_path.split(), *words])
-
-
-def _flag(option: click.Parameter, value: Any) -> list[str]:
-    """Return the words of one option; none where it has its default."""
-    if value is None or value == () or value == option.default:
-        return []
-    if value is False:
-        return option.secondary_opts[:1]
-    name = option.opts[0]
-    if value is True:
-        return [name]
-    values = value if isinstance(value, tuple) else (value,)
-    return [word for one in values for word in (name, _written(one))]
-
-
-def _written(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
-    if path is None:
-        return
-    import tomllib
-
-    from visualwords.files import read_settings
-
+    argv, debug = _without_debug(_typed_arguments() if argv is None else argv)
     try:
-        found = tomllib.loads(read_settings(path).decode())
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            code = command.main(argv, prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or DONE)
+    except click.ClickException as problem:
+        shown = io.StringIO()
+        problem.show(file=shown)
+        _say_lines(shown.getvalue().rstrip("\n"))
+        return problem.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except ModelFileError as problem:
+        return _fail(str(problem), BAD_MODEL)
+    except VisualWordsError as problem:
+        return _fail(str(problem), FAILED)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        return FAILED
     except OSError as problem:
-        raise click.UsageError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise click.UsageError(f"{path}: not a TOML file: {problem}") from None
+        where = f"{problem.filename}: " if problem.filename else ""
+        return _fail(f"{where}{(problem.strerror or str(problem)).lower()}", FAILED)
+    except MemoryError:
+        return _fail("not enough memory; use fewer images or a smaller recipe", FAILED)
     except RecursionError:
-        raise click.UsageError(f"{path}: nested too deeply; settings are plain values") from None
-    known = {_key(p): p for p in ctx.command.params if p.name not in (CONFIG, "help")}
-    for key, value in found.items():
-        if key not in known:
-            raise click.UsageError(
-                f"{path}: {ctx.command.name} has no setting {key!r}; it has "
-                f"{', '.join(sorted(known))}"
-            )
-        _check_kind(path, key, value, known[key])
-    # As text, numbers are converted like those of flags: 1.5 is refused where an integer is due.
-    ctx.default_map = {known[key].name or "": _as_written(v) for key, v in found.items()}
+        return _fail("the input is nested too deeply; use plain values", FAILED)
+    except Exception as problem:
+        if debug:
+            import traceback
+
+            _say_lines("".join(traceback.format_exception(problem)).rstrip("\n"))
+        return _fail(_unexpected(problem), UNEXPECTED)
 
 
-def _key(parameter: click.Parameter) -> str:
-    """Return the name of a flag without its dashes, or that of an argument."""
-    long = [name for name in parameter.opts if name.startswith("--")]
-    return long[0].removeprefix("--") if long else str(parameter.name)
+def _typed_arguments() -> list[str]:
+    """Return the arguments of this process, with patterns such as ``new/*.jpg`` expanded.
+
+    Shells do that, but not those of Windows.
+    """
+    if sys.platform != "win32":
+        return sys.argv[1:]
+    from glob import glob
+
+    found = [[word] if os.path.lexists(word) else sorted(glob(word)) for word in sys.argv[1:]]
+    return [path for word, paths in zip(sys.argv[1:], found) for path in paths or [word]]
 
 
-def _as_written(value: Any) -> Any:
-    if isinstance(value, list):
-        return [str(one) for one in value]
-    return value if isinstance(value, bool) else str(value)
+def _without_debug(argv: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the arguments without ``--debug``, and whether it was there."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    rest = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
+    return rest, len(rest) < len(argv)
 
 
-def _check_kind(path: str, key: str, value: Any, parameter: click.Parameter) -> None:
-    """Refuse values that the flag's own type would silently turn into text."""
-    many = parameter.multiple or parameter.nargs == -1
-    if getattr(parameter, "is_flag", False):
-        wanted, right = "true or false", isinstance(value, bool)
-    elif many:
-        wanted, right = "a list", isinstance(value, list)
-    else:
-        wanted = "one value"
-        right = isinstance(value, str | int | float) and not isinstance(value, bool)
-    if not right:
-        raise click.UsageError(f"{os.fspath(path)}: {key} is {value!r}; it must be {wanted}")
+def run_installed(main: Callable[[], int]) -> NoReturn:
+    """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
+    from visualwords.apps.command_line.interruption import answer_ctrl_c_in_time
+
+    _open_standard_streams()
+    code = INTERRUPTED
+    with suppress(KeyboardInterrupt):  # main handles it once it has started
+        answer_ctrl_c_in_time()
+        code = main()
+    _end(code)
+
+
+def _open_standard_streams() -> None:
+    """Replace closed streams, and let none fail on characters that it can't encode.
+
+    A closed stream's number would go to the next file that is opened. On Windows, files and pipes
+    get UTF-8, unless PYTHONIOENCODING names another encoding, instead of a code page with few
+    characters; and the lines' ends as they are, since those of CSV have a carriage return already.
+    """
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                while os.open(os.devnull, os.O_RDWR) < number:
+                    pass
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if sys.platform == "win32" and not stream.isatty():
+                named = "PYTHONIOENCODING" in os.environ
+                stream.reconfigure(encoding=stream.encoding if named else "utf-8", newline="\n")
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _end(code: int) -> NoReturn:
+    """End the process."""
+    try:
+        sys.stdout.flush()
+    except OSError as problem:  # the disk is full, or the reader has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for the flush at the very end
+        if not isinstance(problem, BrokenPipeError):
+            _fail(f"output: {(problem.strerror or str(problem)).lower()}", FAILED)
+        code = code or FAILED
+    if code == INTERRUPTED:
+        # Threads may still be decoding; a regular exit would finalize the interpreter under them
+        # and abort. Incomplete files have only temporary names.
+        os._exit(code)
+    gc.freeze()  # skips a last search for reference cycles, which takes 0.2 s
+    sys.exit(code)
+
+
+def _say_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning of a library as one line, without the line of code that raised it."""
+    from visualwords.apps.command_line.terminal import say
+
+    say(f"warning: {message}")
+
+
+def _unexpected(problem: Exception) -> str:
+    """Describe an error that no rule foresees, with the line of code a bug report needs."""
+    from traceback import extract_tb
+
+    place = extract_tb(problem.__traceback__)[-1]
+    what = " ".join(f"{type(problem).__name__}: {problem}".split())
+    return (
+        f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); "
+        f"this is a bug: please report it with the command and what {DEBUG} adds to it"
+    )
+
+
+def _say_lines(text: str) -> None:
+    from visualwords.apps.command_line.terminal import say
+
+    for line in text.split("\n"):
+        say(line)
+
+
+def _fail(message: str, code: int) -> int:
+    from visualwords.apps.command_line.terminal import say
+
+    say(f"error: {message}")
+    return code

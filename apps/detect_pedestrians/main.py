@@ -8,8 +8,7 @@ import click
 
 import visualwords
 from visualwords.apps.command_line import exit_codes
-from visualwords.apps.command_line.commands import run_command, run_installed
-from visualwords.apps.command_line.verb import VerbGroup
+from visualwords.apps.command_line.verb import VerbGroup, run_command, run_installed
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
 from visualwords.apps.detect_pedestrians.info import info

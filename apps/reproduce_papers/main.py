@@ -7,8 +7,7 @@ import click
 
 import visualwords
 from visualwords.apps.command_line import exit_codes
-from visualwords.apps.command_line.commands import run_command, run_installed
-from visualwords.apps.command_line.verb import VerbGroup
+from visualwords.apps.command_line.verb import VerbGroup, run_command, run_installed
 from visualwords.apps.reproduce_papers.listing import list_experiments
 from visualwords.apps.reproduce_papers.run import run
 

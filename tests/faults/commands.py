@@ -91,7 +91,7 @@ def run_from_shell(*arguments, environment=None, **options) -> Done:
 
 
 def _run(arguments, log, setup):
-    from visualwords.apps.command_line.commands import run_installed
+    from visualwords.apps.command_line.verb import run_installed
 
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the command can answer it
     if setup is not None:

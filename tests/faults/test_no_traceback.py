@@ -9,8 +9,8 @@ import pytest
 from tests.apps.conftest import COLORS, noisy, write_png
 from tests.faults.commands import COMMAND
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.command_line.commands import run_command
 from visualwords.apps.command_line.exit_codes import FAILED, UNEXPECTED, USAGE
+from visualwords.apps.command_line.verb import run_command
 
 pytestmark = pytest.mark.posix
 
@@ -108,7 +108,7 @@ def test_few_images_of_a_class_are_no_traceback(verb, sizes, tmp_path, rng, caps
 def test_an_output_that_knows_only_ascii_gets_escapes():
     code = (
         "import sys\n"
-        "from visualwords.apps.command_line.commands import run_installed\n"
+        "from visualwords.apps.command_line.verb import run_installed\n"
         "run_installed(lambda: print('gr\\u00fcn \\u2588') or 0)\n"
     )
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}

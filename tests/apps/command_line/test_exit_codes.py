@@ -3,7 +3,7 @@
 import click
 
 from visualwords.apps.command_line import exit_codes
-from visualwords.apps.command_line.commands import run_command
+from visualwords.apps.command_line.verb import run_command
 
 
 def test_an_unexpected_error_is_one_sentence_with_its_place_and_code_70(capsys):

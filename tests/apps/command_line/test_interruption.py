@@ -28,7 +28,7 @@ def test_ctrl_c_does_not_wait_for_compiled_code():
 
 ENDING = """
 import atexit
-from visualwords.apps.command_line.commands import run_installed
+from visualwords.apps.command_line.verb import run_installed
 atexit.register(print, "last words")
 run_installed(lambda: 3)
 """
@@ -41,7 +41,7 @@ def test_the_end_of_a_command_is_a_regular_one():
 
 PATIENT = """
 import time
-from visualwords.apps.command_line.commands import INTERRUPTED, run_installed
+from visualwords.apps.command_line.verb import INTERRUPTED, run_installed
 
 def main():
     try:

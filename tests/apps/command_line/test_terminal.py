@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from visualwords.apps.command_line import commands
+from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import (
     MOST_LISTED,
     _compiling_noted,
@@ -62,7 +62,7 @@ def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch,
         monkeypatch.setenv("PYTHONIOENCODING", wanted)
     with monkeypatch.context() as windows:
         windows.setattr(sys, "platform", "win32")
-        commands._open_standard_streams()
+        verb._open_standard_streams()
     for stream in streams:
         stream.write("█ Łódź\r\n")  # as a line of CSV ends
         stream.flush()
@@ -75,9 +75,9 @@ def test_patterns_are_expanded_where_shells_do_not(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     words = ["predict", "*.jpg", "c[1].jpg", "*.png", "--top", "3"]
     monkeypatch.setattr(sys, "argv", ["classify-images", *words])
-    assert commands._typed_arguments() == words
+    assert verb._typed_arguments() == words
     monkeypatch.setattr(sys, "platform", "win32")
-    found = commands._typed_arguments()
+    found = verb._typed_arguments()
     assert found == ["predict", "a.jpg", "b.jpg", "c1.jpg", "c[1].jpg", *words[2:]]
 
 
