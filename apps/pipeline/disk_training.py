@@ -17,10 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, Rows, rows_of, side_by_side
-from visualwords.apps.pipeline.encoding import encode, encode_each
+from visualwords.apps.pipeline.encoding import chosen_images, encode, encode_each
 from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.sampling import chosen_images
 from visualwords.apps.pipeline.similarity import BUCKETS, LEARN_FROM, Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.apps.pipeline.trained import Trained, round_tables

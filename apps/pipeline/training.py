@@ -1,6 +1,6 @@
 """Training a recipe: patches are sampled, encoders learn, images are encoded, a classifier is fit.
 
-Each stage is a plain function (`sampling`, `encoding`, here) and its results are cached; this
+Each stage is a plain function (`encoding`, here) and its results are cached; this
 connects them, and remembers the channels that several recipes share.
 """
 
@@ -18,11 +18,10 @@ from visualwords.apps.pipeline.channel_encoder import (
 )
 from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoding import encode
+from visualwords.apps.pipeline.encoding import chosen_images, encode, learn
 from visualwords.apps.pipeline.novelty import sampled_distances, spread
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.recipes import LINEAR
-from visualwords.apps.pipeline.sampling import chosen_images, learn
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
 from visualwords.apps.pipeline.trained import Trained, round_tables, state_of, trained_of

@@ -14,9 +14,9 @@ import numpy as np
 from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoding import IMAGES, PATCHES
 from visualwords.apps.pipeline.recipe import Channel, Recipe, windows_of
 from visualwords.apps.pipeline.recipes import LINEAR
-from visualwords.apps.pipeline.sampling import IMAGES, PATCHES
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook import SpatialPyramid
 from visualwords.errors import ImageError

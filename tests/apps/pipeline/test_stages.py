@@ -7,7 +7,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline import contents, sampling, scoring, training
+from visualwords.apps.pipeline import contents, encoding, scoring, training
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
@@ -38,13 +38,13 @@ def opened(source):
 
 def sampled(paths, n_jobs=None):
     data, env = Dataset.of(paths, paths), Environment(n_jobs=n_jobs)
-    (patches,) = sampling.sample_patches([FISHER], data, VIEW, env).patches
+    (patches,) = encoding.sample_patches([FISHER], data, VIEW, env).patches
     return patches
 
 
 def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch):
-    monkeypatch.setattr(sampling, "LEAST", 20)
-    monkeypatch.setattr(sampling, "PATCHES", 0)
+    monkeypatch.setattr(encoding, "LEAST", 20)
+    monkeypatch.setattr(encoding, "PATCHES", 0)
     paths = ImageFolder(photos).paths
     one, other = sampled(paths), sampled(paths[::-1], n_jobs=3)
     assert np.diff(one.offsets).tolist() == [20] * len(paths)
@@ -58,7 +58,7 @@ def test_a_sample_depends_on_the_content_of_each_image_alone(photos, monkeypatch
 
 def test_images_to_sample_from_are_equal_shares_of_the_classes():
     codes = np.repeat([0, 1, 2], [2, 50, 60])
-    chosen = sampling.chosen_images(codes, seed=0, n_images=10)
+    chosen = encoding.chosen_images(codes, seed=0, n_images=10)
     assert np.bincount(codes[chosen]).tolist() == [2, 4, 4]
     assert (np.diff(chosen) > 0).all()
 
