@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from visualwords.codebook._moments import signed_roots
 from visualwords.codebook._spatial_pyramid import add_weights, cells_of, count_words
-from visualwords.features.grid import as_windows, pyramid_windows
+from visualwords.features.local_features import as_windows, pyramid_windows
 
 __all__ = [
     "NORMS",

@@ -11,13 +11,13 @@ from visualwords.features._centrist import (
 )
 from visualwords.features.column_places import ColumnPlaces, places_of_pixels
 from visualwords.features.extractor import Extractor, as_grey
-from visualwords.features.grid import (
+from visualwords.features.local_features import (
+    LocalFeatures,
     patch_bounds,
     pyramid_windows,
     unit_centers,
     window_bounds,
 )
-from visualwords.features.local_features import LocalFeatures
 from visualwords.features.resizing import resize_image
 from visualwords.features.sobel import sobel_image
 

@@ -9,8 +9,13 @@ import numpy as np
 from visualwords.features._color import count_colors
 from visualwords.features.column_places import ColumnPlaces, places_of_pixels
 from visualwords.features.extractor import Extractor, as_rgb
-from visualwords.features.grid import as_windows, patch_bounds, unit_centers, window_bounds
-from visualwords.features.local_features import LocalFeatures
+from visualwords.features.local_features import (
+    LocalFeatures,
+    as_windows,
+    patch_bounds,
+    unit_centers,
+    window_bounds,
+)
 
 __all__ = ["ColorHistogram"]
 

@@ -1,4 +1,6 @@
-"""The descriptors of patches: of one image, and of many images in one ragged set."""
+"""Local features: the descriptors of patches of one image, and of many images in one ragged set;
+where patches and windows lie in an image.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +8,15 @@ from typing import Any, overload
 
 import numpy as np
 
-__all__ = ["LocalFeatureSets", "LocalFeatures"]
+__all__ = [
+    "LocalFeatureSets",
+    "LocalFeatures",
+    "as_windows",
+    "patch_bounds",
+    "pyramid_windows",
+    "unit_centers",
+    "window_bounds",
+]
 
 
 @dataclass(frozen=True)
@@ -137,3 +147,110 @@ class LocalFeatureSets:
 
     def __iter__(self) -> Iterator[LocalFeatures]:
         return (self[i] for i in range(len(self)))
+
+
+def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
+    """Return x0, y0, x1, y1 of all square patches on a grid that starts in the top left corner.
+
+    Patches lie inside the image, row after row; an image smaller than a patch has none.
+
+    Examples
+    --------
+    >>> patch_bounds(16, 21, 16, 4).tolist()
+    [[0, 0, 16, 16], [4, 0, 20, 16]]
+    """
+    x = np.arange(0, width - size + 1, step, dtype=np.int64)
+    y = np.arange(0, height - size + 1, step, dtype=np.int64)
+    top, left = (v.ravel() for v in np.meshgrid(y, x, indexing="ij"))
+    return np.stack([left, top, left + size, top + size], axis=1)
+
+
+def unit_centers(bounds: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return the centres (x, y) of boxes x0, y0, x1, y1 in the unit square of the image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unit_centers(np.array([[0, 0, 16, 16]]), 16, 32).tolist()
+    [[0.25, 0.5]]
+    """
+    centers = (bounds[:, :2] + bounds[:, 2:]) * 0.5
+    return (centers / (width, height)).astype(np.float32)
+
+
+def as_windows(windows: Any) -> np.ndarray:
+    """Return windows as rows x0, y0, x1, y1 in the unit square.
+
+    Parameters
+    ----------
+    windows : None, int, (rows, columns), or (n, 4) array
+        The whole image; an even grid of g × g or rows × columns, row after row; or the rows.
+
+    Examples
+    --------
+    >>> as_windows((1, 2)).tolist()
+    [[0.0, 0.0, 0.5, 1.0], [0.5, 0.0, 1.0, 1.0]]
+    """
+    if windows is None:
+        return np.array([[0.0, 0.0, 1.0, 1.0]])
+    if isinstance(windows, int | np.integer):
+        windows = (windows, windows)
+    if np.shape(windows) == (2,):
+        rows, columns = windows
+        if not all(isinstance(v, int | np.integer) and v >= 1 for v in (rows, columns)):
+            raise ValueError(f"windows={windows!r}; a grid has at least 1 row and 1 column")
+        y, x = np.arange(rows + 1) / rows, np.arange(columns + 1) / columns
+        return np.array(
+            [[x[j], y[i], x[j + 1], y[i + 1]] for i in range(rows) for j in range(columns)]
+        )
+    boxes = np.asarray(windows, dtype=float)
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or not len(boxes):
+        raise ValueError(
+            f"windows has shape {boxes.shape}; expected a number, (rows, columns) or an (n, 4) "
+            "array of x0, y0, x1, y1"
+        )
+    if not ((boxes >= 0) & (boxes <= 1)).all() or (boxes[:, :2] >= boxes[:, 2:]).any():
+        raise ValueError("every window needs 0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1")
+    return boxes
+
+
+def window_bounds(windows: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return the pixels x0, y0, x1, y1 of windows of the unit square; edges go to the nearest.
+
+    Windows that share an edge share no pixel. In a tiny image a window may have no pixel.
+
+    Examples
+    --------
+    >>> window_bounds(as_windows((1, 2)), 2, 5).tolist()
+    [[0, 0, 3, 2], [3, 0, 5, 2]]
+    """
+    scale = np.array([width, height, width, height])
+    return np.floor(windows * scale + 0.5).astype(np.int64)
+
+
+def pyramid_windows(n_windows: int = 31) -> list[np.ndarray]:
+    """Return the windows of a spatial pyramid in the unit square, a list of levels.
+
+    Parameters
+    ----------
+    n_windows : {31, 21}
+        21: the image, 2×2 and 4×4 windows. 31: level by level, windows of the same size between
+        those of the grid are added: 1; 2×2 and 1; 4×4 and 3×3.
+
+    Examples
+    --------
+    >>> [len(level) for level in pyramid_windows(31)]
+    [1, 5, 25]
+    >>> pyramid_windows(31)[1][-1].tolist()
+    [0.25, 0.25, 0.75, 0.75]
+    """
+    if n_windows not in (21, 31):
+        raise ValueError(f"{n_windows} windows; there are pyramids of 21 and 31")
+    levels = []
+    for n in (1, 2, 4):
+        grid = as_windows(n)
+        corners = np.array([(x, y) for y in range(n - 1) for x in range(n - 1)]).reshape(-1, 2)
+        low = (corners + 0.5) / n
+        between = np.hstack([low, low + 1 / n])
+        levels.append(np.vstack([grid, between]) if n_windows == 31 else grid)
+    return levels

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from tests.reference.census import NEIGHBOURS, census_histogram, census_image
 from visualwords.features import Centrist
 from visualwords.features.extractor import as_grey
-from visualwords.features.grid import pyramid_windows, window_bounds
+from visualwords.features.local_features import pyramid_windows, window_bounds
 from visualwords.features.sobel import sobel_image
 
 SMALL_IMAGES = st.tuples(st.integers(1, 20), st.integers(1, 20)).flatmap(
