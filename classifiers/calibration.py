@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.one_vs_rest import both_classes
-from visualwords.classifiers.stored_rows import take
+from visualwords.plain_arrays import take
 from visualwords.workers import map_on_workers
 
 BALANCE = 0.5  # of classes of n images each counts nᴮ⁻¹: halfway between images and classes

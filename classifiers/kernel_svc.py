@@ -13,7 +13,7 @@ from visualwords.classifiers.kernel_prediction import KernelPrediction
 from visualwords.classifiers.kernels.banded import reorder
 from visualwords.classifiers.kernels.by_name import CAN_BE_SPARSE, kernel_function
 from visualwords.classifiers.kernels.widths import resolve_widths
-from visualwords.classifiers.stored_rows import take
+from visualwords.plain_arrays import take
 from visualwords.threads import with_one_library_thread
 
 ANY_SIZE = 1e9  # megabytes

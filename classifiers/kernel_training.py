@@ -11,7 +11,7 @@ from visualwords.classifiers.kernel_problems import Problem
 from visualwords.classifiers.solvers.row_cache import BYTES, RowCache
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
-from visualwords.classifiers.stored_rows import take
+from visualwords.plain_arrays import take
 from visualwords.threads import map_in_threads
 
 

@@ -1,4 +1,4 @@
-"""Rows of training samples: some of them, and all as plain arrays for model files."""
+"""Rows of training samples as plain arrays for model files."""
 
 from typing import Any
 
@@ -8,17 +8,6 @@ from scipy import sparse
 from visualwords.codebook.point_sets import FeatureSets
 
 NARROW = ("uint8", "uint16", "float16", "int32", "float32")  # by bytes
-
-
-def take(X: Any, indices: np.ndarray) -> Any:
-    """Return rows of a matrix, or members of a list of sets, by number.
-
-    Examples
-    --------
-    >>> take(["a", "b", "c"], np.array([2, 0]))
-    ['c', 'a']
-    """
-    return [X[i] for i in indices] if isinstance(X, list | tuple) else X[indices]
 
 
 def round_rows(X: Any, storage: str) -> Any:

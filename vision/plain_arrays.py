@@ -1,10 +1,15 @@
-"""Checks of arrays and estimators; scikit-learn's take longer than the work on one image."""
+"""Arrays as loops take them: checks, types and rows by number.
+
+scikit-learn's checks take longer than the work on one image.
+"""
 
 from typing import Any
 
 import numpy as np
 
-__all__ = ["check_fitted", "is_plain"]
+__all__ = ["as_compiled", "check_fitted", "is_plain", "take"]
+
+COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 
 
 def check_fitted(estimator: Any, learned: str) -> None:
@@ -46,3 +51,19 @@ def is_plain(estimator: Any, X: Any, kinds: str = "fiu") -> bool:
         and X.flags.c_contiguous
         and not hasattr(estimator, "feature_names_in_")  # which X should have, too
     )
+
+
+def as_compiled(values: np.ndarray) -> np.ndarray:
+    """Return values of a type that compiled loops take as it is."""
+    return values if values.dtype in COMPILED_TYPES else values.astype(np.float64)
+
+
+def take(X: Any, indices: np.ndarray) -> Any:
+    """Return rows of a matrix, or members of a list of sets, by number.
+
+    Examples
+    --------
+    >>> take(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    return [X[i] for i in indices] if isinstance(X, list | tuple) else X[indices]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers.stored_rows import take
+from visualwords.plain_arrays import take
 
 FEWEST_ROWS = 32  # kept however little memory is allowed
 BYTES = 4  # of a kernel value

@@ -27,7 +27,8 @@ from visualwords.classifiers.tables.level_codes import (
     numbers_of_present,
 )
 from visualwords.classifiers.tables.trained_tables import TrainedTables
-from visualwords.classifiers.tables.value_survey import Limits, as_compiled, value_limits
+from visualwords.classifiers.tables.value_survey import Limits, value_limits
+from visualwords.plain_arrays import as_compiled
 from visualwords.workers import within_reach
 
 ROWS_OF_A_BLOCK = 512

@@ -7,12 +7,12 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.tables import _levels
+from visualwords.plain_arrays import as_compiled
 from visualwords.threads import in_threads
 
 _CHUNK = 1 << 16  # values treated at a time: they stay in the second-level cache
 _SAMPLE = 1 << 13  # values that locate a quantile
 _DEVIATIONS = 4  # of the sample's quantile from the true one
-COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)
 
 
 class Limits(NamedTuple):
@@ -61,11 +61,6 @@ def value_quantile(
     if limits.lowest == found < limits.highest:
         return _quantile_above(X, weight, share, limits.lowest)
     return found
-
-
-def as_compiled(values: np.ndarray) -> np.ndarray:
-    """Return values of a type that the loops take as it is."""
-    return values if values.dtype in COMPILED_TYPES else values.astype(np.float64)
 
 
 def _plain_quantile(values: np.ndarray, share: float, n_columns: int, n_jobs: int | None) -> float:
