@@ -11,7 +11,7 @@ from visualwords.apps.pipeline.appearance import measure_image
 from visualwords.apps.pipeline.channel_encoder import side_by_side
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import one_image
-from visualwords.apps.pipeline.scoring import Scores
+from visualwords.apps.pipeline.predictions import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 

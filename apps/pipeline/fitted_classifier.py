@@ -18,8 +18,15 @@ from visualwords.apps.pipeline.dataset import Dataset, as_folder, one_image, tes
 from visualwords.apps.pipeline.decision import Decided, Decision
 from visualwords.apps.pipeline.encoding import encode, encode_each
 from visualwords.apps.pipeline.novelty import Novelty
+from visualwords.apps.pipeline.predictions import (
+    Answer,
+    Found,
+    Scores,
+    join_scores,
+    label_images,
+    score_each,
+)
 from visualwords.apps.pipeline.recipes import Recipe
-from visualwords.apps.pipeline.scoring import Found, Scores, join_scores, score_each
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.cache import open_cache
@@ -32,7 +39,6 @@ from visualwords.threads import one_library_thread, with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
-    from visualwords.apps.pipeline.predictions import Answer
     from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
 
 
@@ -70,7 +76,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         """
         return self.decide(self._scores(X)).labels
 
-    def predict_one(self, image: Any) -> "Answer":
+    def predict_one(self, image: Any) -> Answer:
         """Predict one image (path, bytes of a file, or array), as a camera's loop needs it.
 
         Nothing of an image is kept from one call to the next, and no thread is started.
@@ -90,8 +96,6 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         >>> model.predict_one(tiles[0]).label == labels[0]
         True
         """
-        from visualwords.apps.pipeline.predictions import label_images
-
         check_fitted(self, "classes_")
         answers, skipped = label_images(self, [one_image(image)], len(self.classes_))
         _raise_first(skipped)

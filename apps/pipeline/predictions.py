@@ -1,21 +1,104 @@
-"""Labels for many images, the unreadable ones listed instead of raised."""
+"""Scores and labels of many images, the unreadable ones listed instead of raised.
 
-from collections.abc import Iterator, Sequence
+Images come one after the other, and their rows are never in memory together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from visualwords.apps.pipeline.dataset import Source
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.scoring import Scores
+from visualwords.apps.pipeline.stage import Arrays
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import Skipped
 from visualwords.progress import PartOf, Progress, Silent
 
-__all__ = ["Answer", "label_each", "label_images"]
+if TYPE_CHECKING:
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
 
+__all__ = ["Answer", "Found", "Scores", "join_scores", "label_each", "label_images", "score_each"]
+
+Found = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]  # scores, distances, looks
+AT_ONCE = 64  # images whose rows, of up to 1 MB each, are laid side by side
 PART = 4096  # images whose names and contents are known at once
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of images.
+
+    Attributes
+    ----------
+    values : (n, n_classes) or (n,) float64
+        Of the images that could be read.
+    kept : (n,) positions of these images
+    skipped : the others
+    distances : (n, 2) float64 or None
+        To the nearest training image and, relatively, to the classes, where the model knows these.
+    looks : (n,) float64 or None
+        Distance of each image's appearance to that of training images, where the model knows it.
+    """
+
+    values: np.ndarray
+    kept: np.ndarray
+    skipped: list[Skipped]
+    distances: np.ndarray | None = None
+    looks: np.ndarray | None = None
+
+
+def score_each(
+    results: Iterable[Arrays | Skipped],
+    score: Callable[[list[Arrays]], Found],
+) -> Iterator[Scores]:
+    """Yield the scores of images as they come, of up to `AT_ONCE` that could be read at a time.
+
+    Parameters
+    ----------
+    results : what `visualwords.apps.pipeline.encoding.encode_each` yields
+    score : function of several images' arrays, one for each stage, that returns their scores,
+        distances and looks
+    """
+    kept: list[int] = []
+    skipped: list[Skipped] = []
+    waiting: list[Arrays] = []
+    for position, result in enumerate(results):
+        if isinstance(result, Skipped):
+            skipped.append(result)
+            continue
+        kept.append(position)
+        waiting.append(result)
+        if len(waiting) == AT_ONCE:
+            yield _scored(waiting, kept, skipped, score)
+            kept, skipped, waiting = [], [], []
+    if waiting or skipped:
+        yield _scored(waiting, kept, skipped, score)
+
+
+def _scored(
+    waiting: list[Arrays],
+    kept: list[int],
+    skipped: list[Skipped],
+    score: Callable[[list[Arrays]], Found],
+) -> Scores:
+    values, distances, looks = score(waiting) if waiting else (np.zeros(0), None, None)
+    return Scores(values, np.array(kept, np.intp), skipped, distances, looks)
+
+
+def join_scores(parts: Iterable[Scores]) -> Scores:
+    """Return the scores of all images that `score_each` yields."""
+    parts = list(parts)
+    found = [part for part in parts if len(part.kept)]
+    distances = [part.distances for part in found if part.distances is not None]
+    looks = [part.looks for part in found if part.looks is not None]
+    return Scores(
+        np.concatenate([part.values for part in found]) if found else np.zeros(0),
+        np.concatenate([part.kept for part in found]) if found else np.zeros(0, np.intp),
+        [one for part in parts for one in part.skipped],
+        np.concatenate(distances) if distances else None,
+        np.concatenate(looks) if looks else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +144,7 @@ class Answer:
 
 
 def label_images(
-    model: ImageClassifier,
+    model: "ImageClassifier",
     paths: Sequence[Source],
     top: int = 1,
     min_confidence: float = 0.0,
@@ -94,7 +177,7 @@ def label_images(
 
 
 def label_each(
-    model: ImageClassifier,
+    model: "ImageClassifier",
     paths: Sequence[Source],
     top: int = 1,
     min_confidence: float = 0.0,
@@ -114,7 +197,7 @@ def label_each(
 
 
 def _answers(
-    model: ImageClassifier,
+    model: "ImageClassifier",
     paths: Sequence[Source],
     found: Scores,
     top: int,

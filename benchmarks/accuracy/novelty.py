@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.data import KEPT
 from benchmarks.divisions import SETS, Division, divisions
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline.scoring import Scores
+from visualwords.apps.pipeline.predictions import Scores
 from visualwords.images import read_image
 
 ROUNDS = 5  # in each of which a fifth of the classes is left out

@@ -330,7 +330,7 @@ def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
 
 def test_predictions_are_printed_as_they_come(model, photos, monkeypatch, capsys):
     from visualwords.apps.classify_images import prediction_output
-    from visualwords.apps.pipeline import predictions, scoring
+    from visualwords.apps.pipeline import predictions
 
     arguments = ["predict", str(model), str(photos), "--no-cache", "--top", "2", "--quiet"]
     forms = ([], ["--csv"], ["--json"])
@@ -338,7 +338,7 @@ def test_predictions_are_printed_as_they_come(model, photos, monkeypatch, capsys
     for form in forms:
         assert main([*arguments, *form]) == 0
         whole.append(capsys.readouterr().out)
-    monkeypatch.setattr(scoring, "AT_ONCE", 2)
+    monkeypatch.setattr(predictions, "AT_ONCE", 2)
     monkeypatch.setattr(predictions, "PART", 7)
     seen = []
     score = prediction_output.CsvPrinter.print

@@ -8,8 +8,8 @@ import pytest
 
 from visualwords import ImageClassifier, load
 from visualwords.apps.pipeline import contents
+from visualwords.apps.pipeline.cached_scores import score_files
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.scoring import score_files
 from visualwords.folders import ImageFolder
 from visualwords.progress import Silent
 

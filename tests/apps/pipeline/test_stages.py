@@ -7,7 +7,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline import contents, encoding, scoring, training
+from visualwords.apps.pipeline import contents, encoding, predictions, training
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
@@ -146,7 +146,7 @@ def test_many_images_are_decided_in_parts(photos, monkeypatch):
     model = ImageClassifier("fast").fit(photos)
     paths = ImageFolder(photos).paths
     whole = model.decision_function(paths)
-    monkeypatch.setattr(scoring, "AT_ONCE", 5)
+    monkeypatch.setattr(predictions, "AT_ONCE", 5)
     np.testing.assert_array_equal(model.decision_function(paths), whole)
 
 

@@ -1,103 +1,21 @@
-"""The scores of many images by a model, whose rows are never in memory together.
+"""Cached scores: where a model meets the same files again, they are only fingerprinted.
 
-Rows of images are in the cache, but they are large. `score_files` keeps the scores, too: where the
-same model meets the same files again, they are only fingerprinted.
+Rows of images are in the cache, too, but they are large.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from visualwords.apps.pipeline.channel_encoder import channel_settings
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.stage import Arrays, Environment, Stage, fingerprint_files
-from visualwords.errors import Skipped
+from visualwords.apps.pipeline.predictions import Scores
+from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
 from visualwords.model_file import State, add_to, prefixed
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-
-Found = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]  # scores, distances, looks
-AT_ONCE = 64  # images whose rows, of up to 1 MB each, are laid side by side
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Scores of images.
-
-    Attributes
-    ----------
-    values : (n, n_classes) or (n,) float64
-        Of the images that could be read.
-    kept : (n,) positions of these images
-    skipped : the others
-    distances : (n, 2) float64 or None
-        To the nearest training image and, relatively, to the classes, where the model knows these.
-    looks : (n,) float64 or None
-        Distance of each image's appearance to that of training images, where the model knows it.
-    """
-
-    values: np.ndarray
-    kept: np.ndarray
-    skipped: list[Skipped]
-    distances: np.ndarray | None = None
-    looks: np.ndarray | None = None
-
-
-def score_each(
-    results: Iterable[Arrays | Skipped],
-    score: Callable[[list[Arrays]], Found],
-) -> Iterator[Scores]:
-    """Yield the scores of images as they come, of up to `AT_ONCE` that could be read at a time.
-
-    Parameters
-    ----------
-    results : what `visualwords.apps.pipeline.encoding.encode_each` yields
-    score : function of several images' arrays, one for each stage, that returns their scores,
-        distances and looks
-    """
-    kept: list[int] = []
-    skipped: list[Skipped] = []
-    waiting: list[Arrays] = []
-    for position, result in enumerate(results):
-        if isinstance(result, Skipped):
-            skipped.append(result)
-            continue
-        kept.append(position)
-        waiting.append(result)
-        if len(waiting) == AT_ONCE:
-            yield _scored(waiting, kept, skipped, score)
-            kept, skipped, waiting = [], [], []
-    if waiting or skipped:
-        yield _scored(waiting, kept, skipped, score)
-
-
-def _scored(
-    waiting: list[Arrays],
-    kept: list[int],
-    skipped: list[Skipped],
-    score: Callable[[list[Arrays]], Found],
-) -> Scores:
-    values, distances, looks = score(waiting) if waiting else (np.zeros(0), None, None)
-    return Scores(values, np.array(kept, np.intp), skipped, distances, looks)
-
-
-def join_scores(parts: Iterable[Scores]) -> Scores:
-    """Return the scores of all images that `score_each` yields."""
-    parts = list(parts)
-    found = [part for part in parts if len(part.kept)]
-    distances = [part.distances for part in found if part.distances is not None]
-    looks = [part.looks for part in found if part.looks is not None]
-    return Scores(
-        np.concatenate([part.values for part in found]) if found else np.zeros(0),
-        np.concatenate([part.kept for part in found]) if found else np.zeros(0, np.intp),
-        [one for part in parts for one in part.skipped],
-        np.concatenate(distances) if distances else None,
-        np.concatenate(looks) if looks else None,
-    )
 
 
 def score_files(model: "ImageClassifier", data: Dataset, env: Environment) -> Scores:
