@@ -13,13 +13,14 @@ from sklearn.utils.validation import validate_data
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.tables.hik_blocks import (
-    blocks_are_faster,
-    levels_in_file,
-    train_in_blocks,
+from visualwords.classifiers.tables.hik_blocks import levels_in_file, train_in_blocks
+from visualwords.classifiers.tables.hik_crammer_singer import train_crammer_singer
+from visualwords.classifiers.tables.hik_training import (
+    Settings,
+    check_parameters,
+    suits_blocks,
+    train_tables,
 )
-from visualwords.classifiers.tables.hik_solving import MOST_IN_BLOCKS, Settings, check_parameters
-from visualwords.classifiers.tables.hik_training import train_crammer_singer, train_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers, occurring_levels
 from visualwords.classifiers.tables.rows import CanonicalRows, canonical_rows, label_keys
 from visualwords.classifiers.tables.table_prediction import TablePrediction
@@ -55,8 +56,8 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         on the table, squared hinge only; when features are few. "blocks": coordinate descent in
         blocks of rows, for all classes and folds together; when there are many samples of four
         classes or more, dense, of at most 256 levels. "auto" takes the one that needs the fewest
-        steps; `visualwords.classifiers.tables.hik_blocks.blocks_are_faster` and
-        `visualwords.classifiers.tables.hik_training.train_tables` have the rules.
+        steps; `blocks_are_faster` and `train_tables` of
+        `visualwords.classifiers.tables.hik_training` have the rules.
     tol : float, default=0.1
         Training stops once the largest and the smallest projected gradient of a pass over the
         samples differ by at most this (LIBLINEAR's rule and default); "primal": once a step moves
@@ -216,7 +217,7 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         """
         if not isinstance(X, RowFile):
             n_classes, n_folds = len(np.unique(y)), len(np.unique(folds))
-            if sparse.issparse(X) or not self._suits_blocks(X, n_classes, n_folds):
+            if sparse.issparse(X) or not suits_blocks(self, X, n_classes, n_folds):
                 self.fit(X, y)
                 return calibration.held_out_scores(self, X, np.asarray(y), folds=folds)
         return self._fit_in_blocks(X, y, np.asarray(folds))
@@ -333,18 +334,6 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         self.n_iter_, self.solver_ = trained.n_iter, trained.solver
         self._warn_if_not_converged(trained.violation)
 
-    def _suits_blocks(self, X: Any, n_classes: int, n_folds: int) -> bool:
-        """Whether one training in blocks of rows, folds included, is the way for these samples."""
-        if self.multi_class != "ovr" or self.n_bins > MOST_IN_BLOCKS:
-            return False
-        if self.solver == "blocks":
-            return True
-        if self.solver != "auto" or sparse.issparse(X):
-            return False
-        n_problems = 1 if n_classes == 2 else n_classes
-        n, d = np.shape(X)
-        return blocks_are_faster(n, d, n_problems, n_folds, self.tol)
-
     def _train(
         self,
         levels: Any,
@@ -369,7 +358,7 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         plain = earlier is None and not self.warm_start and not hasattr(self, "seen_")
         if self.solver == "blocks" and (not plain or sparse.issparse(levels)):
             raise ValueError("solver='blocks' needs dense samples and neither warm_start nor more")
-        if plain and levels.dtype == np.uint8 and self._suits_blocks(levels, classes.size, 0):
+        if plain and levels.dtype == np.uint8 and suits_blocks(self, levels, classes.size, 0):
             rows = taking_part.rows
             of_rows = (levels, codes[rows], taking_part.cost, classes.size, settings)
             return train_in_blocks(*of_rows, order=rows, numbers=numbers)[1]

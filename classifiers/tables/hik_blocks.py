@@ -15,10 +15,10 @@ from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_blocks import Machines, Samples, solve_in_pieces
-from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE, dual_problem
+from visualwords.classifiers.solvers.dual_gram import dual_problem
 from visualwords.classifiers.tables import _levels, additive_tables
 from visualwords.classifiers.tables.additive_tables import CellLists
-from visualwords.classifiers.tables.hik_solving import Settings
+from visualwords.classifiers.tables.hik_training import Settings
 from visualwords.classifiers.tables.level_codes import (
     LevelNumbers,
     TableLayout,
@@ -32,7 +32,6 @@ from visualwords.plain_arrays import as_compiled
 from visualwords.workers import within_reach
 
 ROWS_OF_A_BLOCK = 512
-FEWEST_PROBLEMS = 4  # fewer do not fill the lanes
 _BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
 
 
@@ -79,24 +78,6 @@ class LevelBlocks:
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the tables of some machines, (k, cells)."""
         return weights[:, lanes].T
-
-
-def blocks_are_faster(n: int, d: int, n_problems: int, n_folds: int, tol: float) -> bool:
-    """Return whether to train dense samples in blocks of rows, and not on Gram matrices.
-
-    In units of time measured with 3,000 histograms of 4,200 words: a Gram matrix takes
-    n² (d/64 + 2 p) for p problems, and each fold about 0.64 of that again; blocks take, in 30
-    passes, 1.6 n (120 d + (6,000 + 1.2 d) l) for all l problems of all folds together.
-
-    Examples
-    --------
-    >>> blocks_are_faster(5000, 4200, 10, 5, 0.1), blocks_are_faster(20_000, 4200, 10, 5, 0.1)
-    (False, True)
-    """
-    if n_problems < FEWEST_PROBLEMS or tol < FINEST_SINGLE:
-        return False
-    on_gram = n * (1 + 0.64 * n_folds) * (d / 64 + 2 * n_problems)
-    return on_gram > 1.6 * (120 * d + (6000 + 1.2 * d) * n_problems * (1 + n_folds))
 
 
 def levels_in_file(

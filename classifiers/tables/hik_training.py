@@ -1,27 +1,26 @@
-"""One-vs-rest HIK SVMs from level matrices: the choice of the solver, and its workers."""
+"""One-vs-rest HIK SVMs from level matrices: parameters, the choice of the solver, and training.
+
+The Gram matrix is used here; `visualwords.classifiers.tables.hik_solving` solves on tables.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from visualwords.classifiers import one_vs_rest
-from visualwords.classifiers.solvers.crammer_singer import (
-    solve_crammer_singer_gram,
-    solve_crammer_singer_tables,
+from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.classifiers.solvers.dual_gram import (
+    FEWEST_LANES,
+    FINEST_SINGLE,
+    dual_problem,
+    solve_dual_gram,
 )
-from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES
 from visualwords.classifiers.tables import additive_tables
-from visualwords.classifiers.tables.hik_solving import (
-    Settings,
-    build,
-    gram_is_faster,
-    gram_of,
-    solve_on_gram,
-    solve_on_tables,
-    solve_primal,
-)
+from visualwords.classifiers.tables.hik_solving import solve_on_tables, solve_primal
 from visualwords.classifiers.tables.level_codes import (
     CELLS_AT_LEAST,
     LevelCodes,
@@ -33,6 +32,101 @@ from visualwords.classifiers.tables.level_codes import (
 from visualwords.classifiers.tables.rows import CanonicalRows, row_norms
 from visualwords.classifiers.tables.trained_tables import TrainedTables
 from visualwords.workers import map_on_workers
+
+FEWEST_PROBLEMS = 4  # in blocks; fewer do not fill the lanes
+MOST_IN_BLOCKS = 255  # v̄ that a byte holds
+_CHOICES = {
+    "loss": ("squared_hinge", "hinge"),
+    "multi_class": ("ovr", "crammer_singer"),
+    "solver": ("auto", "dual", "gram", "primal", "blocks"),
+    "order": ("random", "cyclic"),
+    "quantization": ("auto", "uniform", "quantile", "integer"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: parameters of the classifier that the solvers share."""
+
+    loss: str
+    tol: float
+    max_iter: int
+    seed: int | None
+    shrinking: bool
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> "Settings":
+        """Return the settings of an `ICDClassifier`; this draws the seed of its order."""
+        seed = None
+        if model.order == "random":
+            seed = int(check_random_state(model.random_state).randint(2**31))
+        return cls(model.loss, model.tol, model.max_iter, seed, model.shrinking, model.n_jobs)
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters of an `ICDClassifier` that do not exist or do not go together."""
+    for name, allowed in _CHOICES.items():
+        if getattr(model, name) not in allowed:
+            raise ValueError(f"{name}={getattr(model, name)!r}: choose one of {allowed}")
+    for name in ("C", "tol", "max_iter"):
+        if not getattr(model, name) > 0:
+            raise ValueError(f"{name}={getattr(model, name)!r}: must be positive")
+    if model.solver == "blocks" and (model.multi_class != "ovr" or model.n_bins > MOST_IN_BLOCKS):
+        raise ValueError("solver='blocks' needs multi_class='ovr' and n_bins of at most 255")
+    if model.solver == "primal" and model.loss == "hinge":
+        raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
+    if model.solver == "primal" and model.multi_class == "crammer_singer":
+        raise ValueError("solver='primal' needs multi_class='ovr'; use solver='auto'")
+
+
+def gram_is_faster(n: int, d: int, n_cells: int, n_problems: int, *, gram_limit: int) -> bool:
+    """Return whether coordinate descent needs fewer steps on the Gram matrix than on tables.
+
+    Steps are vector instructions: ``n² d / 64 + 2 p n²`` on the matrix, which takes 4n² bytes, and
+    ``20 p n (d + cells / 8)`` on tables, for n samples, d features and p problems.
+
+    Examples
+    --------
+    >>> gram_is_faster(1500, 6200, 60_000, 15, gram_limit=2**30)
+    True
+    >>> gram_is_faster(10_000, 6144, 60_000, 1, gram_limit=2**30)
+    False
+    """
+    on_gram = n * n * d / 64 + 2 * n_problems * n * n
+    on_tables = 20 * n_problems * n * (d + n_cells / 8)
+    return on_gram < on_tables and 4 * n * n <= gram_limit
+
+
+def suits_blocks(model: Any, X: Any, n_classes: int, n_folds: int) -> bool:
+    """Return whether an `ICDClassifier` trains in blocks of rows, folds included."""
+    if model.multi_class != "ovr" or model.n_bins > MOST_IN_BLOCKS:
+        return False
+    if model.solver == "blocks":
+        return True
+    if model.solver != "auto" or sparse.issparse(X):
+        return False
+    n_problems = 1 if n_classes == 2 else n_classes
+    n, d = np.shape(X)
+    return blocks_are_faster(n, d, n_problems, n_folds, model.tol)
+
+
+def blocks_are_faster(n: int, d: int, n_problems: int, n_folds: int, tol: float) -> bool:
+    """Return whether to train dense samples in blocks of rows, and not on Gram matrices.
+
+    In units of time measured with 3,000 histograms of 4,200 words: a Gram matrix takes
+    n² (d/64 + 2 p) for p problems, and each fold about 0.64 of that again; blocks take, in 30
+    passes, 1.6 n (120 d + (6,000 + 1.2 d) l) for all l problems of all folds together.
+
+    Examples
+    --------
+    >>> blocks_are_faster(5000, 4200, 10, 5, 0.1), blocks_are_faster(20_000, 4200, 10, 5, 0.1)
+    (False, True)
+    """
+    if n_problems < FEWEST_PROBLEMS or tol < FINEST_SINGLE:
+        return False
+    on_gram = n * (1 + 0.64 * n_folds) * (d / 64 + 2 * n_problems)
+    return on_gram > 1.6 * (120 * d + (6000 + 1.2 * d) * n_problems * (1 + n_folds))
 
 
 def train_tables(
@@ -130,6 +224,60 @@ def _fastest(
     return "primal" if few_cells and settings.loss == "squared_hinge" else "dual", layout
 
 
+def solve_on_gram(
+    levels: Any,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+    start: np.ndarray | None,
+    gram_limit: int,
+) -> tuple[np.ndarray, int, float]:
+    """Solve all problems on the exact Gram matrix of the rows taking part."""
+    rows = taking_part.rows
+    gram = gram_of(levels, rows, gram_limit, settings.n_jobs)
+    everyone = np.arange(rows.size)
+    norms = gram.diagonal().astype(np.float64)
+    problem = dual_problem(everyone, taking_part.cost, norms, settings.loss)
+    alpha, n_iter, violation = solve_dual_gram(
+        gram,
+        y[:, rows],
+        problem,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        seed=settings.seed,
+        start=start,
+        n_jobs=settings.n_jobs,
+    )
+    return alpha, int(n_iter.max()), float(violation.max())
+
+
+def gram_of(levels: Any, rows: np.ndarray, gram_limit: int, n_jobs: int | None) -> np.ndarray:
+    """The exact Gram matrix of some rows, if it may be made."""
+    if 4 * rows.size**2 > gram_limit:
+        raise ValueError(
+            f"solver='gram' needs {4 * rows.size**2:,} bytes for {rows.size:,} samples, more than "
+            f"gram_limit={gram_limit:,}; use solver='auto' or raise gram_limit"
+        )
+    if sparse.issparse(levels):
+        return level_gram(levels[rows].toarray(), n_jobs=n_jobs)
+    return level_gram(levels, rows=rows, n_jobs=n_jobs)
+
+
+def build(
+    data: LevelCodes,
+    alpha: np.ndarray,
+    y: np.ndarray,
+    taking_part: CanonicalRows,
+    settings: Settings,
+) -> np.ndarray:
+    """Make the tables of a dual solution."""
+    rows = taking_part.rows
+    coefficients = additive_tables.add_lanes((alpha * y[:, rows]).T, np.float64)
+    return additive_tables.build_tables(
+        data.codes, rows, coefficients, data.offsets, data.heights, settings.n_jobs
+    )
+
+
 def _train_block(
     levels: Any,
     numbers: LevelNumbers,
@@ -156,57 +304,3 @@ def _joined(targets: list[tuple[np.ndarray]], blocks: list[TrainedTables]) -> Tr
         max(block.violation for block in blocks),
         blocks[0].solver,
     )
-
-
-def train_crammer_singer(
-    levels: Any,
-    numbers: LevelNumbers,
-    labels: np.ndarray,
-    n_classes: int,
-    taking_part: CanonicalRows,
-    settings: Settings,
-    *,
-    solver: str = "auto",
-    gram_limit: int = 1 << 30,
-) -> TrainedTables:
-    """Train one Crammer–Singer machine, on the Gram matrix where ``gram_is_faster``.
-
-    ``labels`` (n,) are class numbers; the other parameters are those of :func:`train_tables`.
-    Two classes have one table: of the second class over the first.
-    """
-    rows = taking_part.rows
-    shape = (*levels.shape, levels.shape[1] * CELLS_AT_LEAST, n_classes)
-    how: dict[str, Any] = {
-        "n_classes": n_classes,
-        "tol": settings.tol,
-        "max_iter": settings.max_iter,
-        "seed": settings.seed,
-    }
-    codes = numbers.numbers_of(levels, settings.n_jobs)
-    layout = full_layout(codes, aligned=False)
-    data = LevelCodes(codes, layout.offsets, numbers.heights[layout.heights.astype(int)])
-    if solver == "gram" or (solver == "auto" and gram_is_faster(*shape, gram_limit=gram_limit)):
-        solver = "gram"
-        gram = gram_of(levels, rows, gram_limit, settings.n_jobs)
-        solved = solve_crammer_singer_gram(gram, labels[rows], taking_part.cost, **how)
-        alpha = solved[0]
-    else:
-        solver = "dual"
-        dense = LevelCodes(
-            codes.toarray() if sparse.issparse(codes) else codes, data.offsets, data.heights
-        )
-        cost = np.zeros(labels.size)
-        cost[rows] = taking_part.cost
-        solved = solve_crammer_singer_tables(dense, rows, labels, cost, row_norms(levels), **how)
-        alpha = solved[0][rows]
-    cells = additive_tables.build_tables(
-        codes,
-        rows,
-        additive_tables.add_lanes(alpha, np.float64),
-        data.offsets,
-        data.heights,
-        settings.n_jobs,
-    )
-    if n_classes == 2:
-        cells = np.ascontiguousarray(cells[:, 1:2] - cells[:, :1])
-    return TrainedTables(data.offsets, cells, alpha.T, *solved[1:], solver)

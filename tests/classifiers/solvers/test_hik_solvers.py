@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from tests.reference import hik
 from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
-from visualwords.classifiers.tables import additive_tables, hik_solving, hik_training
+from visualwords.classifiers.tables import additive_tables, hik_training
 from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.rows import canonical_rows
 
@@ -26,7 +26,7 @@ def problem(rng):
 
 
 def train(levels, y, cost, solver, **changes):
-    settings = hik_solving.Settings(**{"loss": "squared_hinge", **SETTINGS, **changes})
+    settings = hik_training.Settings(**{"loss": "squared_hinge", **SETTINGS, **changes})
     labels = (y > 0).astype(np.uint64)
     taking_part = canonical_rows(levels, labels, cost)
     trained = hik_training.train_tables(

@@ -7,7 +7,7 @@ from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.tables import hik_blocks
-from visualwords.classifiers.tables.hik_solving import Settings
+from visualwords.classifiers.tables.hik_training import Settings
 
 
 @pytest.fixture
