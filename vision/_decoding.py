@@ -45,6 +45,7 @@ FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
 SAFE_FOR_FAXES = (4, 7, 2)
 STRIP = 512  # rows of a picture that are copied together
 USUAL_SCANS = 10  # of a progressive JPEG
+NO_LIMIT = 1 << 62  # pixels; None could meet another thread that multiplies the limit
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 
 _pillow_state = threading.RLock()
@@ -95,7 +96,7 @@ def _decode(
     except (Warning, Image.DecompressionBombError):
         # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
         # Pillow's own limit, which some of its decoders ask again, is below ours.
-        with _pillow_limit(None), warnings.catch_warnings():
+        with _pillow_limit(NO_LIMIT), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return _checked_and_decoded(data, mode, max_pixels, max_side, may_isolate=may_isolate)
 
@@ -161,7 +162,7 @@ def _open(data: bytes, max_pixels: int) -> Image.Image:
         formats = [_heif_format()]
     try:
         # Opening a GIF or WebP may make Pillow take memory for its pixels: its limit must hold.
-        with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else None):
+        with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else NO_LIMIT):
             return Image.open(io.BytesIO(data), formats=formats)
     except UnidentifiedImageError:
         if data.startswith(SIGNATURES) or data[8:12] == b"WEBP":
@@ -201,7 +202,7 @@ def _heif_format() -> str:
 
 
 @contextmanager
-def _pillow_limit(max_pixels: int | None) -> Iterator[None]:
+def _pillow_limit(max_pixels: int) -> Iterator[None]:
     """Set Pillow's process-wide pixel limit while it parses a header; ours follows at once."""
     with _pillow_state:
         limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, max_pixels
@@ -257,7 +258,7 @@ def _reduction(size_wh: tuple[int, int], max_side: int | None) -> int:
 
 
 def _draft(data: bytes, mode: str, factor: int) -> np.ndarray:
-    with _pillow_limit(None):
+    with _pillow_limit(NO_LIMIT):
         image = Image.open(io.BytesIO(data), formats=["JPEG"])
     width, height = image.size
     # Rounded down: from the size rounded up Pillow would conclude a smaller factor.

@@ -297,6 +297,20 @@ def test_sixteen_threads_read_what_one_reads(photo, encode, monkeypatch):
     assert Image.MAX_IMAGE_PIXELS == 12_345_678
 
 
+def test_pillows_limit_is_a_number_while_other_threads_may_ask_for_it(photo, encode, monkeypatch):
+    seen = []
+    opened = Image.open
+
+    def spy(*args, **kwargs):
+        seen.append(Image.MAX_IMAGE_PIXELS)
+        return opened(*args, **kwargs)
+
+    monkeypatch.setattr(Image, "open", spy)
+    for form in ("JPEG", "PNG", "GIF"):
+        read_image(encode(photo, form))
+    assert seen and all(isinstance(limit, int) for limit in seen)
+
+
 def test_what_pillow_reads_elsewhere_is_not_disturbed(photo, encode):
     data = encode(photo, "PNG")
     with Image.open(io.BytesIO(data)) as mine:
