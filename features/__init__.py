@@ -19,7 +19,7 @@ __all__ = ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT", "ON
 
 __getattr__, __dir__ = on_first_use(
     __name__,
-    {
+    HOME_OF := {
         "HOG": "visualwords.features.hog",
         "Centrist": "visualwords.features.centrist",
         "ColorHistogram": "visualwords.features.color",
