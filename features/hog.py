@@ -7,15 +7,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from visualwords.errors import ImageError
-from visualwords.features._hog import (
-    count_cells,
-    interpolate_blocks,
-    normalize_blocks,
-    split_channels,
-)
+from visualwords.features._hog import count_cells, normalize_blocks
 from visualwords.features.column_places import ColumnPlaces
 from visualwords.features.extractor import Extractor, as_grey, as_rgb, check_image
 from visualwords.features.glyphs import draw_glyphs
+from visualwords.features.interpolated_hog import color_planes, interpolated_blocks
 from visualwords.features.local_features import LocalFeatures
 from visualwords.features.resizing import resize_image
 
@@ -144,19 +140,12 @@ class HOG(Extractor):
         """
         self.check_parameters()
         planes = self._planes(image)
-        ny, nx = (self._count_blocks(length) for length in planes.shape[1:])
         size, n = self.block_size, self.n_orientations
-        blocks = np.empty((ny, nx, size * size * n), np.float32)
-        if self.interpolated and blocks.size:
-            cells = self._interpolate(planes, ny, nx)
-            epsilons = [0.0, 0.1 * blocks.shape[2], 1e-3]  # as in OpenCV 4
-            scale, stride = 1.0, size
+        if self.interpolated:
+            blocks = interpolated_blocks(planes, self.cell_size, size, n)
         else:
-            cells = self._count(planes)
-            epsilons = [1e-10, 0.0, 0.0]  # as in skimage
-            scale, stride = self.cell_size**-2, 1
-        lengthen = np.array(epsilons, np.float32)
-        normalize_blocks(cells, size, stride, np.float32(scale), lengthen, blocks)
+            blocks = self._counted_blocks(planes)
+        ny, nx = blocks.shape[:2]
         return blocks.reshape(ny, nx, size, size, n)
 
     def cells(self, image: np.ndarray) -> np.ndarray:
@@ -263,10 +252,16 @@ class HOG(Extractor):
         if self.color == "grey" or np.ndim(image) == 2:
             planes = self._resize(as_grey(image))[None]
         else:
-            rgb = self._resize(as_rgb(image))
-            planes = np.empty((3, *rgb.shape[:2]), np.uint8)
-            split_channels(rgb, planes)
+            planes = color_planes(self._resize(as_rgb(image)))
         return np.sqrt(planes, dtype=np.float32) if self.sqrt else planes
+
+    def _counted_blocks(self, planes: np.ndarray) -> np.ndarray:
+        ny, nx = (self._count_blocks(length) for length in planes.shape[1:])
+        size, scale = self.block_size, np.float32(self.cell_size**-2)
+        blocks = np.empty((ny, nx, size * size * self.n_orientations), np.float32)
+        lengthen = np.array([1e-10, 0, 0], np.float32)  # as in skimage
+        normalize_blocks(self._count(planes), size, 1, scale, lengthen, blocks)
+        return blocks
 
     def _count(self, planes: np.ndarray) -> np.ndarray:
         n = self.n_orientations
@@ -278,35 +273,3 @@ class HOG(Extractor):
         f = np.float32
         count_cells(planes, self.cell_size, cosines.astype(f), sines.astype(f), cells)
         return cells
-
-    def _interpolate(self, planes: np.ndarray, ny: int, nx: int) -> np.ndarray:
-        size, n = self.block_size, self.n_orientations
-        weights = _share_cell(self.cell_size, size)
-        # one slot for every cell of every block that a pixel may count for, also outside
-        rows, columns = (
-            (length - 1) // self.cell_size * size + weights.shape[1] for length in planes.shape[1:]
-        )
-        blocks = np.zeros((rows, n, columns), np.float32)
-        interpolate_blocks(planes, n, size, weights, blocks)
-        before = (size - 1) * size
-        inside = blocks[before : before + ny * size, :, before : before + nx * size]
-        return inside.transpose(0, 2, 1)
-
-
-def _share_cell(cell: int, size: int) -> np.ndarray:
-    """Weights of a cell's pixels along one axis for all slots that they count for, (cell, lanes).
-
-    Blocks that begin ``size`` - 1 cells before, …, and at this cell have ``size`` slots each, one
-    for each of their cells. The weight is linear in the distance to the cell's centre times a
-    Gaussian around the block's centre, σ = a quarter of the block, both as in OpenCV. Slots are
-    filled up to a multiple of four.
-    """
-    side = cell * size
-    inside = np.arange(side)
-    gauss = np.exp(-((inside - side / 2) ** 2) / (2 * (side / 4) ** 2))
-    apart = np.abs((inside[:, None] + 0.5) / cell - 0.5 - np.arange(size))
-    by_pixel = gauss[:, None] * np.maximum(0, 1 - apart)
-    by_block = by_pixel.reshape(size, cell, size)[::-1]  # the block that begins first comes first
-    weights = np.zeros((cell, -(-(size**2) // 4) * 4), np.float32)
-    weights[:, : size**2] = by_block.transpose(1, 0, 2).reshape(cell, size**2)
-    return weights

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.apps.evaluation.comparing import compare
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.loading import load
     from visualwords.apps.pipeline.recipe import Recipe
-    from visualwords.apps.pipeline.saving import load
 
 __version__ = "0.1.0"
 
@@ -26,6 +26,6 @@ __getattr__, __dir__ = on_first_use(
         "PedestrianDetector": "visualwords.apps.detection.detector",
         "Recipe": "visualwords.apps.pipeline.recipe",
         "compare": "visualwords.apps.evaluation.comparing",
-        "load": "visualwords.apps.pipeline.saving",
+        "load": "visualwords.apps.pipeline.loading",
     },
 )

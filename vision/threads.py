@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from functools import lru_cache, partial, wraps
 from typing import Any, TypeVar
 
-from joblib.parallel import get_active_backend
-
 _MOST_HELPERS = 256  # of this process, all together
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -65,8 +63,10 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(2), n_threads(None)
     (2, 1)
     """
-    if n_jobs == 1:
+    if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules):
         return 1
+    from joblib.parallel import get_active_backend
+
     backend, by_default = get_active_backend(require="sharedmem")
     return int(backend.effective_n_jobs(by_default if n_jobs is None else n_jobs))
 

@@ -67,7 +67,7 @@ def evaluate(
 
 def _loaded(run: "Run", path: str, rule: tuple[Any, Any, float | None], network: str | None) -> Any:
     """Return a model of a file, with the decision that the flags ask for."""
-    from visualwords.apps.pipeline.saving import load_image_classifier
+    from visualwords.apps.pipeline.loading import load_image_classifier
 
     classifier = run.prepare(load_image_classifier(path, network))
     options.decide_otherwise(classifier, path, *rule)

@@ -50,7 +50,7 @@ def explain(
     The score of a class is the sum of the evidence of all places, plus an offset.
     """
     from visualwords.apps.command_line.terminal import check_output, print_json
-    from visualwords.apps.pipeline.saving import load_image_classifier
+    from visualwords.apps.pipeline.loading import load_image_classifier
 
     if output is not None:
         check_output(output)

@@ -75,7 +75,7 @@ def predict(
     from visualwords.apps.classify_images.prediction_output import printer_of
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import check_output, results_in
-    from visualwords.apps.pipeline.saving import load_image_classifier
+    from visualwords.apps.pipeline.loading import load_image_classifier
     from visualwords.errors import FolderError
 
     if output is not None:

@@ -109,7 +109,8 @@ def _watcher(
     from visualwords.apps.classify_images.sort_into import Sorter
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-    from visualwords.apps.pipeline.saving import golden_images, load_image_classifier
+    from visualwords.apps.pipeline.loading import load_image_classifier
+    from visualwords.apps.pipeline.saving import golden_images
     from visualwords.apps.watching.journal import Journal, open_results
     from visualwords.apps.watching.watcher import ModelFile, Results, Watcher
     from visualwords.errors import FolderError

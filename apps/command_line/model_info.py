@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from visualwords.apps.command_line.terminal import print_json, printable, stdout
+from visualwords.apps.pipeline.loading import model_path
 from visualwords.apps.pipeline.metric import METRICS
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.saving import model_path
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_manifest
 

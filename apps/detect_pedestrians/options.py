@@ -56,7 +56,7 @@ def load_detector(
 ) -> "PedestrianDetector":
     """Return the detector of a model file, with the settings of this run."""
     from visualwords.apps.detection.detector import PedestrianDetector
-    from visualwords.apps.pipeline.saving import load
+    from visualwords.apps.pipeline.loading import load
     from visualwords.errors import ModelFileError
 
     detector = load(path)

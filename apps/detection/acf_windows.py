@@ -7,7 +7,7 @@ from visualwords.apps.detection._acf_cells import normalize_and_quantize, sum_gr
 from visualwords.apps.detection._acf_windows import partial_sums, sum_trees
 from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, WindowShape
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
-from visualwords.features.extractor import as_rgb
+from visualwords.features.pixels import as_rgb
 
 __all__ = ["AcfWindows", "sums_of_parts"]
 

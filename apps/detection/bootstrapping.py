@@ -1,7 +1,7 @@
 """Hard negative mining: each round of training adds the false positives of the last one."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,11 +20,12 @@ from visualwords.apps.detection.detector_training import (
 )
 from visualwords.apps.detection.levels import Search
 from visualwords.apps.detection.scanning import WindowScanner
+from visualwords.apps.detection.window_model import Round
 from visualwords.errors import FolderError
 from visualwords.progress import Progress
 from visualwords.workers import map_on_workers
 
-__all__ = ["Bootstrap", "Round", "collect"]
+__all__ = ["Bootstrap", "collect"]
 
 HARD_SCORE = -0.5  # of each channel; windows above it are hard: negatives belong below −1
 HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
@@ -34,14 +35,6 @@ FIRST_TREES = 0.25  # of the trees, while windows are collected
 MOST_HARD = 50  # windows of one photograph and round
 
 Image = Callable[[], np.ndarray]  # reads an image on demand
-
-
-@dataclass(frozen=True)
-class Round:
-    """Windows of one round of training."""
-
-    n_negatives: int
-    n_new: int
 
 
 class Bootstrap:

@@ -25,7 +25,8 @@ from visualwords.apps.detection._census_windows import (
 )
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.features import Centrist
+from visualwords.features._centrist import census_transform
+from visualwords.features.pixels import as_grey
 
 __all__ = ["CensusTables", "CensusWindows"]
 
@@ -94,11 +95,10 @@ class CensusWindows:
         self.shape = shape
         self.stride = stride
         self.n_columns = shape.census_columns
-        self.extractor = Centrist()
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
         """Return the census codes of an image, (h − 2, w − 2) uint8."""
-        return self.extractor.census(image)
+        return census_transform(as_grey(image))
 
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
         """Return the counts of windows at any pixels, (n, n_columns) uint16."""

@@ -1,30 +1,20 @@
 """The detector: trained on crops and photographs, it detects objects of all sizes in images."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from visualwords.apps.detection.bootstrapping import Bootstrap, Round
 from visualwords.apps.detection.channels import make_channels
-from visualwords.apps.detection.detector_training import (
-    LEAST_SCORE,
-    Learning,
-    train_windows,
-    with_stages,
-)
-from visualwords.apps.detection.held_out import fit_confidence, hold_out
 from visualwords.apps.detection.levels import Level, Search, clip_boxes
-from visualwords.apps.detection.parameters import check_numbers
+from visualwords.apps.detection.parameters import WithParameters, check_numbers
 from visualwords.apps.detection.scanning import CLASSIFIERS, Stage, WindowScanner
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_evidence import WindowEvidence, find_window, window_evidence
-from visualwords.apps.detection.window_model import WindowModel
+from visualwords.apps.detection.window_model import LEAST_SCORE, Round, WindowModel
 from visualwords.boxes import OVERLAPS, join, scaled
 from visualwords.errors import FolderError, ImageError
 from visualwords.images import read_image
@@ -36,7 +26,7 @@ __all__ = ["PedestrianDetector"]
 ImageOrPath = np.ndarray | str | os.PathLike[str] | Callable[[], np.ndarray]
 
 
-class PedestrianDetector(BaseEstimator):
+class PedestrianDetector(WithParameters):
     """Detects pedestrians, or objects of any class it is trained on.
 
     A window slides over the image at many scales. Histograms of oriented gradients and of census
@@ -219,6 +209,14 @@ class PedestrianDetector(BaseEstimator):
         PedestrianDetector
             This object.
         """
+        from visualwords.apps.detection.bootstrapping import Bootstrap
+        from visualwords.apps.detection.detector_training import (
+            Learning,
+            train_windows,
+            with_stages,
+        )
+        from visualwords.apps.detection.held_out import fit_confidence, hold_out
+
         self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
         crops, photographs = self._readable(positives, "crop"), self._readable(negatives, "photo")
@@ -271,7 +269,7 @@ class PedestrianDetector(BaseEstimator):
             In pixels of the image, best first, clipped to the image.
         confidences : (n,) float64
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         self.check_parameters()
         search, scanner, pixels = self.search, self._scanner(), _as_image(image)
         least = self.score_of(self.threshold)
@@ -300,7 +298,7 @@ class PedestrianDetector(BaseEstimator):
         WindowEvidence
             Maps that add up to the window's HIK score.
         """
-        check_is_fitted(self)
+        self._check_is_fitted()
         search, scanner = self.search, self._scanner()
         level, corner = find_window(search, _as_image(image), np.asarray(box_xyxy, float))
         return window_evidence(scanner, search, level, corner)
@@ -313,18 +311,19 @@ class PedestrianDetector(BaseEstimator):
     def confidence_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the confidence that belongs to scores."""
         slope, intercept = self.confidence_
-        return expit(slope * np.asarray(scores, np.float64) + intercept)
+        odds = slope * np.asarray(scores, np.float64) + intercept
+        return (1 + np.tanh(odds / 2)) / 2
 
     def score_of(self, confidence: float) -> float:
         """Return the score that has a confidence."""
         slope, intercept = self.confidence_
-        return float((logit(confidence) - intercept) / slope)
+        return (math.log(confidence / (1 - confidence)) - intercept) / slope
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the detector to a model file; `visualwords.load` reads it."""
         from visualwords.apps.detection.model_state import save_detector
 
-        check_is_fitted(self)
+        self._check_is_fitted()
         save_detector(self, path)
 
     def _join(self, boxes_xyxy: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -394,6 +393,12 @@ class PedestrianDetector(BaseEstimator):
                 "object and 3 photographs without it"
             )
         return readers
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("this detector is not trained; call fit, or visualwords.load")
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter is out of its range."""

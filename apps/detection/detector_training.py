@@ -13,7 +13,7 @@ from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import CELL, MARGIN, WindowShape
-from visualwords.apps.detection.window_model import ChannelModel, WindowModel
+from visualwords.apps.detection.window_model import LEAST_SCORE, ChannelModel, WindowModel
 from visualwords.apps.detection.window_tables import tables_of, with_constants
 from visualwords.boxes import suppress
 from visualwords.classifiers import ICDClassifier
@@ -21,7 +21,6 @@ from visualwords.classifiers.solvers.boosted_trees import BoostedTrees, boost_tr
 from visualwords.features.resizing import resize_image
 
 __all__ = [
-    "LEAST_SCORE",
     "Learning",
     "Samples",
     "at_least_the_window",
@@ -38,7 +37,6 @@ __all__ = [
 
 LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
 SHRINKAGE = 0.1  # of the leaves of each tree
-LEAST_SCORE = -0.5  # lowest useful HIK score of a window, whatever the threshold
 
 Vectors = list[np.ndarray]  # one (n, d) array a channel
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from visualwords.apps.detection.bootstrapping import Bootstrap, Image, collect
 from visualwords.apps.detection.detector_training import (
-    LEAST_SCORE,
     Learning,
     Samples,
     at_least_the_window,
@@ -21,7 +20,7 @@ from visualwords.apps.detection.detector_training import (
 from visualwords.apps.detection.levels import Search
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import MARGIN
-from visualwords.apps.detection.window_model import WindowModel
+from visualwords.apps.detection.window_model import LEAST_SCORE, WindowModel
 from visualwords.boxes import area, intersection_over_union
 from visualwords.classifiers.calibration import fit_sigmoids
 from visualwords.errors import FolderError

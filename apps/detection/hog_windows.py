@@ -15,13 +15,14 @@ from visualwords.apps.detection._hog_windows import (
 )
 from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.features import HOG
+from visualwords.features.interpolated_hog import color_planes, interpolated_blocks
 
 __all__ = ["HogTables", "HogWindows"]
 
 N_LEVELS = 64
 STEPS = 128  # levels of a unit: block values are rarely above 1/2, the highest level
-VALUES = 36  # of a block
+BLOCK, N_ANGLES = 2, 9  # cells of a block's side, and numbers of a cell
+VALUES = BLOCK**2 * N_ANGLES  # of a block
 MANY = 5  # looking up all windows costs as much as every fifth of them one by one
 
 
@@ -73,7 +74,6 @@ class HogWindows:
         self.shape = shape
         self.stride = stride
         self.n_columns = shape.hog_columns
-        self.extractor = HOG(interpolated=True)
 
     def prepare(self, image: np.ndarray) -> list[np.ndarray]:
         """Return the levels of all blocks, (ny, nx, 36) uint8, for each lattice."""
@@ -131,7 +131,8 @@ class HogWindows:
         if y or x:
             top, left = -y % CELL, -x % CELL
             image = cv2.copyMakeBorder(image, top, 0, left, 0, cv2.BORDER_REPLICATE)
-        blocks = self.extractor.blocks(image)[y > 0 :, x > 0 :]
+        planes = image[None] if image.ndim == 2 else color_planes(image)
+        blocks = interpolated_blocks(planes, CELL, BLOCK, N_ANGLES)[y > 0 :, x > 0 :]
         levels = np.empty((*blocks.shape[:2], VALUES), np.uint8)
         values = np.ascontiguousarray(blocks).reshape(-1)
         quantize_blocks(values, STEPS, N_LEVELS - 1, levels.reshape(-1))

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from visualwords.apps.detection.window import CELL, MARGIN, WindowShape
-from visualwords.features.extractor import as_grey
+from visualwords.features.pixels import as_grey
 from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
 
 __all__ = ["Level", "Search", "clip_boxes"]

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.detection.bootstrapping import Round
 from visualwords.apps.detection.channels import FEATURES
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.window import WindowShape
-from visualwords.apps.detection.window_model import ChannelModel, WindowModel
+from visualwords.apps.detection.window_model import ChannelModel, Round, WindowModel
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.apps.pipeline.saving import OBJECT_DETECTOR, library_versions
+from visualwords.apps.pipeline.loading import OBJECT_DETECTOR
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.errors import ModelFileError
 from visualwords.model_file import write_model
@@ -26,6 +25,8 @@ BEFORE = {"fusion": 0.0}  # what older files don't say
 
 def save_detector(detector: PedestrianDetector, path: str | os.PathLike[str]) -> None:
     """Write a fitted detector: parameters, thresholds, and tables in half precision."""
+    from visualwords.apps.pipeline.saving import library_versions
+
     parameters = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in detector.get_params().items()

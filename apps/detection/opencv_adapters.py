@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.pipeline.saving import load
+from visualwords.apps.pipeline.loading import load
 from visualwords.errors import ModelFileError, VisualWordsError
 
 __all__ = ["CascadeClassifier", "HOGDescriptor", "HOGDescriptor_getDefaultPeopleDetector"]

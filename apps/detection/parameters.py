@@ -1,10 +1,11 @@
-"""Ranges of a detector's parameters, checked whether they come from a caller or from a file."""
+"""A detector's parameters: scikit-learn's conventions, and ranges whoever gives them."""
 
 from collections.abc import Mapping
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["check_numbers"]
+__all__ = ["WithParameters", "check_numbers"]
 
 WHOLE = {  # least and most
     "padding": (0, 1000),
@@ -60,3 +61,44 @@ def _is_within(value: Any, kind: type, least: float, most: float) -> bool:
         return False
     number: Any = value
     return bool(least <= number <= most)
+
+
+class WithParameters:
+    """The parameters of ``__init__`` as scikit-learn's estimators have them, so `clone` works.
+
+    Importing ``sklearn.base`` takes a second, most of what a new process would need for its first
+    detection, so detectors do not derive from ``BaseEstimator``.
+    """
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters and return this object."""
+        names = self._get_param_names()
+        for name in parameters:
+            if name not in names:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}"
+                )
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in signature(type(self)).parameters.items()
+            if getattr(self, name) != parameter.default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator().__sklearn_tags__()

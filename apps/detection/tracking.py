@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from visualwords.boxes import intersection_over_union
 
@@ -198,6 +197,8 @@ class Tracker:
 
     def _assign(self, tracks: list[Track], boxes: np.ndarray, owner: dict[int, Track]) -> None:
         """Assign the detections that are left over to tracks."""
+        from scipy.optimize import linear_sum_assignment  # half a second that images do without
+
         left = [k for k in range(len(boxes)) if k not in owner]
         if not tracks or not left:
             return

@@ -7,7 +7,9 @@ import numpy as np
 from visualwords.apps.detection.window_tables import RaggedTables
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 
-__all__ = ["ChannelModel", "WindowModel"]
+__all__ = ["LEAST_SCORE", "ChannelModel", "Round", "WindowModel"]
+
+LEAST_SCORE = -0.5  # lowest useful HIK score of a window, whatever the threshold
 
 
 @dataclass(frozen=True)
@@ -46,3 +48,11 @@ class WindowModel:
     channels: dict[str, ChannelModel]
     first_thresholds: np.ndarray
     stage_thresholds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Windows of one round of training."""
+
+    n_negatives: int
+    n_new: int

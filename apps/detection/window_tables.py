@@ -1,10 +1,12 @@
 """Look-up tables of a trained classifier: its score for each column and level."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visualwords.classifiers import ICDClassifier
+if TYPE_CHECKING:
+    from visualwords.classifiers import ICDClassifier
 
 __all__ = ["CONSTANT", "RaggedTables", "tables_of", "with_constants"]
 
@@ -55,7 +57,7 @@ def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.nd
 
 
 def tables_of(
-    classifier: ICDClassifier, scale: float = 1.0, n_constants: int = N_CONSTANTS
+    classifier: "ICDClassifier", scale: float = 1.0, n_constants: int = N_CONSTANTS
 ) -> RaggedTables:
     """Return the tables of a classifier of two classes that was trained on levels with constants.
 

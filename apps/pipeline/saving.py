@@ -1,12 +1,11 @@
-"""Models to files and back."""
+"""Image classifiers to model files and back."""
 
 import os
 import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ import visualwords
 from visualwords.apps.pipeline.channel_encoder import make_encoders
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.loading import IMAGE_CLASSIFIER, load_image_classifier
 from visualwords.apps.pipeline.networks import find_networks, read_networks, with_names_only
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
@@ -24,12 +24,6 @@ from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features.registry import find_extractor
 from visualwords.model_file import part_of, prefixed, read_model, write_model
 
-if TYPE_CHECKING:
-    from visualwords.apps.detection.detector import PedestrianDetector
-
-IMAGE_CLASSIFIER = "image-classifier"
-OBJECT_DETECTOR = "object-detector"
-SHIPPED = "pedestrian"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
 STATE = "classifier/"
@@ -40,71 +34,6 @@ DECISION = "decision/"
 ENCODER = "channel"
 DEFAULT_METRIC = "mean-per-class"  # older files have no other
 NETWORKS = "networks/"
-
-
-def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return the path of a model file; "pedestrian" is that of the bundled detector."""
-    if path == SHIPPED:
-        return str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
-    return path
-
-
-def load(
-    path: str | os.PathLike[str], *, network: str | os.PathLike[str] | None = None
-) -> "ImageClassifier | PedestrianDetector":
-    """Read a model file, or the detector that comes with the package.
-
-    Parameters
-    ----------
-    path : path-like
-        A file written by ``save`` or by a command's ``train``; or the word "pedestrian" (a file of
-        that name is "./pedestrian").
-    network : path-like, optional
-        The ONNX file that the model's recipe needs, or its folder; by default it is looked for
-        beside the model, and in the folders of the environment variable VISUALWORDS_NETWORKS.
-
-    Returns
-    -------
-    ImageClassifier or PedestrianDetector
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not a usable model. Nothing in a model file is ever executed.
-    """
-    path = model_path(path)
-    manifest, arrays = read_model(path)
-    try:
-        if manifest["kind"] == IMAGE_CLASSIFIER:
-            given = None if network is None else os.fspath(network)
-            model = _restore(manifest, arrays, os.fspath(path), given)
-            _try_out(model)
-            return model
-        if manifest["kind"] == OBJECT_DETECTOR:
-            from visualwords.apps.detection.model_state import restore_detector
-
-            return restore_detector(manifest, arrays)
-        raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
-    except ModelFileError as problem:
-        raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
-    except Exception as problem:  # a manifest by another hand can be wrong in any way
-        reason = " ".join(str(problem).split())
-        raise ModelFileError(
-            f"{os.fspath(path)}: the manifest does not describe a model "
-            f"({type(problem).__name__}: {reason})"
-        ) from None
-
-
-def load_image_classifier(
-    path: str | os.PathLike[str], network: str | os.PathLike[str] | None = None
-) -> ImageClassifier:
-    """Read a model file that labels whole images; any other raises `ModelFileError`."""
-    model = load(path, network=network)
-    if not isinstance(model, ImageClassifier):
-        raise ModelFileError(
-            f"{os.fspath(path)}: finds objects; use it with detect-pedestrians run --model"
-        )
-    return model
 
 
 def save_image_classifier(
@@ -246,9 +175,10 @@ def _manifest(model: ImageClassifier) -> dict[str, Any]:
     }
 
 
-def _restore(
+def restore_image_classifier(
     manifest: dict[str, Any], arrays: dict[str, np.ndarray], path: str, network: str | None
 ) -> ImageClassifier:
+    """Return the classifier that a model file holds, once it has scored a small image."""
     recipe = Recipe.from_json(manifest["recipe"])
     if recipe.has_network:
         recipe = find_networks(recipe, path, network, part_of(NETWORKS, arrays))
@@ -281,6 +211,7 @@ def _restore(
     if "training/codes" in arrays:
         labels = model.classes_[arrays["training/codes"]]
         model.gallery_ = Gallery.from_state(part_of(GALLERY, arrays), labels)
+    _try_out(model)
     return model
 
 

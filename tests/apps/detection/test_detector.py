@@ -1,9 +1,14 @@
 """The detector as people use it: learn, find, explain, keep in a file."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import visualwords
 from tests.apps.detection.conftest import train
@@ -219,3 +224,28 @@ def clone_fitted(detector, **parameters):
     for name in ("model_", "confidence_", "box_scale_", "rounds_", "skipped_"):
         setattr(other, name, getattr(detector, name))
     return other
+
+
+def test_the_first_detection_of_a_process_does_without_scikit_learn():
+    """Importing it takes longer than all the rest."""
+    code = (
+        "import sys, numpy, visualwords\n"
+        "visualwords.load('pedestrian').detect(numpy.zeros((160, 120, 3), numpy.uint8))\n"
+        "print(*sorted({'sklearn', 'scipy.stats', 'joblib'} & set(sys.modules)))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
+
+
+def test_parameters_follow_the_conventions_of_scikit_learn():
+    detector = PedestrianDetector(stride=4, label="mug")
+    assert repr(detector) == "PedestrianDetector(stride=4, label='mug')"
+    assert clone(detector).get_params() == detector.get_params()
+    with pytest.raises(ValueError, match="no parameter 'strides'; it has C, acf_weight"):
+        detector.set_params(strides=8)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(detector)
+    with pytest.raises(NotFittedError, match="call fit"):
+        detector.detect(np.zeros((160, 120), np.uint8))
