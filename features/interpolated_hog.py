@@ -1,5 +1,7 @@
 """Blocks of histograms of oriented gradients, interpolated as in OpenCV's ``HOGDescriptor``."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from visualwords.features._hog import interpolate_blocks, normalize_blocks, split_channels
@@ -54,6 +56,7 @@ def _interpolate(planes: np.ndarray, cell: int, size: int, n: int) -> np.ndarray
     return blocks[before:, :, before:].transpose(0, 2, 1)
 
 
+@lru_cache(maxsize=8)
 def _share_cell(cell: int, size: int) -> np.ndarray:
     """Weights of a cell's pixels along one axis for all slots that they count for, (cell, lanes).
 
@@ -70,4 +73,5 @@ def _share_cell(cell: int, size: int) -> np.ndarray:
     by_block = by_pixel.reshape(size, cell, size)[::-1]  # the block that begins first comes first
     weights = np.zeros((cell, -(-(size**2) // 4) * 4), np.float32)
     weights[:, : size**2] = by_block.transpose(1, 0, 2).reshape(cell, size**2)
+    weights.flags.writeable = False
     return weights

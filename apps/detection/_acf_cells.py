@@ -4,71 +4,146 @@ import numpy as np
 
 from visualwords.compiled import njit
 
+SIZE = 4  # pixels of a cell's side
+
 
 @njit()
-def strongest_gradients(red, green, blue, y, gradients):
-    """Central differences of row y, of the colour where they are longest.
+def smooth_row(pixels, y, width, sums, planes):
+    """planes = row y filtered by [1 2 1] / 4 along both axes, rounded; borders are repeated.
 
-    red, green, blue : (h, w) uint8; rows beyond the border repeat it
+    pixels : (h, 3 × at least width) uint8, rows of red, green, blue
+    sums : (3 × width,) uint16, for use here; the smoothed row afterwards
+    planes : (3, width) uint8
+    """
+    u16, three = np.uint16, np.uint64(3)
+    n = np.uint64(3 * width)
+    above, middle = pixels[max(y - 1, 0)], pixels[y]
+    below = pixels[min(y + 1, pixels.shape[0] - 1)]
+    wide = np.empty(3 * width + 6, np.uint16)  # a pixel more on each side
+    for k in range(n):
+        wide[k + three] = u16(u16(above[k]) + u16(middle[k]) + u16(middle[k]) + u16(below[k]))
+    wide[:3], wide[3 * width + 3 :] = wide[3:6], wide[3 * width : 3 * width + 3]
+    for k in range(n):
+        both = u16(wide[k + three] + wide[k + three])  # numba adds in 64 bits where not told so
+        sums[k] = u16(u16(wide[k] + both + wide[k + three + three] + u16(8)) >> u16(4))
+    red, green, blue = planes[0], planes[1], planes[2]
+    for x in range(np.uint64(width)):
+        k = three * x
+        red[x] = np.uint8(sums[k])
+        green[x] = np.uint8(sums[k + np.uint64(1)])
+        blue[x] = np.uint8(sums[k + np.uint64(2)])
+
+
+@njit()
+def strongest_gradients(above, middle, below, gradients):
+    """Central differences of a row, of the colour where they are longest.
+
+    above, middle, below : (3, w) uint8, red, green and blue of three rows
     gradients : (3, w) float32: along x, along y, and length, written; first and last column are 0
     """
-    height, width = red.shape
-    above, below = max(y - 1, 0), min(y + 1, height - 1)
-    r0, r1, r2 = red[above], red[y], red[below]
-    g0, g1, g2 = green[above], green[y], green[below]
-    b0, b1, b2 = blue[above], blue[y], blue[below]
+    width = middle.shape[1]
+    r0, r1, r2 = above[0], middle[0], below[0]
+    g0, g1, g2 = above[1], middle[1], below[1]
+    b0, b1, b2 = above[2], middle[2], below[2]
     along_x, along_y, length = gradients[0], gradients[1], gradients[2]
     gradients[:, 0] = gradients[:, width - 1] = 0
-    i16, i32, f32, one = np.int16, np.int32, np.float32, np.uint64(1)
+    i16, f32, one = np.int16, np.float32, np.uint64(1)
     for x in range(one, np.uint64(max(width - 1, 1))):
-        dx, dy = i16(r1[x + one]) - i16(r1[x - one]), i16(r2[x]) - i16(r0[x])
-        best = i32(dx) * i32(dx) + i32(dy) * i32(dy)
-        gx, gy = i16(g1[x + one]) - i16(g1[x - one]), i16(g2[x]) - i16(g0[x])
-        square = i32(gx) * i32(gx) + i32(gy) * i32(gy)
+        dx = f32(i16(i16(r1[x + one]) - i16(r1[x - one])))
+        dy = f32(i16(i16(r2[x]) - i16(r0[x])))
+        best = dx * dx + dy * dy
+        gx = f32(i16(i16(g1[x + one]) - i16(g1[x - one])))
+        gy = f32(i16(i16(g2[x]) - i16(g0[x])))
+        square = gx * gx + gy * gy
         dx, dy = gx if square > best else dx, gy if square > best else dy
         best = square if square > best else best
-        gx, gy = i16(b1[x + one]) - i16(b1[x - one]), i16(b2[x]) - i16(b0[x])
-        square = i32(gx) * i32(gx) + i32(gy) * i32(gy)
+        gx = f32(i16(i16(b1[x + one]) - i16(b1[x - one])))
+        gy = f32(i16(i16(b2[x]) - i16(b0[x])))
+        square = gx * gx + gy * gy
         dx, dy = gx if square > best else dx, gy if square > best else dy
         best = square if square > best else best
-        along_x[x], along_y[x], length[x] = f32(dx), f32(dy), f32(np.sqrt(f32(best)))
+        along_x[x], along_y[x], length[x] = dx, dy, np.sqrt(best)
 
 
 @njit()
-def sum_gradients(red, green, blue, size, directions, widest, sums):
-    """Sum lengths of gradients, and their parts along directions, over cells.
+def add_parts(gradients, cosines, sines, widest, parts):
+    """Add lengths of gradients, and what exceeds ``widest`` of them along directions.
+
+    gradients : (3, w) float32, as of `strongest_gradients`
+    cosines, sines : (n / 2,) float32, of k 180°/n; the directions k and n - k mirror each other
+    parts : (1 + n, w) float32: lengths, then the directions 0, …, n - 1
+    """
+    dx, dy, length = gradients[0], gradients[1], gradients[2]
+    half, zero, width = cosines.size, np.float32(0), np.uint64(length.size)
+    whole, flat, upright = parts[0], parts[1], parts[1 + half]
+    for x in range(width):
+        least = widest * length[x]
+        whole[x] += length[x]
+        flat[x] += max(abs(dx[x]) - least, zero)
+        upright[x] += max(abs(dy[x]) - least, zero)
+    for k in range(1, half):
+        own, mirrored, c, s = parts[1 + k], parts[1 + 2 * half - k], cosines[k], sines[k]
+        for x in range(width):
+            least, a, b = widest * length[x], dx[x] * c, dy[x] * s
+            own[x] += max(abs(a + b) - least, zero)
+            mirrored[x] += max(abs(b - a) - least, zero)
+
+
+@njit()
+def sum_cells(pixels, cosines, sines, widest, means, sums):
+    """Smooth an image; of each cell, average the colours and sum gradients.
 
     A gradient of length m at an angle δ to a direction counts m · max(0, |cos δ| − widest) there.
 
-    red, green, blue : (h, w) uint8
-    directions : (k, 2) float32, cosine and sine
-    sums : (1 + k, h // size, w // size) float32: lengths, then one plane a direction
+    pixels : (h, 3 w) uint8, rows of red, green, blue; only those of whole cells are looked at
+    cosines, sines : as of `add_parts`
+    means : (rows, columns, 3) uint8, rounded half to even
+    sums : (1 + n, rows, columns) float32: lengths, then one plane a direction
     """
-    _, rows, columns = sums.shape
-    width = np.uint64(red.shape[1])
+    n_parts, rows, columns = sums.shape
+    height, width = rows * SIZE, columns * SIZE
+    pixels = pixels[:height]
+    ring, smoothed = np.empty((3, 3, width), np.uint8), np.empty(3 * width, np.uint16)
+    totals = np.empty(3 * width, np.uint16)
     gradients = np.empty((3, width), np.float32)
-    dx, dy, length = gradients[0], gradients[1], gradients[2]
-    part = np.empty((sums.shape[0], width), np.float32)
-    zero = np.float32(0)
+    parts = np.empty((n_parts, width), np.float32)
+    totals[:] = 0
+    smooth_row(pixels, 0, width, smoothed, ring[0])
     for i in range(rows):
-        part[:] = 0
-        for y in range(i * size, (i + 1) * size):
-            strongest_gradients(red, green, blue, y, gradients)
-            whole = part[0]
-            for x in range(width):
-                whole[x] += length[x]
-            for k in range(directions.shape[0]):
-                own, c, s = part[k + 1], directions[k, 0], directions[k, 1]
-                for x in range(width):
-                    along = abs(dx[x] * c + dy[x] * s) - widest * length[x]
-                    own[x] += along if along > zero else zero
-        for k in range(sums.shape[0]):
-            line, own = sums[k, i], part[k]
-            for j in range(columns):
-                total = zero
-                for x in range(j * size, (j + 1) * size):
-                    total += own[x]
+        parts[:] = 0
+        for y in range(i * SIZE, (i + 1) * SIZE):
+            for k in range(np.uint64(smoothed.size)):
+                totals[k] = np.uint16(totals[k] + smoothed[k])
+            if y + 1 < height:
+                smooth_row(pixels, y + 1, width, smoothed, ring[(y + 1) % 3])
+            above, below = ring[max(y - 1, 0) % 3], ring[min(y + 1, height - 1) % 3]
+            strongest_gradients(above, ring[y % 3], below, gradients)
+            add_parts(gradients, cosines, sines, widest, parts)
+        average_row(totals, means[i])
+        totals[:] = 0
+        for k in range(n_parts):
+            line, own = sums[k, i], parts[k]
+            for j in range(np.uint64(columns)):
+                total = np.float32(0)
+                for x in range(np.uint64(SIZE)):
+                    total += own[j * np.uint64(SIZE) + x]
                 line[j] = total
+
+
+@njit()
+def average_row(totals, means):
+    """Means of cells from sums of their columns, rounded half to even.
+
+    totals : (3 × SIZE × columns,) uint16      means : (columns, 3) uint8
+    """
+    u, share, whole = np.uint64, np.float32(1 / SIZE**2), np.float32(1 << 23)
+    for j in range(u(means.shape[0])):
+        for c in range(u(3)):
+            total = np.uint32(0)
+            for x in range(u(SIZE)):
+                total += np.uint32(totals[u(3) * (j * u(SIZE) + x) + c])
+            # floats as large as ``whole`` have no fraction: adding it rounds
+            means[j, c] = np.uint8((np.float32(total) * share + whole) - whole)
 
 
 @njit()
@@ -87,17 +162,22 @@ def smooth(plane, out):
 
 
 @njit()
-def normalize_and_quantize(sums, epsilon, steps, cells):
-    """Divide by the local mean length and write smoothed levels.
+def fill_cells(colours, sums, epsilon, steps, cells):
+    """Copy colours; divide sums by the local mean length and write smoothed levels.
 
+    colours : (rows, columns, c − 1 − k) uint8
     sums : (1 + k, rows, columns) float32; overwritten
     steps : (1 + k,) float32, levels of a unit
-    cells : (rows, columns, c) uint8; the last 1 + k channels are written
+    cells : (rows, columns, c) uint8
     """
     n, rows, columns = sums.shape
     local, smoothed = np.empty((rows, columns), np.float32), np.empty((rows, columns), np.float32)
     smooth(sums[0], local)
     first = cells.shape[2] - n
+    for i in range(rows):
+        for j in range(columns):
+            for c in range(first):
+                cells[i, j, c] = colours[i, j, c]
     half, top = np.float32(0.5), np.float32(255)
     for i in range(rows):
         for j in range(columns):

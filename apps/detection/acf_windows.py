@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-from visualwords.apps.detection._acf_cells import normalize_and_quantize, sum_gradients
+from visualwords.apps.detection._acf_cells import fill_cells, sum_cells
 from visualwords.apps.detection._acf_windows import partial_sums, sum_trees
 from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, WindowShape
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
@@ -12,8 +12,8 @@ from visualwords.features.pixels import as_rgb
 __all__ = ["AcfWindows", "sums_of_parts"]
 
 COLOURS, ANGLES = 3, ACF_CHANNELS - 4  # between them one channel of lengths
-TURNS = np.arange(ANGLES) * np.pi / ANGLES
-DIRECTIONS = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1).astype(np.float32)
+TURNS = np.arange(ANGLES // 2) * np.pi / ANGLES  # the others mirror them
+COSINES, SINES = np.cos(TURNS).astype(np.float32), np.sin(TURNS).astype(np.float32)
 WIDEST = np.float32(np.cos(np.pi / ANGLES))  # a gradient counts for angles nearer than the next
 WEAK = np.float32(4 * ACF_CELL**2)  # sum of lengths added before dividing, as noise has it
 N_PARTS = 64  # of the trees; after each, windows with a low sum are rejected
@@ -58,13 +58,12 @@ class AcfWindows:
         cells = np.empty((rows, columns, ACF_CHANNELS), np.uint8)
         if not cells.size:
             return cells
-        pixels = as_rgb(image)[: rows * ACF_CELL, : columns * ACF_CELL]
-        pixels = _smooth(pixels)
-        small = cv2.resize(pixels, (columns, rows), interpolation=cv2.INTER_AREA)
-        cells[:, :, :COLOURS] = _smooth(cv2.cvtColor(small, cv2.COLOR_RGB2Luv))
+        pixels = as_rgb(image).reshape(image.shape[0], -1)
+        means = np.empty((rows, columns, COLOURS), np.uint8)
         sums = np.empty((1 + ANGLES, rows, columns), np.float32)
-        sum_gradients(*cv2.split(pixels), ACF_CELL, DIRECTIONS, WIDEST, sums)
-        normalize_and_quantize(sums, WEAK, STEPS, cells)
+        sum_cells(pixels, COSINES, SINES, WIDEST, means, sums)
+        colours = _smooth(cv2.cvtColor(means, cv2.COLOR_RGB2Luv))
+        fill_cells(colours, sums, WEAK, STEPS, cells)
         return cells
 
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
@@ -83,7 +82,9 @@ class AcfWindows:
         self, prepared: np.ndarray, corners_yx: np.ndarray, tables: BoostedTrees
     ) -> np.ndarray:
         """Return the sums of leaves of windows at multiples of 4 pixels."""
-        return self._sums(prepared, corners_yx, tables, NO_THRESHOLD)
+        line = prepared.shape[1] * ACF_CHANNELS
+        starts = corners_yx // ACF_CELL @ np.array([line, ACF_CHANNELS])
+        return self._sums(prepared, starts, tables, NO_THRESHOLD)
 
     def table_scores(
         self, prepared: np.ndarray, tables: BoostedTrees, least: np.ndarray = NO_THRESHOLD
@@ -95,20 +96,21 @@ class AcfWindows:
         """
         height, width = (side * ACF_CELL for side in prepared.shape[:2])
         grid = self.shape.positions(height, width, self.stride)
-        corners = np.indices(grid).reshape(2, -1).T * self.stride
-        return self._sums(prepared, corners, tables, least).reshape(grid)
+        step = self.stride // ACF_CELL * ACF_CHANNELS
+        rows = np.arange(grid[0])[:, None] * (step * prepared.shape[1])
+        starts = (rows + np.arange(grid[1]) * step).reshape(-1)
+        return self._sums(prepared, starts, tables, least).reshape(grid)
 
     def _sums(
-        self, prepared: np.ndarray, corners_yx: np.ndarray, trees: BoostedTrees, least: np.ndarray
+        self, prepared: np.ndarray, starts: np.ndarray, trees: BoostedTrees, least: np.ndarray
     ) -> np.ndarray:
-        scores = np.empty(len(corners_yx), np.float32)
+        """Sums of windows that begin at some bytes of the cells."""
+        scores = np.empty(len(starts), np.float32)
         if scores.size:
-            line = prepared.shape[1] * ACF_CHANNELS
-            starts = corners_yx // ACF_CELL @ np.array([line, ACF_CHANNELS])
-            row, rest = np.divmod(
-                trees.features.astype(np.int64), self.shape.acf_cells[1] * ACF_CHANNELS
-            )
-            flat, offsets = prepared.reshape(-1), row * line + rest
+            own = self.shape.acf_cells[1] * ACF_CHANNELS
+            beyond = prepared.shape[1] * ACF_CHANNELS - own  # of a row of cells, outside the window
+            flat = prepared.reshape(-1)
+            offsets = trees.features // np.uint16(own) * np.int64(beyond) + trees.features
             sum_trees(flat, starts, offsets, trees.values, trees.leaves, least, scores)
         return scores
 

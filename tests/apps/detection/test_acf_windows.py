@@ -5,10 +5,18 @@ import numpy as np
 import pytest
 
 from tests.apps.detection.test_windows import corners_of, picture
-from visualwords.apps.detection.acf_windows import N_PARTS, AcfWindows, sums_of_parts
+from visualwords.apps.detection._acf_cells import SIZE, sum_cells
+from visualwords.apps.detection.acf_windows import (
+    COSINES,
+    N_PARTS,
+    SINES,
+    WIDEST,
+    AcfWindows,
+    sums_of_parts,
+)
 from visualwords.apps.detection.channels import make_channels
 from visualwords.apps.detection.regions import regions
-from visualwords.apps.detection.window import WindowShape
+from visualwords.apps.detection.window import ACF_CELL, WindowShape
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 
 
@@ -60,6 +68,21 @@ def sum_of_leaves(trees, vector):
             node = 2 * node + (2 if vector[feature[node]] > value[node] else 1)
         leaves.append(leaf[node - len(feature)])
     return np.cumsum(leaves)
+
+
+@pytest.mark.parametrize("size", [(64, 48), (67, 50), (4, 4), (5, 41)])
+@pytest.mark.parametrize("levels", [256, 2])
+def test_smoothing_and_means_of_cells_are_exactly_those_of_opencv(rng, size, levels):
+    image = (rng.integers(0, levels, (*size, 3)) * (255 // (levels - 1))).astype(np.uint8)
+    rows, columns = (side // 4 for side in size)
+    whole = np.ascontiguousarray(image[: rows * 4, : columns * 4])
+    blurred = cv2.GaussianBlur(whole, (3, 3), 0, borderType=cv2.BORDER_REPLICATE)
+    expected = cv2.resize(blurred, (columns, rows), interpolation=cv2.INTER_AREA)
+    means = np.empty((rows, columns, 3), np.uint8)
+    sums = np.empty((7, rows, columns), np.float32)
+    sum_cells(image.reshape(size[0], -1), COSINES, SINES, WIDEST, means, sums)
+    assert np.array_equal(means, expected)
+    assert SIZE == ACF_CELL
 
 
 @pytest.mark.parametrize("size", [(64, 48), (67, 50), (9, 9), (4, 4), (5, 40)])
