@@ -1,6 +1,7 @@
 """One image at many sizes, so that a window of one size finds things of all sizes."""
 
 import math
+import threading
 from collections.abc import Iterator
 
 import cv2
@@ -50,7 +51,8 @@ class ScalePyramid:
     """The image at given scales, made one after the other; only halves are kept.
 
     A reduced image is interpolated from the image halved (areas averaged) as often as it can be:
-    that costs a fraction of averaging areas at every scale, and never skips a pixel.
+    that costs a fraction of averaging areas at every scale, and never skips a pixel. Several
+    threads may ask for levels at the same time.
 
     Parameters
     ----------
@@ -66,6 +68,7 @@ class ScalePyramid:
     def __init__(self, image: np.ndarray):
         self.image = image
         self._halves = [image]
+        self._lock = threading.Lock()
 
     def levels(self, scales: list[float]) -> Iterator[np.ndarray]:
         """Yield the image at each scale."""
@@ -82,8 +85,9 @@ class ScalePyramid:
         return cv2.resize(source, size_wh, interpolation=cv2.INTER_LINEAR)
 
     def _halved(self, times: int) -> np.ndarray:
-        while len(self._halves) <= times:
-            last = self._halves[-1]
-            size_wh = max(1, last.shape[1] // 2), max(1, last.shape[0] // 2)
-            self._halves.append(cv2.resize(last, size_wh, interpolation=cv2.INTER_AREA))
-        return self._halves[times]
+        with self._lock:
+            while len(self._halves) <= times:
+                last = self._halves[-1]
+                size_wh = max(1, last.shape[1] // 2), max(1, last.shape[0] // 2)
+                self._halves.append(cv2.resize(last, size_wh, interpolation=cv2.INTER_AREA))
+            return self._halves[times]

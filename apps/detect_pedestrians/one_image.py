@@ -1,5 +1,6 @@
 """Detection in single image files, in threads or on the workers of a cluster."""
 
+import copy
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from visualwords.errors import ImageError, Skipped
 from visualwords.images import read_image
 from visualwords.workers import map_on_workers, workers_share_memory
 
-__all__ = ["Found", "search_files", "search_image"]
+__all__ = ["Found", "search_files", "search_image", "with_threads"]
 
 CHUNK = 8  # paths sent together to another machine
 
@@ -46,13 +47,15 @@ def search_files(
 ) -> Iterator[Found | Skipped]:
     """Yield the detections of every image file, in order; why it is skipped if unreadable.
 
-    Threads search one file each. Workers of a cluster get paths in chunks and return boxes;
-    pictures are then drawn here.
+    Threads search one file each, or the scales of a single one. Workers of a cluster get paths in
+    chunks and return boxes; pictures are then drawn here.
     """
     here = workers_share_memory()
     size = 1 if here else CHUNK
     absolute = [os.path.abspath(path) for path in paths]
     chunks = ((absolute[i : i + size],) for i in range(0, len(paths), size))
+    if here and len(paths) == 1:
+        detector = with_threads(detector, n_jobs)
     shared = [detector, draw and here]
     found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
     for path, answer in zip(paths, found):
@@ -62,6 +65,11 @@ def search_files(
         elif draw and not here:
             answer = _drawn(answer, path)
         yield answer
+
+
+def with_threads(detector: PedestrianDetector, n_jobs: int | None) -> PedestrianDetector:
+    """Return the detector with threads for the scales of an image."""
+    return copy.copy(detector).set_params(n_jobs=n_jobs)
 
 
 def _search_chunk(

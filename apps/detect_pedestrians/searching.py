@@ -25,7 +25,12 @@ from visualwords.apps.command_line.terminal import (
     say_skipped,
     stdout,
 )
-from visualwords.apps.detect_pedestrians.one_image import Found, search_files, search_image
+from visualwords.apps.detect_pedestrians.one_image import (
+    Found,
+    search_files,
+    search_image,
+    with_threads,
+)
 from visualwords.apps.detect_pedestrians.result_files import ResultFiles
 from visualwords.apps.detect_pedestrians.videos import CODECS, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
@@ -59,7 +64,7 @@ class Searching:
     raw : bool
         Leave texts of CSV as they are.
     n_jobs : int or None
-        Images that are searched at the same time.
+        Images, or scales of a frame, that are searched at the same time.
     quiet : bool
         Show no progress.
     track : bool
@@ -159,10 +164,10 @@ class Searching:
 
     def _search_frame(self, frame: np.ndarray, steps: float) -> Found:
         """Search a frame that is so many steps after the last one, and number what is followed."""
-        draw = self.output is not None
+        draw, detector = self.output is not None, with_threads(self.detector, self.n_jobs)
         if self.tracker is None:
-            return search_image(self.detector, frame, draw)
-        found = search_image(self.detector, frame, False)
+            return search_image(detector, frame, draw)
+        found = search_image(detector, frame, False)
         tracks = self.tracker.update(found.boxes, steps)
         picture = draw_detections(frame, found.boxes, found.confidences, tracks) if draw else None
         return replace(found, picture=picture, tracks=tracks)

@@ -19,7 +19,7 @@ from visualwords.boxes import OVERLAPS, join, scaled
 from visualwords.errors import FolderError, ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress, Silent
-from visualwords.threads import with_one_library_thread
+from visualwords.threads import map_in_threads, with_one_library_thread
 
 __all__ = ["PedestrianDetector"]
 
@@ -91,7 +91,8 @@ class PedestrianDetector(WithParameters):
         Class name of the objects.
     random_state : int, default 0
     n_jobs : int or None
-        Threads for training. The model does not depend on it.
+        Threads, for training and for the scales of an image. Neither the model nor detections
+        depend on it.
 
     Attributes
     ----------
@@ -273,13 +274,14 @@ class PedestrianDetector(WithParameters):
         self.check_parameters()
         search, scanner, pixels = self.search, self._scanner(), _as_image(image)
         least = self.score_of(self.threshold)
-        boxes, scores = [np.empty((0, 4))], [np.empty(0, np.float32)]
-        for level in search.levels(pixels):
-            lowest = min(least, LEAST_SCORE) if self.fusion else least
-            corners, found = self._scan(search, scanner, level, lowest, trace)
-            boxes.append(search.boxes(level, corners))
-            scores.append(found)
-        joined, score = self._join(np.vstack(boxes), np.concatenate(scores))
+        lowest = min(least, LEAST_SCORE) if self.fusion else least
+        scan = partial(self._scan, search, scanner, lowest, trace is not None)
+        found = map_in_threads(scan, search.level_makers(pixels), self.n_jobs)
+        if trace is not None:
+            trace += [traced for _, _, traced in found if traced is not None]
+        boxes = np.vstack([np.empty((0, 4)), *(own for own, _, _ in found)])
+        scores = np.concatenate([np.empty(0, np.float32), *(own for _, own, _ in found)])
+        joined, score = self._join(boxes, scores)
         joined, score = scaled(joined, self.box_scale_)[score >= least], score[score >= least]
         return clip_boxes(joined, pixels), self.confidence_of(score)
 
@@ -360,21 +362,23 @@ class PedestrianDetector(WithParameters):
     def _scan(
         search: Search,
         scanner: WindowScanner,
-        level: Level,
         least: float,
-        trace: list[tuple[Level, list[Stage]]] | None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Scan one level, strip by strip if it is large."""
-        stages: list[Stage] = []
-        if trace is not None:
-            trace.append((level, stages))
+        is_traced: bool,
+        make_level: Callable[[], Level],
+    ) -> tuple[np.ndarray, np.ndarray, tuple[Level, list[Stage]] | None]:
+        """Scan one level, strip by strip if it is large; return boxes in the image and scores.
+
+        The level itself is returned only if a trace is wanted: all of them take much memory.
+        """
+        level, stages = make_level(), list[Stage]()
         corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
         for start, rows, strip in search.strips(level):
             found, score = scanner.scan(strip, least, stages)
             own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
             corners.append(found[own] + np.array([start, 0]))
             scores.append(score[own])
-        return np.vstack(corners), np.concatenate(scores)
+        boxes = search.boxes(level, np.vstack(corners))
+        return boxes, np.concatenate(scores), (level, stages) if is_traced else None
 
     def _readable(self, images: Sequence[ImageOrPath], what: str) -> list[Callable[[], np.ndarray]]:
         """Return functions that read the images; unreadable ones are added to ``skipped_``."""

@@ -1,7 +1,8 @@
 """The scales at which an image is searched, and the boxes of their windows in the image."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import cv2
 import numpy as np
@@ -62,21 +63,28 @@ class Search:
 
     def levels(self, image: np.ndarray) -> Iterator[Level]:
         """Yield the image at every scale, largest first; none if it is smaller than the window."""
+        return (make() for make in self.level_makers(image))
+
+    def level_makers(self, image: np.ndarray) -> list[Callable[[], Level]]:
+        """Return functions that make the levels, in any order and in several threads."""
         height, width = image.shape[:2]
         if not min(height, width):
-            return
+            return []
         largest = self.object_wh[1] * self.shape.height / self.min_height
         window_wh = self.shape.width, self.shape.height
         scales = pyramid_scales(
             (width, height), window_wh, self.scale_factor, largest, self.padding
         )
-        pyramid, edge = ScalePyramid(as_grey(image) if self.grey else image), self.padding
-        for scale in scales:
-            level = pyramid.level(scale)
-            scale_xy = level.shape[1] / width, level.shape[0] / height
-            if self.padding:
-                level = cv2.copyMakeBorder(level, edge, edge, edge, edge, cv2.BORDER_REPLICATE)
-            yield Level(level, scale_xy, self.padding)
+        pyramid = ScalePyramid(as_grey(image) if self.grey else image)
+        return [partial(self._level, pyramid, scale) for scale in scales]
+
+    def _level(self, pyramid: ScalePyramid, scale: float) -> Level:
+        level, edge = pyramid.level(scale), self.padding
+        height, width = pyramid.image.shape[:2]
+        scale_xy = level.shape[1] / width, level.shape[0] / height
+        if edge:
+            level = cv2.copyMakeBorder(level, edge, edge, edge, edge, cv2.BORDER_REPLICATE)
+        return Level(level, scale_xy, edge)
 
     def strips(self, level: Level) -> Iterator[tuple[int, range, np.ndarray]]:
         """Cut a large level into strips that hold all its windows.

@@ -53,6 +53,16 @@ def test_the_cascade_looks_at_fewer_windows_at_every_stage(detector, street):
         assert [stage.n_windows for stage in stages[1:]] == numbers[1:-1]
 
 
+def test_threads_find_the_same_in_the_same_order(detector, street):
+    boxes, confidences = detector.detect(street[0])
+    alone, together = [], []
+    detector.detect(street[0], trace=alone)
+    threads = clone_fitted(detector, n_jobs=3)
+    assert np.array_equal(threads.detect(street[0], trace=together)[0], boxes)
+    assert np.array_equal(threads.detect(street[0])[1], confidences)
+    assert [level.scale_xy for level, _ in together] == [level.scale_xy for level, _ in alone]
+
+
 @pytest.mark.parametrize("features", ["hog", "census", "both"])
 def test_fewer_features_work_too(features, street):
     alone = train(features=features)
