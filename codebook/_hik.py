@@ -7,6 +7,8 @@ import numpy as np
 
 from visualwords.compiled import njit
 
+ROWS = 128  # descriptors whose levels are in the nearest cache while their dimensions are counted
+
 
 @njit()
 def sum_tables(levels, start, tables, sums):
@@ -41,27 +43,11 @@ def sum_tables(levels, start, tables, sums):
 
 
 @njit()
-def sum_own_tables(levels, label, tables, sums):
-    """sums[p] += sum_j tables[j, levels[p, j], label[p]]: the score of one word alone.
-
-    levels : (n, d) uint8      label : (n,) int32      tables : (d, n_levels, k) uint16
-    sums : (n,) int64
-    """
-    n_levels, k = np.uint64(tables.shape[1]), np.uint64(tables.shape[2])
-    flat = tables.reshape(-1)
-    for p in range(levels.shape[0]):
-        place, total = np.uint64(label[p]), np.int64(0)
-        for j in range(levels.shape[1]):
-            total += np.int64(flat[place + np.uint64(levels[p, j]) * k])
-            place += n_levels * k
-        sums[p] += total
-
-
-@njit()
-def best_columns(sums, label):
-    """label[p] = argmax_k sums[p, k], the first of equals.
+def best_columns(sums, label, best):
+    """label[p] = argmax_k sums[p, k], the first of equals; best[p] is its sum.
 
     sums : (m, k) uint16, k <= 2^16; the largest of numbers that end with the place is found once
+    label : (m,) int32      best : (m,) uint16
     """
     for p in range(sums.shape[0]):
         row = sums[p]
@@ -69,28 +55,39 @@ def best_columns(sums, label):
         for k in range(np.uint32(row.size)):
             top = max(top, np.uint32((np.uint32(row[k]) << half) | (last - np.uint32(k))))
         label[p] = np.int32(last - (top & np.uint32(65535)))
+        best[p] = np.uint16(top >> half)
 
 
 @njit()
-def count_levels(levels, label, counts):
-    """counts[j, v, k] += 1 for each descriptor of word k with level v in dimension j.
+def add_counts(levels, rows, label, step, counts):
+    """counts[j, v, k] += step for each of the rows of word k with level v in dimension j.
 
-    levels : (n, d) uint8      label : (n,) int32      counts : (d, n_levels, k) int32
+    levels : (n, d) uint8      rows : (m,) int64, those of a word one after the other
+    label : (n,) int32         step : int32      counts : (d, n_levels, k) int32
+
+    Counts of a word are far apart: where it has many rows, a small array counts them first.
     """
-    for p in range(levels.shape[0]):
-        word = np.uint32(label[p])
-        for j in range(levels.shape[1]):
-            counts[j, levels[p, j], word] += np.int32(1)
-
-
-@njit()
-def move_counts(levels, rows, before, after, counts):
-    """Count some descriptors for the word ``after[row]`` instead of ``before[row]``."""
-    for i in rows:
-        old, new = np.uint32(before[i]), np.uint32(after[i])
-        for j in range(levels.shape[1]):
-            counts[j, levels[i, j], old] -= np.int32(1)
-            counts[j, levels[i, j], new] += np.int32(1)
+    d, n_levels = np.uint64(counts.shape[0]), np.uint64(counts.shape[1])
+    own, start = np.zeros(d * n_levels, np.int32), 0
+    while start < rows.size:
+        stop, word = start + 1, np.uint32(label[rows[start]])
+        while stop < rows.size and label[rows[stop]] == label[rows[start]]:
+            stop += 1
+        if stop - start < ROWS:
+            for i in rows[start:stop]:
+                for j in range(d):
+                    counts[j, levels[i, j], word] += step
+        else:
+            for first in range(start, stop, ROWS):
+                for j in range(d):
+                    for r in range(first, min(first + ROWS, stop)):
+                        own[j * n_levels + np.uint64(levels[np.uint64(rows[r]), j])] += np.int32(1)
+            for j in range(d):
+                for v in range(n_levels):
+                    if own[j * n_levels + v]:
+                        counts[j, v, word] += step * own[j * n_levels + v]
+            own[:] = 0
+        start = stop
 
 
 @njit()

@@ -7,11 +7,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._hik import (
+    add_counts,
     city_block_distances,
-    count_levels,
     mean_tables,
     medians,
-    move_counts,
     rounded,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
@@ -131,9 +130,8 @@ class HIKCodebook(Codebook):
         self.n_iter_ = 0
         self._set_first_words(levels, random)
         with in_parts(levels) as parts:
-            labels = self._iterate(levels, parts, progress)
-        distances = self._distances(levels, labels)
-        self.inertia_ = float(distances.sum())
+            scores = self._iterate(levels, parts, progress)
+        self.inertia_ = float(self._distances(levels, scores).sum())
         self.mean_distance_ = self.inertia_ / len(levels)
         return self
 
@@ -151,7 +149,7 @@ class HIKCodebook(Codebook):
         """
         check_is_fitted(self)
         levels = self._levels(self._check(X))
-        return _count(levels, self._words.find(levels), self._words.tables.shape)
+        return _count(levels, self._words.find(levels)[0], self._words.tables.shape)
 
     def improve(self, parts: Iterable[np.ndarray]) -> "HIKCodebook":
         """Make one exact iteration from the parts of all data.
@@ -168,7 +166,7 @@ class HIKCodebook(Codebook):
     def predict(self, X: Any) -> np.ndarray:
         """Return the number of the nearest word of each descriptor, int32."""
         check_is_fitted(self)
-        return self._words.find(self._levels(self._check(X)))
+        return self._words.find(self._levels(self._check(X)))[0]
 
     @with_one_library_thread
     def transform(self, X: Any) -> np.ndarray:
@@ -223,33 +221,36 @@ class HIKCodebook(Codebook):
         self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
 
     def _iterate(self, levels: np.ndarray, parts: Sequence[Any], progress: Progress) -> np.ndarray:
-        """Find members and learn words in turn; return the word of each descriptor."""
-        labels = self._find(parts)
+        """Find members and learn words in turn; return each descriptor's score of its word."""
+        labels, scores = self._find(parts)
         counts = _count(levels, labels, self._words.tables.shape)
         while self.n_iter_ < self.max_iter:
-            self._learn_words(levels, labels, counts)
-            before, labels = labels, self._find(parts)
+            self._learn_words(levels, labels, scores, counts)
+            before, (labels, scores) = labels, self._find(parts)
             self.n_iter_ += 1
             progress.advance()
             changed = np.flatnonzero(labels != before)
-            if changed.size <= self.tol * len(labels):
+            if changed.size <= self.tol * len(labels) or self.n_iter_ == self.max_iter:
                 break
-            move_counts(levels, changed, before, labels, counts)
-        return labels
+            _move_counts(levels, changed, before, labels, counts)
+        return scores
 
-    def _find(self, parts: Sequence[Any]) -> np.ndarray:
-        """Word of each descriptor."""
-        return np.concatenate(map_parts(self._words.find, parts, self.n_jobs))
+    def _find(self, parts: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Word of each descriptor and its score."""
+        labels, scores = zip(*map_parts(self._words.find, parts, self.n_jobs))
+        return np.concatenate(labels), np.concatenate(scores)
 
-    def _learn_words(self, levels: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> None:
+    def _learn_words(
+        self, levels: np.ndarray, labels: np.ndarray, scores: np.ndarray, counts: np.ndarray
+    ) -> None:
         """Tables of the means or medians of the members."""
         empty = np.flatnonzero(counts[0].sum(axis=0) == 0)
         if empty.size:
-            far = np.argsort(-self._distances(levels, labels), kind="stable")[: empty.size]
+            far = np.argsort(-self._distances(levels, scores), kind="stable")[: empty.size]
             given = labels.copy()
             given[far] = empty
             counts = counts.copy()
-            move_counts(levels, far, labels, given, counts)
+            _move_counts(levels, far, labels, given, counts)
         self._set_counts(counts)
 
     def _set_counts(self, counts: np.ndarray) -> None:
@@ -288,9 +289,8 @@ class HIKCodebook(Codebook):
             return scores - self.constant_
         return 2 * scores - self.constant_ - sums
 
-    def _distances(self, levels: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Distance of each descriptor to its word, (n,) float64."""
-        scores = self._words.scores_of(levels, labels)
+    def _distances(self, levels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Distance of each descriptor to its word, (n,) float64, from its score of that word."""
         sums = levels.sum(axis=1, dtype=np.float64)
         return np.maximum(-self._as_similarities(scores, sums), 0)
 
@@ -309,8 +309,21 @@ class HIKCodebook(Codebook):
 def _count(levels: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return how many descriptors of each word have each level, (d, n_levels, n_words) int32."""
     counts = np.zeros(shape, np.int32)
-    count_levels(levels, labels, counts)
+    add_counts(levels, _by_word(np.arange(len(labels)), labels), labels, np.int32(1), counts)
     return counts
+
+
+def _move_counts(
+    levels: np.ndarray, rows: np.ndarray, before: np.ndarray, after: np.ndarray, counts: np.ndarray
+) -> None:
+    """Count some descriptors for the word ``after[row]`` instead of ``before[row]``."""
+    add_counts(levels, _by_word(rows, before), before, np.int32(-1), counts)
+    add_counts(levels, _by_word(rows, after), after, np.int32(1), counts)
+
+
+def _by_word(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Rows in the order of their words."""
+    return rows[np.argsort(labels[rows].astype(np.uint16), kind="stable")]
 
 
 def _distances(levels: np.ndarray) -> Distances:

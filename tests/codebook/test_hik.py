@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference.words import intersection_distances
 from visualwords.codebook import BagOfWords, HIKCodebook, KMeansCodebook
-from visualwords.codebook._hik import city_block_distances
+from visualwords.codebook._hik import ROWS, add_counts, city_block_distances
 
 
 @parametrize_with_checks([HIKCodebook(n_words=3, random_state=0)])
@@ -114,6 +114,19 @@ def test_members_beyond_the_largest_sum_do_not_overflow():
     labels = codebook.predict(x)
     assert (labels[:10] == labels[0]).all()
     assert (labels[10:] == 1 - labels[0]).all()
+
+
+def test_members_are_counted_by_word_dimension_and_level(rng):
+    levels = rng.integers(0, 7, (3 * ROWS + 5, 6)).astype(np.uint8)
+    label = rng.integers(0, 3, len(levels)).astype(np.int32)
+    label[label == 1] = 2  # word 1 has no members, word 2 more than are counted at a time
+    rows, expected = np.argsort(label), np.zeros((6, 7, 3), np.int32)
+    for row in rows[4:]:
+        expected[np.arange(6), levels[row], label[row]] += 1
+    counts = np.zeros_like(expected)
+    add_counts(levels, rows, label, np.int32(1), counts)
+    add_counts(levels, rows[:4], label, np.int32(-1), counts)
+    np.testing.assert_array_equal(counts, expected)
 
 
 def test_no_word_stays_empty_while_descriptors_differ(rng):
