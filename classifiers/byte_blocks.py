@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers import product_bands
+from visualwords.classifiers import _byte_rows, product_bands
 from visualwords.classifiers.row_file import RowFile
 from visualwords.workers import map_on_workers
 
 COLUMNS_AT_A_TIME = 1024  # 1,024 · 127² < 2²⁴: sums of products are exact in float32
-NUMBERS_OF_A_BLOCK = 1 << 23
+NUMBERS_OF_A_BLOCK = 1 << 20
 ROWS_OF_A_BLOCK = 64, 128  # at least, at most; more saved no passes
 
 
@@ -30,19 +30,15 @@ class ByteBlocks:
         Mean squared length of the rows, as they are.
     """
 
+    skips = True
+
     def __init__(self, X: Any, order: np.ndarray | None, band: Any, mean_square: float):
         self.X, self.order, self.band = X, order, band
         self.size, self.mean_square = band.shape[1], mean_square
-        self._room = np.empty((0, X.shape[1]))
 
     def load(self, start: int, end: int, dtype: Any) -> np.ndarray:
-        """Return rows as floats, in room that the next block takes over."""
-        some = rows_between(self.X, self.order, start, end)
-        if len(self._room) < len(some) or self._room.dtype != dtype:
-            self._room = np.empty((self.size, some.shape[1]), dtype)
-        rows = self._room[: len(some)]
-        np.copyto(rows, some)
-        return rows
+        """Return neighbouring rows."""
+        return rows_between(self.X, self.order, start, end)
 
     def gram(self, start: int, end: int) -> np.ndarray:
         """Return the products of neighbouring rows among each other."""
@@ -52,19 +48,31 @@ class ByteBlocks:
         """Return weights of no training."""
         return np.zeros((lanes, self.X.shape[1]), dtype)
 
-    def scores(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the scores of a block's rows."""
-        found = rows @ weights.T
-        found /= found.dtype.type(self.mean_square)
+    def scores(self, rows: np.ndarray, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Return the wanted scores of a block's rows; 0 for the others."""
+        lanes, counts = _marked(wanted)
+        sums = np.zeros(lanes.shape, weights.dtype)
+        _byte_rows.score(rows, weights, lanes, counts, sums)
+        found = np.zeros(wanted.shape, weights.dtype)
+        _byte_rows.spread(sums, lanes, counts, found.dtype.type(1 / self.mean_square), found)
         return found
 
     def update(self, rows: np.ndarray, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients to the weights."""
-        weights += coefficients.T @ rows
+        places, counts = _marked(coefficients.T)
+        _byte_rows.add(rows, coefficients, places, counts, weights)
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the weights of some machines."""
         return weights[lanes]
+
+
+def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each row of marks is not 0, as `_byte_rows.list_marked` writes it."""
+    places = np.empty((len(marks), marks.shape[1] + _byte_rows.SIDE_BY_SIDE - 1), np.int64)
+    counts = np.empty(len(marks), np.int64)
+    _byte_rows.list_marked(marks, places, counts)
+    return places, counts
 
 
 def band_of_products(

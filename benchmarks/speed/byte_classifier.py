@@ -39,7 +39,7 @@ def byte_rows(n: int) -> list[np.ndarray]:
         encoders = Training(data[0], 0, env).learn(recipe)
         made = []
         for part in data:
-            stream = encode_each(encoders, part, recipe.max_side, env)
+            stream = encode_each(encoders, part, recipe.view, env)
             made += [np.stack([np.concatenate(arrays)[::2] for arrays in stream]), part.codes]
         np.savez(kept, *made)
     return list(np.load(kept).values())

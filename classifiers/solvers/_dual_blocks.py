@@ -14,7 +14,7 @@ class Block(NamedTuple):
     ----------
     gram : (b, b) float32
     signs : (b, lanes)
-        ±1; 0 where a sample takes no part in a machine's problem.
+        ±1; 0 where a sample is not to be visited for a machine.
     diagonal, upper, curvature : (b,) float64
         As those of `visualwords.classifiers.solvers.dual_gram.DualProblem`.
     """
@@ -27,19 +27,23 @@ class Block(NamedTuple):
 
 
 @njit()
-def fill_signs(codes, folds, positive, excluded, signs):
-    """signs[i, c] = 1 if sample i is of class positive[c], else −1; 0 in fold excluded[c]."""
+def fill_signs(codes, folds, positive, excluded, live, shrunk, signs):
+    """signs[i, c] = 1 if sample i is of class positive[c], else −1.
+
+    0 in fold excluded[c], of machines that are not live, and where shrunk[i, c].
+    """
     for i in range(codes.size):
         for c in range(positive.size):
             sign = 1.0 if codes[i] == positive[c] else -1.0
-            signs[i, c] = 0.0 if folds[i] == excluded[c] else sign
+            visited = live[c] and not shrunk[i, c] and folds[i] != excluded[c]
+            signs[i, c] = sign if visited else 0.0
 
 
 @njit()
-def visit_block(block, orders, live, alpha, scores, changes, extremes, gains):
+def visit_block(block, orders, alpha, scores, changes, extremes, gains):
     """Minimise over the block's alpha by some passes, of which each visits in an order of its own.
 
-    orders : (passes, b) int64                live : (lanes,) 0 or 1
+    orders : (passes, b) int64
     alpha : (b, lanes)      scores : (lanes, b), kept up to date    changes : (b, lanes) of alpha y
     extremes : (2, lanes)   largest and smallest projected gradient of the first pass
     gains : (lanes,)        by how much the dual objective fell, added up
@@ -49,17 +53,17 @@ def visit_block(block, orders, live, alpha, scores, changes, extremes, gains):
     for number in range(orders.shape[0]):
         for i in orders[number]:
             for c in range(lanes):
-                step = choose_step(block, i, c, live, alpha, scores, number == 0, extremes, gains)
+                step = choose_step(block, i, c, alpha, scores, number == 0, extremes, gains)
                 if step != 0:
                     changes[i, c] += step
                     add_row(block.gram[i], step, scores[c])
 
 
 @njit()
-def choose_step(block, i, c, live, alpha, scores, first, extremes, gains):
+def choose_step(block, i, c, alpha, scores, first, extremes, gains):
     """Change alpha[i, c]; return its change times y."""
     sign, old = block.signs[i, c], alpha[i, c]
-    if sign == 0 or live[c] == 0:
+    if sign == 0:
         return old - old
     gradient = sign * scores[c, i] - 1.0 + block.diagonal[i] * old
     projected = gradient
@@ -76,6 +80,19 @@ def choose_step(block, i, c, live, alpha, scores, first, extremes, gains):
     step = alpha[i, c] - old
     gains[c] -= step * (gradient + 0.5 * block.curvature[i] * step)
     return step * sign
+
+
+@njit()
+def shrink(block, alpha, scores, bounds, shrunk):
+    """Mark samples that leave a machine's problem: alpha = 0 and a gradient above bounds[c].
+
+    scores : (lanes, b)      shrunk : (b, lanes) bool
+    """
+    for i in range(alpha.shape[0]):
+        for c in range(alpha.shape[1]):
+            sign = block.signs[i, c]
+            if sign != 0 and alpha[i, c] == 0 and sign * scores[c, i] - 1.0 > bounds[c]:
+                shrunk[i, c] = True
 
 
 @njit()

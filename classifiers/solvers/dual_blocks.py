@@ -9,6 +9,10 @@ Blocks begin at another row in every pass. Where they were the same in all passe
 of words needed 51 passes of the order that is random altogether needs 15 of; moving ones need 18.
 Products are therefore kept as a band: of every row with the rows that follow it.
 
+Where single scores can be left out (bytes), samples are shrunk as in LIBLINEAR: one with α = 0 and
+a gradient above the largest projected one of the pass before is not scored by that machine until
+the others are solved. Then all are visited again.
+
 [Yu10] H.-F. Yu, C.-J. Hsieh, K.-W. Chang and C.-J. Lin, "Large Linear Classification When Data
 Cannot Fit in Memory", KDD 2010.
 """
@@ -39,9 +43,12 @@ class BlockRows(Protocol):
     ----------
     size : int
         Most rows of a block.
+    skips : bool
+        Whether a score that is not wanted takes no time, so that shrinking is worth it.
     """
 
     size: int
+    skips: bool
 
     def load(self, start: int, end: int, dtype: Any) -> Any:
         """Return neighbouring rows, in the form that the other methods take."""
@@ -52,8 +59,8 @@ class BlockRows(Protocol):
     def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
         """Return weights of no training: zeros."""
 
-    def scores(self, rows: Any, weights: np.ndarray) -> np.ndarray:
-        """Return the scores of a block's rows, (b, lanes)."""
+    def scores(self, rows: Any, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Return the scores of a block's rows, (b, lanes); some number where ``wanted`` is 0."""
 
     def update(self, rows: Any, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients, (b, lanes), to the weights."""
@@ -228,7 +235,7 @@ def _held_out(
         block = rows.load(start, end, weights[0].dtype)
         folds = samples.folds[start:end]
         for group, learned, scores in zip(groups, weights, found):
-            here = rows.scores(block, learned)
+            here = rows.scores(block, learned, folds[:, None] == group.padded().excluded)
             for lane, fold in enumerate(group.excluded):
                 scores[lane].append(here[folds == fold, lane])
     return [[np.concatenate(lane) for lane in scores] for scores in found]
@@ -330,6 +337,9 @@ class _Group:
         self.violation = np.full(lanes, np.inf)
         self.running = np.arange(lanes) < self.size
         self.fallen = np.zeros(lanes)
+        self.shrunk = np.zeros((len(samples.codes), lanes), np.bool_)
+        self.bounds = np.full(lanes, np.inf)  # of gradients, above which samples are shrunk
+        self.whole = np.ones(lanes, np.bool_)  # nothing is shrunk in this pass
         self._begin_pass()
 
     def _begin_pass(self) -> None:
@@ -344,29 +354,37 @@ class _Group:
         alpha = self.alpha[part]
         signs, changes = np.empty_like(alpha), np.empty_like(alpha)
         machines = self.machines.positive, self.machines.excluded
-        _dual_blocks.fill_signs(samples.codes[part], samples.folds[part], *machines, signs)
+        visited = self.running, self.shrunk[part]
+        _dual_blocks.fill_signs(
+            samples.codes[part], samples.folds[part], *machines, *visited, signs
+        )
         block = _dual_blocks.Block(
             visit.gram, signs, problem.diagonal[part], problem.upper[part], problem.curvature[part]
         )
-        scores = np.ascontiguousarray(self.rows.scores(visit.rows, self.weights).T)
+        scores = np.ascontiguousarray(self.rows.scores(visit.rows, self.weights, signs).T)
         _dual_blocks.visit_block(
             block,
             visit.orders,
-            self.running.astype(np.uint8),
             alpha,
             scores,
             changes,
             self.extremes,
             self.gains,
         )
+        if self.rows.skips:
+            _dual_blocks.shrink(block, alpha, scores, self.bounds, self.shrunk[part])
         self.rows.update(visit.rows, changes, self.weights)
 
     def end_pass(self) -> None:
-        """Decide which problems are solved."""
+        """Decide which problems are solved, and from which gradient on samples are shrunk."""
         self.n_iter[self.running] += 1
         self.fallen += self.gains
         fall = self.gains / np.maximum(self.fallen, np.finfo(float).tiny)
         now = np.minimum(self.extremes[0] - self.extremes[1], FALL * np.sqrt(fall))
         self.violation[self.running] = now[self.running]
-        self.running &= (now > self.tol) & (self.n_iter < self.max_iter)
+        solved = now <= self.tol
+        self.running &= ~(solved & self.whole) & (self.n_iter < self.max_iter)
+        self.shrunk[:, solved] = False
+        self.bounds = np.where(solved | (self.extremes[0] <= 0), np.inf, self.extremes[0])
+        self.whole = ~self.shrunk.any(axis=0)
         self._begin_pass()

@@ -50,6 +50,8 @@ class LevelBlocks:
         Of the tables, as in `visualwords.classifiers.tables.level_codes.TableLayout`.
     """
 
+    skips = False  # look-ups of all machines lie side by side
+
     def __init__(self, codes: Any, band: Any, offsets: np.ndarray, heights: np.ndarray):
         self.codes, self.band, self.size = codes, band, band.shape[1]
         self.offsets, self.heights = offsets, heights
@@ -67,8 +69,8 @@ class LevelBlocks:
         """Return tables of zeros."""
         return np.zeros((self.offsets[-1], lanes), dtype)
 
-    def scores(self, rows: CellLists, weights: np.ndarray) -> np.ndarray:
-        """Return the sums of look-ups."""
+    def scores(self, rows: CellLists, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Return the sums of look-ups, wanted or not."""
         return rows.scores(weights.astype(np.float32, copy=False)).astype(weights.dtype)
 
     def update(self, rows: CellLists, coefficients: np.ndarray, weights: np.ndarray) -> None:
