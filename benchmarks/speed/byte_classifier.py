@@ -1,16 +1,19 @@
 """The linear SVM of bytes in blocks of rows against scikit-learn's linear classifiers.
 
     python -m benchmarks.speed.byte_classifier [--rows 20000] [--without LinearSVC]
+    python -m benchmarks.speed.byte_classifier --rows 5000 --ways 1000 2000 4000
 
 Rows are Fisher vectors and colours (recipe ``photo``) of crops of photographs in ten classes, every
 other column; peers get the same rows as float32 of mean squared length 1. ``LinearSVC`` solves the
 same problem with the same stopping rule; ``SGDClassifier`` is averaged. CPU time of one thread;
 accuracy on crops of other photographs. ``LinearSVC`` copies dense rows into 16 bytes a number:
-20,000 rows of 33,000 columns take it 10 GB.
+20,000 rows of 33,000 columns take it 10 GB. ``--ways`` trains on parts of the rows on the matrix
+of all products and in blocks, without and with five folds.
 """
 
 import argparse
 import time
+from functools import partial
 
 import numpy as np
 from sklearn.linear_model import SGDClassifier
@@ -23,7 +26,8 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode_each
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.training import Training
+from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.classifiers import byte_training
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 
 C = 10.0
@@ -51,16 +55,41 @@ def cpu_seconds(work: object) -> tuple[object, float]:
     return work(), time.process_time() - start
 
 
+def compare_ways(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> None:
+    """Train on parts of the rows on the matrix of products and in blocks, and print."""
+    order = np.random.default_rng(0).permutation(len(X))
+    for n in sizes:
+        some = np.sort(order[:n])  # neighbours, often crops of one photograph, share a fold
+        part, classes, folds = X[some], y[some], np.arange(n) * 10 * FOLDS // n % FOLDS
+        for way in ("matrix", "blocks"):
+            byte_training.gram_is_faster = lambda *shape, way=way: way == "matrix"
+            model = ByteLinearClassifier(C=C)
+            _, plain = cpu_seconds(partial(model.fit, part, classes))
+            held_out, with_folds = cpu_seconds(
+                partial(model.fit_and_hold_out, part, classes, folds)
+            )
+            right = np.mean(held_out.argmax(axis=1) == classes)
+            print(
+                f"{n:7d} {way:7s} {plain:6.2f} s, with folds {with_folds:6.2f} s {right:7.1%} "
+                f"  {model.n_iter_} passes",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Train each once, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--columns", type=int, default=33_000)
     parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--ways", type=int, nargs="+")
     options = parser.parse_args()
     X, y, Xt, yt = byte_rows(options.rows)
     X, Xt = X[:, : options.columns].copy(), Xt[:, : options.columns].copy()
     ByteLinearClassifier().fit(X[:: len(X) // 5000], y[:: len(X) // 5000])  # compiles
+    if options.ways:
+        compare_ways(X, y, options.ways)
+        return
     ours, ours_seconds = cpu_seconds(lambda: ByteLinearClassifier(C=C).fit(X, y))
     print(f"{len(X)} rows of {X.shape[1]} bytes, {len(np.unique(y))} classes")
     right = float(np.mean(ours.predict(Xt) == yt))

@@ -3,13 +3,14 @@
     python -m benchmarks.speed.training_at_size --recipe photo --images 5000 20000 [--memory 1GB]
     python -m benchmarks.speed.training_at_size --recipe fast --images 5000 20000 80000
     python -m benchmarks.speed.training_at_size --images 5000 --jobs 2 [--scheduler local:2]
+    python -m benchmarks.speed.training_at_size --recipe auto --budget 60s --images 1000 5000 25000
 
 Crops of photographs (`benchmarks.speed.photo_crops`) are written to a folder that stays, and
 ``classify-images train`` is run on them without a cache. CPU time and peak of resident memory are
 those of the whole process, libraries included; with a scheduler of local workers, CPU time is that
 of all processes and memory that of the first (Linux only). The last columns are the CPU time of an
-image relative to the first size, the wall time of training, and the first digits of the model's
-SHA-256.
+image relative to the first size, the wall time of training, the first digits of the model's
+SHA-256, and the recipe, which ``auto`` chooses.
 """
 
 import argparse
@@ -65,14 +66,20 @@ def main() -> None:
     parser.add_argument("--recipe", default="photo")
     parser.add_argument("--images", type=int, nargs="+", default=[5000, 20_000])
     parser.add_argument("--memory", help="as of train; without it all rows stay in memory")
+    parser.add_argument("--budget", help="as of train")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--scheduler", help="as of train")
     options = parser.parse_args()
     test = crops(TEST, "test")
-    given = {"--memory": options.memory, "--scheduler": options.scheduler, "--jobs": options.jobs}
+    given = {
+        "--memory": options.memory,
+        "--budget": options.budget,
+        "--scheduler": options.scheduler,
+        "--jobs": options.jobs,
+    }
     how = [str(x) for name, value in given.items() if value for x in (name, value)]
     print(f"recipe {options.recipe} {' '.join(how)}")
-    print("  images    CPU s  ms/image  peak GB   right  ratio   wall s  model")
+    print("  images    CPU s  ms/image  peak GB   right  ratio   wall s  model         recipe")
     first = None
     for n in options.images:
         folder = crops(n)
@@ -80,7 +87,7 @@ def main() -> None:
             model = Path(place) / "m.vw"
             common = ["--recipe", options.recipe, "--no-cache", "--quiet", *how]
             start = time.perf_counter()
-            _, seconds, peak = run("train", folder, "-o", model, *common)
+            trained, seconds, peak = run("train", folder, "-o", model, *common)
             wall = time.perf_counter() - start
             digest = hashlib.sha256(model.read_bytes()).hexdigest()[:12]
             result, _, _ = run("evaluate", model, test, "--no-cache", "--quiet")
@@ -88,7 +95,7 @@ def main() -> None:
         first = each if first is None else first
         print(
             f"{n:8d} {seconds:8.1f} {each:9.2f} {peak:8.2f} {result['test']['accuracy']:7.1%} "
-            f"{each / first:6.2f} {wall:8.1f}  {digest}",
+            f"{each / first:6.2f} {wall:8.1f}  {digest}  {trained['recipe']}",
             flush=True,
         )
 
