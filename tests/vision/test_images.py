@@ -308,7 +308,8 @@ def test_pillows_limit_is_a_number_while_other_threads_may_ask_for_it(photo, enc
     monkeypatch.setattr(Image, "open", spy)
     for form in ("JPEG", "PNG", "GIF"):
         read_image(encode(photo, form))
-    assert seen and all(isinstance(limit, int) for limit in seen)
+    assert seen
+    assert all(isinstance(limit, int) for limit in seen)
 
 
 def test_what_pillow_reads_elsewhere_is_not_disturbed(photo, encode):
