@@ -10,12 +10,21 @@ from visualwords.first_use import on_first_use
 if TYPE_CHECKING:
     from visualwords.features.centrist import Centrist
     from visualwords.features.color import ColorHistogram
+    from visualwords.features.color_statistics import ColorStatistics
     from visualwords.features.hog import HOG
     from visualwords.features.keypoint_sift import KeypointSIFT
     from visualwords.features.onnx_features import ONNXFeatures
     from visualwords.features.sift import DenseSIFT
 
-__all__ = ["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT", "ONNXFeatures"]
+__all__ = [
+    "HOG",
+    "Centrist",
+    "ColorHistogram",
+    "ColorStatistics",
+    "DenseSIFT",
+    "KeypointSIFT",
+    "ONNXFeatures",
+]
 
 __getattr__, __dir__ = on_first_use(
     __name__,
@@ -23,6 +32,7 @@ __getattr__, __dir__ = on_first_use(
         "HOG": "visualwords.features.hog",
         "Centrist": "visualwords.features.centrist",
         "ColorHistogram": "visualwords.features.color",
+        "ColorStatistics": "visualwords.features.color_statistics",
         "DenseSIFT": "visualwords.features.sift",
         "KeypointSIFT": "visualwords.features.keypoint_sift",
         "ONNXFeatures": "visualwords.features.onnx_features",

@@ -11,7 +11,8 @@ PUBLIC = {
         *["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
     ],
     "visualwords.features": [
-        *["HOG", "Centrist", "ColorHistogram", "DenseSIFT", "KeypointSIFT", "ONNXFeatures"]
+        *["HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseSIFT", "KeypointSIFT"],
+        "ONNXFeatures",
     ],
     "visualwords.codebook": [
         "BagOfWords",

@@ -51,7 +51,8 @@ def _check_parts(channel: Channel) -> None:
     if given and type(extractor).extract is Extractor.extract:
         raise RecipeError(
             f"gives one vector an image, which has no {given[0]}; leave them out, or take an "
-            "extractor of patches: DenseSIFT, KeypointSIFT, Centrist, ColorHistogram, HOG"
+            "extractor of patches: DenseSIFT, KeypointSIFT, Centrist, ColorHistogram, "
+            "ColorStatistics, HOG"
         )
 
 

@@ -60,6 +60,13 @@ _OBJECT_COLOR_FISHER = Channel(
     cost=17,
 )
 _COLOR_FISHER = replace(_OBJECT_COLOR_FISHER, fisher=Fisher(n_components=80))
+_PATCH_COLORS = Channel(
+    "ColorStatistics",
+    {"bin_size": [4, 6, 8, 12], "step": 8},
+    fisher=Fisher(),
+    linear=True,
+    cost=7,
+)
 _OBJECT_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, power=None, linear=True, weight=3.4, cost=1)
 _OBJECT_TEXTURE = Channel("Centrist", {"layout": "pyramid"}, linear=True, weight=2.0, cost=1)
 _COLOR_WINDOWS = Channel(
@@ -76,8 +83,15 @@ LINEAR = "ByteLinearClassifier"
 # classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
 _SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
 _TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
-MORE_LINEAR = (_SHAPE_BESIDE, _COLOR_WINDOWS, _TEXTURE_BESIDE, _CENTRIST_FISHER, _COLOR_FISHER)
-MORE_HISTOGRAMS = (_SHAPE, _COLOR, _TEXTURE, None, None)
+MORE_LINEAR = (
+    _PATCH_COLORS,
+    _SHAPE_BESIDE,
+    _COLOR_WINDOWS,
+    _TEXTURE_BESIDE,
+    _CENTRIST_FISHER,
+    _COLOR_FISHER,
+)
+MORE_HISTOGRAMS = (None, _SHAPE, _COLOR, _TEXTURE, None, None)
 BESIDE_FISHER = 4.0  # weight of one vector beside Fisher vectors of 8 windows: half of the kernel
 
 RECIPES = {
@@ -115,6 +129,12 @@ RECIPES = {
             "photo",
             "Fisher vectors of SIFT and colours in 3×3 windows",
             (_SIFT_FISHER, _COLOR_WINDOWS),
+            classifier=LINEAR,
+        ),
+        Recipe(
+            "vivid",
+            "as photo, with Fisher vectors of colours in the cells of patches: slower and better",
+            (_SIFT_FISHER, _PATCH_COLORS, _COLOR_WINDOWS),
             classifier=LINEAR,
         ),
         Recipe(

@@ -74,7 +74,7 @@ def gaussians(channel: Channel, n: int) -> Channel:
 
 
 SIFT_FISHER, CENTRIST_FISHER = RECIPES["scene"].channels
-SHAPE, COLOR_WINDOWS, TEXTURE, _, COLOR_FISHER = MORE_LINEAR
+COLOR_CELLS, SHAPE, COLOR_WINDOWS, TEXTURE, _, COLOR_FISHER = MORE_LINEAR
 SOBEL_FISHER = replace(seen(SIFT_FISHER, sobel=True), weight=0.7)
 PATCH_COLORS = Channel(
     "ColorHistogram",
@@ -97,6 +97,10 @@ FISHER = {
     "scene, coloured SIFT": fisher(*SCENE, COLOR_FISHER),
     "combined": RECIPES["combined"],
     "combined, coloured patches": fisher(*COMBINED, PATCH_COLORS),
+    "vivid": RECIPES["vivid"],
+    "vivid, of 240 pixels": replace(RECIPES["vivid"], max_side=240),
+    "scene, colours in cells": fisher(*SCENE, COLOR_CELLS),
+    "combined, colours in cells": fisher(*COMBINED, COLOR_CELLS),
     "combined, Sobel SIFT": fisher(*COMBINED, SOBEL_FISHER),
     "combined, mirrored": replace(RECIPES["combined"], copies=("mirror",)),
     "rich": RECIPES["rich"],
@@ -120,6 +124,7 @@ OBJECTS = {
     "object": RECIPES["object"],
     "object, CENTRIST Fisher": fisher(*OBJECT, in_31_windows(CENTRIST_FISHER, 0.7)),
     "object, coloured patches": fisher(*OBJECT, in_31_windows(PATCH_COLORS, 0.5)),
+    "object, colours in cells": fisher(*OBJECT, in_31_windows(COLOR_CELLS, 1.0)),
     "object, Sobel SIFT": fisher(*OBJECT, in_31_windows(SOBEL_FISHER, 0.63)),
     "object, CENTRIST Fisher, Sobel SIFT": fisher(
         *OBJECT, in_31_windows(CENTRIST_FISHER, 0.7), in_31_windows(SOBEL_FISHER, 0.63)

@@ -11,7 +11,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from visualwords.errors import ImageError
-from visualwords.features import HOG, Centrist, ColorHistogram, DenseSIFT, KeypointSIFT
+from visualwords.features import (
+    HOG,
+    Centrist,
+    ColorHistogram,
+    ColorStatistics,
+    DenseSIFT,
+    KeypointSIFT,
+)
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
@@ -27,6 +34,7 @@ WHOLE = [
 ]
 LOCAL = [
     ColorHistogram(2, layout="dense"),
+    ColorStatistics((2, 3), 5),
     Centrist("dense"),
     DenseSIFT(),
     DenseSIFT((3, 4), 5, color="opponent", dtype="float32", root=True),

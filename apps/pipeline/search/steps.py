@@ -3,11 +3,13 @@
 It is a procedure of the candidates, the images and the budget alone, and of what recipes reached:
 it knows no clock, and does no work itself.
 
-1. All candidates that the budget holds are tried, cheapest first: on all images, or, of more than
-   2,000, on a sample that is small enough for half of the budget.
+1. The candidates that the budget holds are tried, cheapest first: on all images, or, of more than
+   2,000, on a sample that is small enough for half of the budget. Where it does not hold those of
+   `FIRST`, large images are shrunk further.
 2. The best of them on a sample are tried on four times as many images.
 3. The best recipe is changed, one thing at a time: channels are added, training images mirrored
-   and rotated, C changed. What is ahead by more than noise is kept.
+   and rotated, C changed, more Gaussians or words learned, images seen in another size. What is
+   ahead by more than noise is kept.
 """
 
 from collections.abc import Generator, Sequence
@@ -17,11 +19,14 @@ from typing import NamedTuple
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of
 from visualwords.apps.pipeline.search.noise import Result, leads
-from visualwords.apps.pipeline.search.variations import Change, changes, sized_for
+from visualwords.apps.pipeline.search.variations import Change, changes, shrunk, sized_for
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
-DISPENSABLE = ("words", "fast")  # mostly behind Fisher vectors of the same patches (accuracy.md)
+FIRST = ("tiny", "photo", "vivid", "scene")  # that a budget is spent on (accuracy.md)
+THEN = ("combined", "rich", "object", "shape", "texture", "color", "fast", "words")
+FOR_RECIPES = 0.85  # of the budget, if there are more than the first; the rest is for changes
+SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
 FINALISTS = 3
 MOST_BYTES = 1e9  # of rows, for a changed recipe
 LATER = 3.0  # budgets that the training on all images may take after the search on samples
@@ -93,7 +98,7 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
     Of many images, the largest sample is taken that leaves half of the budget. The best is trained
     on all images after that; recipes for which this takes longer than `LATER` budgets are left out.
     """
-    candidates = [sized_for(recipe, images) for recipe in candidates]
+    candidates = _in_size([sized_for(recipe, images) for recipe in candidates], images, budget)
     if images.n <= SAMPLES[0] or cost_of(candidates, images) <= budget / 2:
         return _planned(candidates, images, budget)
     eligible = [recipe for recipe in candidates if cost_of([recipe], images) <= LATER * budget]
@@ -106,24 +111,44 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
 
 
 def _planned(candidates: Sequence[Recipe], images: Images, limit: float) -> Plan:
-    """Return the cheapest recipes that a limit holds; dispensable ones make room for others."""
-    ordered = sorted(candidates, key=lambda recipe: cost_of([recipe], images))
+    """Return the recipes that a limit holds, in the order of `FIRST` and `THEN`, cheapest first."""
+    ordered = _cheapest_first(candidates, images)
     chosen: list[Recipe] = []
-    seconds: list[float] = []
-    left_out: list[Recipe] = []
-    for name in DISPENSABLE:
-        rest = [recipe for recipe in ordered if recipe.name != name]
-        if rest and cost_of(ordered, images) > limit:
-            left_out += [recipe for recipe in ordered if recipe.name == name]
-            ordered = rest
-    for recipe in ordered:
-        total = cost_of([*chosen, recipe], images)
-        if chosen and total > limit:
-            left_out.append(recipe)
-            continue
-        chosen.append(recipe)
-        seconds.append(total)
-    return Plan(chosen, seconds, left_out, images.n)
+    for recipe in sorted(ordered, key=_rank):
+        more = [known for known in ordered if known in chosen or known is recipe]
+        share = 1.0 if _rank(recipe) < len(FIRST) else FOR_RECIPES
+        if cost_of(more, images) <= share * limit:
+            chosen = more
+    chosen = chosen or ordered[:1]
+    seconds = [cost_of(chosen[:number], images) for number in range(1, 1 + len(chosen))]
+    return Plan(chosen, seconds, [recipe for recipe in ordered if recipe not in chosen], images.n)
+
+
+def _cheapest_first(recipes: Sequence[Recipe], images: Images) -> list[Recipe]:
+    return sorted(recipes, key=lambda recipe: cost_of([recipe], images))
+
+
+def _rank(recipe: Recipe) -> int:
+    """Return the place of a recipe when a budget is spent; those that are not ours come first."""
+    name = recipe.name.partition("+")[0]
+    return (*FIRST, *THEN).index(name) if name in (*FIRST, *THEN) else -1
+
+
+def _in_size(candidates: Sequence[Recipe], images: Images, budget: float) -> list[Recipe]:
+    """Return recipes that see images in the largest size in which a budget holds the first ones.
+
+    Many images are tried on a sample; then the training on all of them must be in time.
+    """
+    for side in SIDES:
+        found = [shrunk(recipe, side) for recipe in candidates]
+        first = _cheapest_first([r for r in found if _rank(r) < len(FIRST)], images)
+        if images.n <= SAMPLES[0]:
+            fits = cost_of(first, images) <= budget
+        else:
+            fits = all(cost_of([recipe], images) <= LATER * budget for recipe in first)
+        if fits:
+            break
+    return found
 
 
 def search(planned: Plan, images: Images, budget: float, with_copies: bool = True) -> Steps:
@@ -145,7 +170,7 @@ def search(planned: Plan, images: Images, budget: float, with_copies: bool = Tru
         round_.add(recipe, result, until)
     if planned.n_images < images.n:
         round_ = yield from _finals(round_, images, budget)
-    possible = changes(planned.recipes, with_copies)
+    possible = changes(planned.recipes, images, with_copies)
     return (yield from _changed(round_, images, budget, possible))
 
 

@@ -1,4 +1,4 @@
-"""What "auto" changes in the best of the recipes: the size of images, channels, copies, C."""
+"""What "auto" changes in the best of the recipes: channels, copies, C, Gaussians, image sizes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,8 +11,12 @@ from visualwords.apps.pipeline.view import MIRROR, ROTATIONS
 
 SMALL = 64  # pixels: images whose longer side is shorter have few patches
 ENLARGED = 96
+USUAL_SIDE = 640  # pixels: the `max_side` of recipes that do not say another
+ENLARGEABLE = 160  # pixels: images whose longer side is shorter may gain by twice the size
+MORE_GAUSSIANS = 1.3  # times the cost of a channel that has twice as many
 USUAL_C = {LINEAR: 10.0, "ICDClassifier": 1e-3}
 FACTORS = (0.1, 10.0)  # of C
+MOST_CHANNELS = 8  # of a recipe, of which each is left out once
 
 Change = Callable[[Recipe], Recipe | None]  # None: there is nothing to change
 
@@ -25,7 +29,14 @@ def sized_for(recipe: Recipe, images: Images) -> Recipe:
     return replace(recipe, min_side=ENLARGED)
 
 
-def changes(candidates: Sequence[Recipe], with_copies: bool = True) -> list[Change]:
+def shrunk(recipe: Recipe, side: int | None) -> Recipe:
+    """Return a recipe that shrinks images to a side, unless it has a size of its own."""
+    if side is None or recipe.max_side != USUAL_SIDE:
+        return recipe
+    return replace(recipe, max_side=side)
+
+
+def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = True) -> list[Change]:
     """Return what is tried on the best of the candidates, each once, in this order.
 
     Channels are only of kinds that the candidates have, so that a search among words stays one.
@@ -37,9 +48,11 @@ def changes(candidates: Sequence[Recipe], with_copies: bool = True) -> list[Chan
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
         if linear.representation in kinds
     ]
+    found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
-    return [*found, _balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
+    found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
+    return [*found, _finer, partial(_in_larger_size, images=images)]
 
 
 def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Recipe | None:
@@ -53,6 +66,15 @@ def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Re
         summary=f"{recipe.summary}; {channel.described()}",
         channels=(*recipe.channels, channel),
     )
+
+
+def _without_channel(recipe: Recipe, number: int) -> Recipe | None:
+    """Return a recipe with one channel less."""
+    if number >= len(recipe.channels) or len(recipe.channels) == 1:
+        return None
+    left = "-".join(part for part in _kind(recipe.channels[number]) if part)
+    channels = (*recipe.channels[:number], *recipe.channels[number + 1 :])
+    return replace(recipe, name=f"{recipe.name} without {left}", channels=channels)
 
 
 def _kind(channel: Channel) -> tuple[str | None, ...]:
@@ -78,3 +100,31 @@ def _with_cost(recipe: Recipe, factor: float) -> Recipe | None:
     cost = usual * factor
     params = {**recipe.classifier_params, "C": cost}
     return replace(recipe, name=f"{recipe.name} C={cost:g}", classifier_params=params)
+
+
+def _finer(recipe: Recipe) -> Recipe | None:
+    """Return a recipe with twice the Gaussians or words in the first channel that has some."""
+    for number, channel in enumerate(recipe.channels):
+        if channel.fisher is None and channel.words is None:
+            continue
+        fisher, words = channel.fisher, channel.words
+        if fisher is not None:
+            fisher = replace(fisher, n_gaussians=2 * fisher.n_gaussians)
+        if words is not None:
+            words = replace(words, n_words=2 * words.n_words)
+        more = replace(channel, fisher=fisher, words=words, cost=MORE_GAUSSIANS * channel.cost)
+        channels = (*recipe.channels[:number], more, *recipe.channels[number + 1 :])
+        return replace(recipe, name=f"{recipe.name} finer", channels=channels)
+    return None
+
+
+def _in_larger_size(recipe: Recipe, images: Images) -> Recipe | None:
+    """Return a recipe that sees shrunk images less shrunk, or small ones in twice their size."""
+    longer = images.longer_side
+    if recipe.max_side is not None and recipe.max_side < min(longer, USUAL_SIDE):
+        side = min(2 * recipe.max_side, USUAL_SIDE)
+        return replace(recipe, name=f"{recipe.name} {side} pixels", max_side=side)
+    if recipe.min_side is not None or longer >= ENLARGEABLE:
+        return None
+    side = round(2 * longer)
+    return replace(recipe, name=f"{recipe.name} {side} pixels", min_side=side)

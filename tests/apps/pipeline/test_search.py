@@ -37,7 +37,8 @@ def test_cheap_recipes_come_first_and_the_budget_holds(budget, n):
 
 
 def test_a_shared_channel_counts_once():
-    scene, photo, images = RECIPES["scene"], RECIPES["photo"], Images(100)
+    scene, photo = (replace(RECIPES[name], max_side=600) for name in ("scene", "photo"))
+    images = Images(100)
     both = cost_of([photo, scene], images)
     assert both < cost_of([photo], images) + cost_of([scene], images)
     assert both == pytest.approx(cost_of([photo], images) + cost_of([scene], images, known=[photo]))
@@ -69,8 +70,9 @@ def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():
 def test_words_make_room_for_fisher_vectors_where_the_budget_does_not_hold_both():
     candidates, images = [RECIPES["words"], RECIPES["scene"]], Images(1000)
     both = cost_of(sorted(candidates, key=lambda r: cost_of([r], images)), images)
-    assert len(plan(candidates, images, 1.01 * both).recipes) == 2
-    tight = plan(candidates, images, 0.99 * both)
+    enough = both / steps.FOR_RECIPES
+    assert len(plan(candidates, images, 1.01 * enough).recipes) == 2
+    tight = plan(candidates, images, 0.99 * enough)
     assert [recipe.name for recipe in tight.recipes] == ["scene"]
     assert [recipe.name for recipe in tight.left_out] == ["words"]
     assert [recipe.name for recipe in plan(candidates[:1], images, 0.1).recipes] == ["words"]
@@ -81,6 +83,50 @@ def test_small_images_are_enlarged_unless_a_recipe_says_else():
     candidates = [RECIPES["words"], replace(RECIPES["fast"], min_side=48)]
     assert {r.min_side for r in plan(candidates, tiny, 60).recipes} == {96, 48}
     assert {r.min_side for r in plan(candidates, usual, 60).recipes} == {None, 48}
+
+
+def test_a_budget_is_spent_on_the_most_promising_recipes_first():
+    for n in (200, 500, 1000, 1500, 2000):
+        for size in ((32, 32), (224, 224), (300, 250), (640, 480), (3000, 2000)):
+            planned = plan(recipes_to_try(), Images(n, (size,)), 60)
+            names = {recipe.name for recipe in planned.recipes}
+            assert {"photo", "vivid"} <= names
+            assert n == 2000 or set(steps.FIRST) <= names
+            assert planned.seconds[-1] <= 60
+
+
+def test_large_images_are_shrunk_where_the_budget_is_short_and_no_size_is_given():
+    many, few = Images(2000, ((500, 375),)), Images(100, ((500, 375),))
+    candidates = [RECIPES["photo"], replace(RECIPES["scene"], max_side=600)]
+    assert {r.max_side for r in plan(candidates, few, 60).recipes} == {640, 600}
+    sides = [r.max_side for r in plan([RECIPES["photo"], RECIPES["vivid"]], many, 60).recipes]
+    assert len(set(sides)) == 1
+    assert sides[0] in steps.SIDES[1:]
+    assert plan(candidates[1:], many, 60).recipes[0].max_side == 600
+
+
+def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
+    def last(recipe, size):
+        return [change(recipe) for change in changes([recipe], Images(100, (size,)))[-2:]]
+
+    finer, larger = last(RECIPES["photo"], (100, 80))
+    assert finer.channels[0].fisher.n_gaussians == 128
+    assert finer.channels[0].cost > RECIPES["photo"].channels[0].cost
+    assert finer.channels[1:] == RECIPES["photo"].channels[1:]
+    assert larger.min_side == 200
+    finer, larger = last(replace(RECIPES["words"], max_side=240), (500, 300))
+    assert finer.channels[0].words.n_words == 400
+    assert larger.max_side == 480
+    assert last(RECIPES["color"], (500, 300)) == [None, None]
+
+
+def test_channels_that_do_not_help_are_left_out():
+    merits = {"scene": 0.2, "without Centrist-fisher": 0.1}
+    best, _ = searched(merits, Images(100), 10_000, [RECIPES["scene"]])
+    assert best.channels == RECIPES["scene"].channels[:1]
+    alone = replace(RECIPES["scene"], channels=best.channels)
+    made = [change(alone) for change in changes([alone], Images(100))]
+    assert all(recipe is None or recipe.channels for recipe in made)
 
 
 def result(merit, n=100):
@@ -164,7 +210,8 @@ def test_a_search_among_histograms_adds_no_patches():
 
 def test_copies_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
     def tries_copies(candidates, **options):
-        made = [change(candidates[0]) for change in changes(candidates, **options)]
+        possible = changes(candidates, Images(100), **options)
+        made = [change(candidates[0]) for change in possible]
         return any(recipe is not None and recipe.copies for recipe in made)
 
     photo = RECIPES["photo"]
@@ -173,7 +220,7 @@ def test_copies_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
     given = replace(photo, copies=("mirror",))
     assert all(
         recipe is None or recipe.copies == ("mirror",)
-        for recipe in (change(given) for change in changes([given]))
+        for recipe in (change(given) for change in changes([given], Images(100)))
     )
 
 
@@ -239,13 +286,12 @@ def test_what_a_deadline_cuts_off_is_kept_and_a_budget_repeats_it(photos, tmp_pa
     assert again.tried_ == late.tried_
 
 
-def test_a_budget_repeats_a_choice_that_left_out_channels_at_hand(photos, monkeypatch):
+def test_no_budget_repeats_a_choice_without_the_most_promising_recipe(photos, monkeypatch):
     clock = iter(range(0, 10**6, 1000))
     monkeypatch.setattr(choosing, "perf_counter", lambda: next(clock))
     late = ImageClassifier("auto", representation="histogram", deadline=12_000).fit(photos)
     assert late.cut_off_ == ["shape", "tiny"]  # the channels of tiny are those of color and texture
-    again = ImageClassifier("auto", representation="histogram", budget=late.repeated_by_)
-    assert again.fit(photos).tried_ == late.tried_
+    assert late.repeated_by_ is None  # a budget would be spent on tiny first
 
 
 def test_the_plan_the_status_and_results_are_reported(photos):
@@ -313,7 +359,7 @@ def test_what_wins_on_a_sample_is_trained_on_all_images(photos, monkeypatch):
 
     model = ImageClassifier("auto", representation="histogram", budget=budget)
     model.fit(photos, progress=Listener())
-    assert lines[0].startswith("auto tries color, texture, shape, tiny on 6 of the images: about ")
+    assert lines[0].startswith("auto tries texture, shape, tiny on 6 of the images: about ")
     assert "then trains it on all 24" in lines[0]
     assert any("by cross-validation on 6 images" in line for line in lines)
     assert any("by cross-validation on 12 images" in line for line in lines)
