@@ -65,6 +65,7 @@ _PATCH_COLORS = Channel(
     {"bin_size": [4, 6, 8, 12], "step": 8},
     fisher=Fisher(),
     linear=True,
+    weight=0.7,
     cost=7,
 )
 _OBJECT_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, power=None, linear=True, weight=3.4, cost=1)

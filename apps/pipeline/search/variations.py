@@ -13,6 +13,7 @@ SMALL = 64  # pixels: images whose longer side is shorter have few patches
 ENLARGED = 96
 USUAL_SIDE = 640  # pixels: the `max_side` of recipes that do not say another
 ENLARGEABLE = 160  # pixels: images whose longer side is shorter may gain by twice the size
+COLORS = "ColorStatistics"  # the channel whose best weight differs most between sets
 MORE_GAUSSIANS = 1.3  # times the cost of a channel that has twice as many
 USUAL_C = {LINEAR: 10.0, "ICDClassifier": 1e-3}
 FACTORS = (0.1, 10.0)  # of C
@@ -52,7 +53,8 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
-    return [*found, _finer, partial(_in_larger_size, images=images)]
+    found += [_with_louder_colors, _finer]
+    return [*found, partial(_in_larger_size, images=images)]
 
 
 def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Recipe | None:
@@ -100,6 +102,17 @@ def _with_cost(recipe: Recipe, factor: float) -> Recipe | None:
     cost = usual * factor
     params = {**recipe.classifier_params, "C": cost}
     return replace(recipe, name=f"{recipe.name} C={cost:g}", classifier_params=params)
+
+
+def _with_louder_colors(recipe: Recipe) -> Recipe | None:
+    """Return a recipe in which colours in cells of patches count four times as much."""
+    loud = tuple(
+        replace(channel, weight=2 * channel.weight) if channel.extractor == COLORS else channel
+        for channel in recipe.channels
+    )
+    if loud == recipe.channels or recipe.classifier != LINEAR:
+        return None
+    return replace(recipe, name=f"{recipe.name} louder", channels=loud)
 
 
 def _finer(recipe: Recipe) -> Recipe | None:

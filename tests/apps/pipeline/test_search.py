@@ -120,6 +120,13 @@ def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
     assert last(RECIPES["color"], (500, 300)) == [None, None]
 
 
+def test_colors_of_patches_may_count_more():
+    best, _ = searched({"louder": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
+    weights = [channel.weight for channel in best.channels]
+    usual = [channel.weight for channel in RECIPES["vivid"].channels]
+    assert weights == [usual[0], 2 * usual[1], usual[2]]
+
+
 def test_channels_that_do_not_help_are_left_out():
     merits = {"scene": 0.2, "without Centrist-fisher": 0.1}
     best, _ = searched(merits, Images(100), 10_000, [RECIPES["scene"]])
