@@ -28,12 +28,14 @@ def _similarity(i, indptr, indices, data, masses, query, mass):
 
 
 @njit()
-def _count(key, tables, order, counts, touched):
+def _count(key, tables, order, starts, shift, counts, touched):
     """counts[i] += 1 for every table in which row i shares the bucket; return how many rows do."""
     found = 0
     for table in range(key.size):
-        at = np.searchsorted(tables[table], key[table])
-        while at < counts.size and tables[table, at] == key[table]:
+        prefix = np.int64(key[table] >> shift)
+        first, last = starts[table, prefix], starts[table, prefix + 1]
+        at = first + np.searchsorted(tables[table, first:last], key[table])
+        while at < last and tables[table, at] == key[table]:
             i = order[table, at]
             if counts[i] == 0:
                 touched[found] = i
@@ -58,17 +60,18 @@ def _least_count(counts, touched, found, limit, at_least, histogram):
 
 
 @njit()
-def search_rows(
-    queries, query_masses, keys, tables, order, rows, masses, limit, best, scores, used
-):
+def search_rows(queries, query_masses, keys, buckets, rows, masses, limit, best, scores, used):
     """For every query the k best of the rows that share the most buckets with it.
 
     queries : CSR indptr, indices, data, width     keys : (n_queries, T) uint64, their buckets
-    tables, order : (T, n) sorted keys and whose they are     rows : CSR indptr, indices, data
+    buckets : tables, order, (T, n) sorted keys and whose they are; starts, (T, m) where keys with
+    each of their first bits begin, and shift, uint64, how far to shift a key to get these bits
+    rows : CSR indptr, indices, data     limit : rows to compare at most
     best, scores : (n_queries, k)     used : (n_queries,) rows compared
 
     If fewer than k share a bucket, all rows are compared.
     """
+    tables, order, starts, shift = buckets
     query = np.zeros(queries[3], np.float32)
     counts, touched = np.zeros(masses.size, np.int32), np.empty(masses.size, np.int64)
     histogram = np.empty(keys.shape[1] + 1, np.int64)
@@ -77,7 +80,7 @@ def search_rows(
         query[queries[1][start:stop]] = queries[2][start:stop]
         best[q] = masses.size
         scores[q] = -1.0
-        found = _count(keys[q], tables, order, counts, touched)
+        found = _count(keys[q], tables, order, starts, shift, counts, touched)
         least = _least_count(counts, touched, found, limit, best.shape[1], histogram)
         if found < best.shape[1]:
             found, least = masses.size, 0

@@ -24,6 +24,7 @@ from visualwords.threads import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
 ENOUGH = 4  # shared buckets distinguish a near row from one found by chance
+_SHARED = 8  # keys at least, on average, with the same first bits: their place is known at once
 _SIMILARITIES = 1 << 22  # at most that are held at a time, where all rows are compared
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -294,9 +295,10 @@ class MinMaxIndex(BaseEstimator):
         self.rows_, self.keys_ = rows, keys
         self.n_rows_, self.n_tables_ = rows.shape[0], len(keys)
         self._masses = row_sums(rows)
-        self._order = np.argsort(keys, axis=1, kind="stable")
-        self._tables = np.take_along_axis(keys, self._order, axis=1)
-        self.exhaustive_ = _mean_matches(self._tables) > rows.nnz
+        order = np.argsort(keys, axis=1, kind="stable")
+        tables = np.take_along_axis(keys, order, axis=1)
+        self._buckets = (tables, order, *_starts(tables))
+        self.exhaustive_ = _mean_matches(tables) > rows.nnz
 
     def _query(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Neighbours, similarities, and how many rows were compared."""
@@ -322,8 +324,7 @@ class MinMaxIndex(BaseEstimator):
                 asked,
                 query_masses[part],
                 keys[part],
-                self._tables,
-                self._order,
+                self._buckets,
                 stored,
                 self._masses,
                 self.n_compared,
@@ -345,6 +346,17 @@ class MinMaxIndex(BaseEstimator):
             part = slice(start, start + height)
             loops.keep_best(self._similarities(queries[part], self.rows_), best[part], scores[part])
         return best, scores
+
+
+def _starts(tables: np.ndarray) -> tuple[np.ndarray, np.uint64]:
+    """Where keys with each of their first bits begin in the sorted tables, and the bits left."""
+    bits = max(1, (tables.shape[1] // _SHARED).bit_length())
+    shift = np.uint64(64 - bits)
+    lowest = np.arange(1 << bits, dtype=np.uint64) << shift
+    starts = np.full((len(tables), len(lowest) + 1), tables.shape[1], np.int64)
+    for keys, places in zip(tables, starts):
+        places[:-1] = np.searchsorted(keys, lowest)
+    return starts, shift
 
 
 def _mean_matches(tables: np.ndarray) -> float:

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from visualwords.classifiers import MinMaxIndex, kernels
+from visualwords.classifiers.minmax_index import _starts
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
 
@@ -149,3 +150,14 @@ def test_long_sparse_rows_of_many_scenes_are_looked_up(rng):
     index = MinMaxIndex(n_hashes=64, random_state=0).fit(X)
     assert not index.exhaustive_
     assert index.evaluate(X[:20], 5).scanned < 0.5
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 1000])
+def test_keys_lie_between_the_starts_of_their_first_bits(rng, n):
+    tables = np.sort(rng.integers(0, 2**64, (3, n), np.uint64), axis=1)
+    tables[0, : n // 2] = tables[0, 0]
+    starts, shift = _starts(tables)
+    for keys, places in zip(tables, starts):
+        prefix = (keys >> shift).astype(np.int64)
+        assert np.all((places[prefix] <= np.arange(n)) & (np.arange(n) < places[prefix + 1]))
+    assert np.all(starts[:, -1] == n)
