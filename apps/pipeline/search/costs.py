@@ -25,6 +25,7 @@ SECONDS_OF_A_RECIPE = 0.3  # whatever it is
 SECONDS_TO_LEARN = 2.0  # words or Gaussians of one channel from a full sample
 SHARE_OF_A_CORE = 0.6  # of the cost of a channel, which is that of one core
 MS_OF_AN_IMAGE = 0.7  # each time that it is read, whatever is made of it
+MS_OF_A_MEGABYTE = 16.0  # of its file, JPEG or PNG, which one core decodes and shrinks
 NS_OF_A_COLUMN = 40.0  # of each new row
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
@@ -45,11 +46,14 @@ class Images:
     n : int
     sizes_wh : sizes of some of them
     n_classes : int
+    megabytes : float
+        The mean of these files.
     """
 
     n: int
     sizes_wh: tuple[tuple[int, int], ...] = ((300, 250),)
     n_classes: int = 10
+    megabytes: float = 0.0
 
     @classmethod
     def of(cls, data: Dataset, max_pixels: int) -> "Images":
@@ -57,7 +61,8 @@ class Images:
         some = np.linspace(0, len(data) - 1, min(LOOKED_AT, len(data))).astype(int)
         sizes = [_size_of(data.contents[i], max_pixels) for i in some]
         known = tuple(size for size in sizes if size is not None) or cls.sizes_wh
-        return cls(len(data), known, len(np.unique(data.labels)))
+        megabytes = float(np.mean([_bytes_of(data.contents[i]) for i in some])) / 1e6
+        return cls(len(data), known, len(np.unique(data.labels)), megabytes)
 
     def megapixels(self, view: View = View()) -> float:  # noqa: B008  (it is frozen)
         """Return the mean size, in megapixels, as a recipe sees the images."""
@@ -82,6 +87,16 @@ def _size_of(content: Content, max_pixels: int) -> tuple[int, int] | None:
         return size_in_header(content.read(), max_pixels)
     except ImageError:
         return None
+
+
+def _bytes_of(content: Content) -> int:
+    """Return the size of a file; 0 for an array, or what can't be read."""
+    if isinstance(content.source, np.ndarray):
+        return 0
+    try:
+        return len(content.read())
+    except ImageError:
+        return 0
 
 
 def cost_of(recipes: Iterable[Recipe], images: Images, known: Iterable[Recipe] = ()) -> float:
@@ -114,7 +129,8 @@ def _of_reading(channels: Iterable[tuple[Channel, View]], images: Images) -> flo
     learns: dict[View, bool] = {}
     for channel, view in channels:
         learns[view] = learns.get(view, False) or (channel.learns and not view.turn)
-    return sum(_times_read(images, it) for it in learns.values()) * MS_OF_AN_IMAGE / 1000
+    ms = MS_OF_AN_IMAGE + SHARE_OF_A_CORE * MS_OF_A_MEGABYTE * images.megabytes
+    return sum(_times_read(images, it) for it in learns.values()) * ms / 1000
 
 
 def _of_channel(channel: Channel, view: View, images: Images) -> float:

@@ -256,6 +256,16 @@ def test_large_images_cost_more_until_they_are_shrunk():
     assert names > {r.name for r in plan(recipes_to_try(), large, 30).recipes}
 
 
+def test_large_files_cost_time_to_decode(tmp_path, rng):
+    recipe, small = RECIPES["tiny"], Images(100, ((4000, 3000),))
+    assert cost_of([recipe], replace(small, megabytes=2.5)) > cost_of([recipe], small) + 2
+    path = write_png(tmp_path / "noise.png", rng.integers(0, 256, (100, 100, 3), dtype=np.uint8))
+    data = Dataset.of([path, path], ["a", "b"])
+    assert Images.of(data, 10**6).megabytes == pytest.approx(path.stat().st_size / 1e6)
+    arrays = Dataset.of([np.zeros((8, 8, 3), np.uint8)] * 2, ["a", "b"])
+    assert Images.of(arrays, 10**6).megabytes == 0
+
+
 def test_sizes_come_from_headers_and_broken_files_do_not_count(tmp_path, rng):
     paths = [write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng)) for i in range(3)]
     (tmp_path / "broken.png").write_bytes(b"no image")
