@@ -84,7 +84,7 @@ LINEAR = "ByteLinearClassifier"
 # classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
 _SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
 _TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
-MORE_LINEAR = (
+MORE_LINEAR = (  # the last two only after copies of training images were tried: they cost most
     _PATCH_COLORS,
     _SHAPE_BESIDE,
     _COLOR_WINDOWS,

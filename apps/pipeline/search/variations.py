@@ -44,17 +44,23 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
     Copies are left out where they were asked for, or can't be trained on.
     """
     kinds = {channel.representation for recipe in candidates for channel in recipe.channels}
-    found: list[Change] = [
+    *first, centrist, colors = [
         partial(_with_channel, linear=linear, vector=vector)
-        for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
         if linear.representation in kinds
+        else _unchanged
+        for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
     ]
+    found: list[Change] = [*first]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
-    found += [_with_louder_colors, _finer]
+    found += [_with_louder_colors, centrist, colors, _finer]
     return [*found, partial(_in_larger_size, images=images)]
+
+
+def _unchanged(recipe: Recipe) -> None:
+    """Return None: what the candidates have nothing of is not added."""
 
 
 def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Recipe | None:

@@ -376,7 +376,7 @@ def test_what_wins_on_a_sample_is_trained_on_all_images(photos, monkeypatch):
 
     model = ImageClassifier("auto", representation="histogram", budget=budget)
     model.fit(photos, progress=Listener())
-    assert lines[0].startswith("auto tries texture, shape, tiny on 6 of the images: about ")
+    assert lines[0].startswith("auto tries shape, tiny on 6 of the images: about ")
     assert "then trains it on all 24" in lines[0]
     assert any("by cross-validation on 6 images" in line for line in lines)
     assert any("by cross-validation on 12 images" in line for line in lines)
