@@ -230,7 +230,7 @@ def _array_of(payload: memoryview) -> np.ndarray | None:
     try:
         dtype, shape = _parsed_header(bytes(payload[:start]))
         array = np.frombuffer(payload, dtype, offset=start).reshape(shape)
-    except Exception:  # a header by another hand can be wrong in any way
+    except Exception:  # a header that others wrote can be wrong in any way
         return None
     if dtype.kind not in KINDS or (dtype.kind == "f" and not np.isfinite(array).all()):
         return None

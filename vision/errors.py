@@ -45,7 +45,7 @@ class DamagedImageError(ImageError):
 
 
 class CrashedDecoderError(DamagedImageError):
-    """The process that decoded the image ended: by a fault of its decoder, or by another hand."""
+    """The process that decoded the image ended: by a fault of its decoder, or from outside."""
 
     kind = "crashed"
 

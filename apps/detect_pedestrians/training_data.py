@@ -63,7 +63,7 @@ def from_boxes(
 
     Images of the folder that the annotations do not name are left out: they may show the object.
     """
-    _detector(settings)  # wrong settings are told before anything is read
+    _detector(settings)  # wrong settings are reported before anything is read
     boxes = read_annotations(annotations, folder)
     label = chosen_label(boxes, settings.get("label"), "person")
     found = find_photographs(boxes, folder)

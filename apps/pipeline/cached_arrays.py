@@ -1,7 +1,7 @@
 """What an entry of a cache can be, so that no other is used: type, shape, bounds and sign.
 
 Entries of a shared cache have checksums that anyone can compute. A stage is tried on one small
-image, and its entries must be of the same kind as what it makes of that. A careful forger can
+image, and its entries must be of the same kind as what it makes of that. A careful attacker can
 still change numbers within these bounds.
 """
 

@@ -111,7 +111,7 @@ def _has_learned(encoder: ChannelEncoder, state: State, view: View) -> bool:
     """Give an encoder what the cache has; False if that is no state of it."""
     try:
         check_learned(encoder, state, view)
-    except Exception:  # an entry by another hand can be wrong in any way
+    except Exception:  # an entry that others wrote can be wrong in any way
         return False
     return True
 

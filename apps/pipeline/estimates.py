@@ -73,7 +73,7 @@ def check_training(
     memory : int or None
         What feature vectors may take; beyond it they wait on disk.
     progress : Progress, optional
-        Is told the estimate where the images are many.
+        Receives the estimate where the images are many.
 
     Raises
     ------

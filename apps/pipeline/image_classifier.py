@@ -220,7 +220,7 @@ class ImageClassifier(FittedImageClassifier):
             Images of a group (one object, patient or scene) stay together in all folds: in those
             that compare recipes and in those that calibrate probabilities. Tables have their own.
         progress : Progress, optional
-            Is told how far the work is.
+            Receives the progress.
         warn : bool
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """

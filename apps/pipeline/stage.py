@@ -95,7 +95,7 @@ class Stage:
         known = cache.get(self._key(content, cache))
         try:
             return None if known is None else unpacked(known)
-        except Exception:  # an entry by another hand can be wrong in any way
+        except Exception:  # an entry that others wrote can be wrong in any way
             return None
 
     def store(self, content: bytes | None, cache: FeatureCache | None, state: State) -> None:

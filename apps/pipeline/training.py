@@ -79,7 +79,7 @@ class Training:
             content = self.data.fingerprint(labels=True)
         known = stage.load(content, self.env.cache)
         if known is not None:
-            with suppress(Exception):  # an entry by another hand can be wrong in any way
+            with suppress(Exception):  # an entry that others wrote can be wrong in any way
                 trained = trained_of(known, recipe, self.data.labels, self.seed, self.env.n_jobs)
                 try_out(trained)
                 self.skipped = []

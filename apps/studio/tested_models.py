@@ -143,7 +143,7 @@ class Shelf:
                 _ = model.rows, model.kind, model.table["doubts"], model.table["copies"]
                 self.models.append(model)
             except (ValueError, TypeError, KeyError, OSError):
-                continue  # a table by another hand
+                continue  # a table that others wrote
 
     def add(self, table: dict[str, Any]) -> TestedModel:
         """Keep one more; the oldest ones go."""

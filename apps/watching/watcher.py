@@ -34,7 +34,7 @@ class ModelFile:
     path : str or None
         The file that is looked at; None for a model that stays.
     say : function
-        Is told what became of a new file.
+        Receives what became of a new file.
     """
 
     def __init__(
