@@ -120,8 +120,9 @@ class CensusWindows:
             return scores
         rows, columns = np.ascontiguousarray(corners_yx.T // self.stride)
         skip = self.stride // LATTICE
+        last_row, last_column = rows.max() * skip, columns.max()
         for (n_down, top, left), stepped in zip(self._groups(), tables.stepped):
-            size = rows.max() * skip + (n_down - 1) * BOX_STEP + 1, columns.max() + 1
+            size = last_row + (n_down - 1) * BOX_STEP + 1, last_column + 1
             wanted, boxes = np.zeros(size, np.uint8), np.empty((*size, LANES), np.float32)
             want_boxes(rows, columns, n_down, skip, wanted)
             slide_down(prepared, top, left, skip, wanted, stepped.base, stepped.steps, boxes)

@@ -41,17 +41,16 @@ def regions(
     if not len(corners_yx):
         return
     places = corners_yx // stride
-    window_hw = np.array([shape.height, shape.width])
-    kernel = np.ones(-(-window_hw // stride), np.uint8)
-    mask = np.zeros(places.max(axis=0) + kernel.shape, np.uint8)
-    mask[tuple(places.T)] = 1
-    mask = cv2.dilate(mask, kernel, anchor=(kernel.shape[1] - 1, kernel.shape[0] - 1))
-    _, labels = cv2.connectedComponents(mask, connectivity=4)
-    own = labels[tuple(places.T)]
-    step = max(stride, CELL)
-    for label in np.unique(own):
-        chosen = np.flatnonzero(own == label)
-        first, last = corners_yx[chosen].min(axis=0), corners_yx[chosen].max(axis=0)
-        y, x = np.maximum((first - CELL) // step * step, 0)
-        bottom, right = last + window_hw + CELL
-        yield (slice(int(y), int(bottom)), slice(int(x), int(right))), chosen
+    rows, columns = places.T
+    high, wide = -(-shape.height // stride), -(-shape.width // stride)
+    mask = np.zeros((rows.max() + high, columns.max() + wide), np.uint8)
+    mask[rows, columns] = 1
+    mask = cv2.dilate(mask, np.ones((high, wide), np.uint8), anchor=(wide - 1, high - 1))
+    n_labels, labels, boxes, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
+    own, step = labels[rows, columns], max(stride, CELL)
+    for label in range(1, n_labels):  # 0 is what no window covers
+        left, top, width, height, _ = boxes[label].tolist()
+        y, x = (max((first * stride - CELL) // step * step, 0) for first in (top, left))
+        bottom = (top + height - high) * stride + shape.height + CELL
+        right = (left + width - wide) * stride + shape.width + CELL
+        yield (slice(y, bottom), slice(x, right)), np.flatnonzero(own == label)
