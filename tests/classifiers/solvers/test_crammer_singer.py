@@ -27,9 +27,8 @@ def test_agrees_with_liblinear_on_the_unary_expansion(histograms, solver, form):
     X, y = histograms
     codes = np.searchsorted(["a", "b", "c"], y)
     B = hik.unary_expansion(X, X.max())
-    peer = LinearSVC(
-        C=0.05, multi_class="crammer_singer", fit_intercept=False, tol=1e-9, max_iter=10**6
-    ).fit(B, y)
+    how = {"multi_class": "crammer_singer", "fit_intercept": False, "tol": 1e-9}
+    peer = LinearSVC(C=0.05, **how, max_iter=10**6, random_state=0).fit(B, y)
     model = ICDClassifier(
         C=0.05,
         multi_class="crammer_singer",
