@@ -8,11 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.kernel_problems import Problem
+from visualwords.classifiers.solvers._smo import Blocks
 from visualwords.classifiers.solvers.row_cache import BYTES, RowCache
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
 from visualwords.plain_arrays import take
 from visualwords.threads import map_in_threads
+
+COMPUTED = 8  # bytes of a value as kernels return it
 
 
 @dataclass(frozen=True)
@@ -104,13 +107,16 @@ def _train_on_demand(
         cache = RowCache(source.kernel, source.X, source.n, source.max_bytes)
         own = None if starts is None else list(starts)
         return solve_together(cache, [p.signs for p in problems], cost, starts=own, **settings)
-    grams, solved = PairGrams(source), []
-    for number, (taking_part, signs) in enumerate(problems):
+    pairs = []
+    for taking_part, signs in problems:
         samples = np.arange(source.n) if taking_part is None else taking_part
-        order = np.argsort(-signs, kind="stable")  # one class after the other
-        members, y = samples[order], signs[order]
+        pairs.append((samples[signs > 0], samples[signs < 0]))
+    grams, solved = PairGrams(source, pairs), []
+    for number, (pair, problem) in enumerate(zip(pairs, problems)):
+        members, positive = np.concatenate(pair), problem.signs > 0  # one class after the other
+        y = np.repeat([1.0, -1.0], [part.size for part in pair])
         start = None if starts is None else starts[number][members]
-        gram = grams.of(members[y > 0], members[y < 0])
+        gram = grams.of(number)
         if gram is not None:
             found = solve(gram, y, cost[members], start=start, **settings)
         else:
@@ -118,7 +124,9 @@ def _train_on_demand(
             cache = RowCache(part.kernel, part.X, part.n, part.max_bytes)
             first = None if start is None else [start]
             (found,) = solve_together(cache, [y], cost[members], starts=first, **settings)
-        coefficients = found.coefficients[np.argsort(order)]
+        coefficients = np.empty_like(found.coefficients)
+        parts = np.split(found.coefficients, [pair[0].size])
+        coefficients[positive], coefficients[~positive] = parts
         solved.append(found._replace(coefficients=coefficients))
     return solved
 
@@ -130,32 +138,41 @@ class PairGrams:
     ----------
     source : Samples
         Whose ``max_bytes`` hold a pair's matrix and what is kept.
+    pairs : sequence of (first, second)
+        The samples of two classes each. A class is computed at once with all that come after it in
+        successive pairs, or as many as there is room for: small blocks take long.
     """
 
-    def __init__(self, source: Samples) -> None:
-        self._source = source
+    def __init__(self, source: Samples, pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+        self._source, self._pairs = source, pairs
+        sizes = {int(members[0]): members.size for pair in pairs for members in pair}
+        self._own_bytes = BYTES * sum(size * size for size in sizes.values())
         self._kept: dict[int, np.ndarray] = {}
-        self._memory = np.empty(0, np.float32)
+        self._ahead: dict[int, np.ndarray] = {}
 
-    def of(self, first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
-        """The matrix of two classes' samples, one class after the other; None if too large.
-
-        It is overwritten by the next one: new memory for each takes as long as many a kernel.
-        """
-        n = first.size + second.size
-        room = self._source.max_bytes - BYTES * n * n
+    def of(self, number: int) -> Blocks | None:
+        """The matrix of a pair, one class after the other; None if too large."""
+        first, second = self._pairs[number]
+        room = self._source.max_bytes - BYTES * (first.size + second.size) ** 2
         if room < 0:
             return None
-        if self._memory.size < n * n:
-            self._memory = np.empty(n * n, np.float32)
-        gram = self._memory[: n * n].reshape(n, n)
-        split = first.size
-        gram[:split, :split] = self._own(first, room)
-        gram[split:, split:] = self._own(second, room)
+        if number not in self._ahead:
+            self._compute_from(number, room - self._own_bytes)
+        cross = np.ascontiguousarray(self._ahead.pop(number), dtype=np.float32)
+        return Blocks(self._own(first, room), cross, self._own(second, room))
+
+    def _compute_from(self, number: int, room: int) -> None:
+        """A class against those of this and of the next pairs with it."""
+        first, width, seconds = self._pairs[number][0], 0, []
+        for other, second in self._pairs[number:]:
+            width += second.size
+            if other[0] != first[0] or (seconds and COMPUTED * first.size * width > room):
+                break
+            seconds.append(second)
         X = self._source.X
-        gram[:split, split:] = self._source.kernel(take(X, first), take(X, second))
-        gram[split:, :split] = gram[:split, split:].T
-        return gram
+        block = self._source.kernel(take(X, first), take(X, np.concatenate(seconds)))
+        parts = np.split(block, np.cumsum([second.size for second in seconds])[:-1], axis=1)
+        self._ahead = {number + k: part for k, part in enumerate(parts)}
 
     def _own(self, members: np.ndarray, room: int) -> np.ndarray:
         """A class against itself, kept as long as there is room."""
@@ -163,7 +180,7 @@ class PairGrams:
         if known is not None:
             return known
         block = self._source.kernel(take(self._source.X, members), None)
-        block = np.asarray(block, dtype=np.float32)
+        block = np.ascontiguousarray(block, dtype=np.float32)
         if block.nbytes + sum(kept.nbytes for kept in self._kept.values()) <= room:
             self._kept[int(members[0])] = block
         return block

@@ -46,6 +46,8 @@ def check_rows(
 
 def _check(rows: Any, kernel: str, dtype: Any, accept_sparse: bool) -> Any:
     """One side of ``check_rows``."""
+    if _is_checked(rows, dtype):
+        return rows
     rows = check_array(
         rows,
         accept_sparse="csr" if accept_sparse else False,
@@ -60,6 +62,17 @@ def _check(rows: Any, kernel: str, dtype: Any, accept_sparse: bool) -> Any:
             rows = rows.copy()
             rows.sum_duplicates()
     return rows
+
+
+def _is_checked(rows: Any, dtype: Any) -> bool:
+    """Whether rows are as ``check_array`` would return them; asking it takes 0.2 ms a block."""
+    if dtype is None or type(rows) is not np.ndarray or rows.ndim != 2 or not rows.shape[1]:
+        return False
+    allowed = dtype if isinstance(dtype, tuple) else (dtype,)
+    if not rows.flags.c_contiguous or rows.dtype not in allowed:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(rows.sum()))
 
 
 def power_remap(X: Any, a: float) -> Any:

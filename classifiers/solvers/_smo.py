@@ -22,11 +22,22 @@ NO_NAN = {"nnan", "nsz"}  # infinities stay: they mark bounds
 NOT_SIGN = np.int64(2**63 - 1)  # all bits of a number but its sign
 
 
+class Blocks(NamedTuple):
+    """A symmetric matrix as blocks [[first, cross], [crossᵀ, second]], or some rows of one.
+
+    All of one type, float32 or float64, in C order; `cross` and `second` are (0, 0) where `first`
+    has everything.
+    """
+
+    first: np.ndarray
+    cross: np.ndarray
+    second: np.ndarray
+
+
 class Rows(NamedTuple):
     """The Gram matrix of m samples; rows are copied from the source when they are first used."""
 
-    source: np.ndarray
-    """(a, b) float32 or float64, C order."""
+    source: Blocks
     places: np.ndarray
     """(m,) int64: the samples' rows of the source."""
     columns: np.ndarray
@@ -127,15 +138,34 @@ def _step(point, i, j, bend):
 
 
 @njit()
+def read_row(source, place, columns, out):
+    """out = row ``place`` of the blocks at some columns; ascending, where there are several blocks.
+
+    source : Blocks     columns : (m,) int64     out : (m,)
+    """
+    height, width = source.first.shape
+    split = np.searchsorted(columns, width) if source.cross.size else columns.size
+    if place < height:
+        near = source.first[place]
+        for c in range(split):
+            out[c] = near[columns[c]]
+        for c in range(split, columns.size):
+            out[c] = source.cross[place, columns[c] - width]
+    else:
+        far = source.second[place - height]
+        for c in range(split):
+            out[c] = source.cross[columns[c], place - height]
+        for c in range(split, columns.size):
+            out[c] = far[columns[c] - width]
+
+
+@njit()
 def _row(rows, k):
     """Row k of the samples' Gram matrix."""
     if rows.copies.shape[0] == 0:
-        return rows.source[rows.places[k]]
+        return rows.source.first[rows.places[k]]
     if not rows.copied[k]:
-        whole = rows.source[rows.places[k]]
-        copy = rows.copies[k]
-        for c in range(copy.size):
-            copy[c] = whole[rows.columns[c]]
+        read_row(rows.source, rows.places[k], rows.columns, rows.copies[k])
         rows.copied[k] = 1
     return rows.copies[k]
 
@@ -197,14 +227,14 @@ def minimise_sparse(starts, columns, values, diagonal, point, goal, max_steps):
 def subtract_rows(source, places, changes, columns, v):
     """v −= Σ_r changes[r] · source[places[r], columns].
 
-    places : (r,) int64     changes : (r,) float64     columns : (m,) int64     v : (m,), changed
+    source : Blocks     places : (r,) int64     changes : (r,) float64     columns : (m,) int64
+    v : (m,), changed
     """
-    in_order = columns.size == source.shape[1]
+    in_order = columns.size == source.first.shape[1] and source.cross.size == 0
+    copy = np.empty(0 if in_order else v.size, source.first.dtype)
     for r in range(places.size):
-        row, change = source[places[r]], changes[r]
-        if in_order:
-            for k in range(v.size):
-                v[k] -= change * row[k]
-        else:
-            for k in range(v.size):
-                v[k] -= change * row[columns[k]]
+        if not in_order:
+            read_row(source, places[r], columns, copy)
+        row, change = source.first[places[r]] if in_order else copy, changes[r]
+        for k in range(v.size):
+            v[k] -= change * row[k]

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.solvers._smo import (
+    Blocks,
     Point,
     Rows,
     minimise,
@@ -52,7 +53,7 @@ def solve(
 
     Parameters
     ----------
-    gram : (n, n) float32 or float64 array in C order, or CSR array
+    gram : (n, n) float32 or float64 array in C order, or CSR array, or Blocks of an (n, n) array
         Symmetric.
     y : (m,) of ±1
     cost : (m,) ≥ 0
@@ -84,9 +85,16 @@ def solve(
         part = gram if samples is None else gram[samples][:, samples]
         n_iter, violation = _solve_sparse(sparse.csr_array(part), point, goal, max_iter)
     else:
-        columns = np.arange(gram.shape[0]) if samples is None else np.asarray(samples, np.int64)
-        n_iter, violation = _solve_dense(gram, columns, point, goal, max_iter)
+        source = gram if isinstance(gram, Blocks) else whole(gram)
+        columns = np.arange(y.size) if samples is None else np.asarray(samples, np.int64)
+        n_iter, violation = _solve_dense(source, columns, point, goal, max_iter)
     return solution(y, point, n_iter, violation)
+
+
+def whole(gram: np.ndarray) -> Blocks:
+    """A matrix, or rows of one, as a single block."""
+    nothing = np.empty((0, 0), gram.dtype)
+    return Blocks(gram, nothing, nothing)
 
 
 def goal_for(n: int, tol: float) -> float:
@@ -126,21 +134,23 @@ def _solve_sparse(gram: Any, point: Point, goal: float, max_iter: int) -> tuple[
 
 
 def _solve_dense(
-    gram: np.ndarray, columns: np.ndarray, point: Point, goal: float, max_iter: int
+    gram: Blocks, columns: np.ndarray, point: Point, goal: float, max_iter: int
 ) -> tuple[int, float]:
     """Steps on the samples that may still move; the others' v is brought up to date in between."""
-    diagonal = gram[columns, columns].astype(np.float64)
+    diagonal = _diagonal(gram, columns).astype(np.float64)
     moved = np.flatnonzero(point.beta)
     subtract_rows(gram, columns[moved], point.beta[moved], columns, point.v)
     members, n_iter, near = np.arange(columns.size), 0, 10 * goal
     while True:
         own = Point(*(values[members] for values in point))
         rows = rows_of(gram, columns[members], columns[members])
-        whole = members.size == columns.size
+        complete = members.size == columns.size
         period = min(max(members.size, 100), STEPS_BETWEEN_SHRINKING)
         while True:
             steps = min(period, max_iter - n_iter)
-            done, violation = minimise(rows, diagonal[members], own, goal if whole else near, steps)
+            done, violation = minimise(
+                rows, diagonal[members], own, goal if complete else near, steps
+            )
             n_iter += done
             if done < steps or n_iter >= max_iter:
                 break
@@ -148,24 +158,32 @@ def _solve_dense(
                 break
             period *= 2  # samples that stay now are likely to stay
         changed = np.flatnonzero(own.beta != point.beta[members])
-        if not whole:
+        if not complete:
             places, changes = columns[members[changed]], (own.beta - point.beta[members])[changed]
             subtract_rows(gram, places, changes, columns, point.v)
         for values, found in zip(point[:2], own[:2]):
             values[members] = found
         finished = done < steps
-        if finished and not whole:
+        if finished and not complete:
             violation = violation_of(point)
             near = goal
-        if n_iter >= max_iter or (finished and (whole or violation <= goal)):
+        if n_iter >= max_iter or (finished and (complete or violation <= goal)):
             return n_iter, violation
         members = np.flatnonzero(may_move(point))
 
 
-def rows_of(source: np.ndarray, places: np.ndarray, columns: np.ndarray) -> Rows:
+def _diagonal(gram: Blocks, columns: np.ndarray) -> np.ndarray:
+    """Some entries of the diagonal."""
+    if not gram.cross.size:
+        return gram.first[columns, columns]
+    return np.concatenate([gram.first.diagonal(), gram.second.diagonal()])[columns]
+
+
+def rows_of(source: Blocks, places: np.ndarray, columns: np.ndarray) -> Rows:
     """Rows of some samples: the source's own where those are all its columns, else copies."""
-    m = 0 if columns.size == source.shape[1] else columns.size
-    copies = np.empty((m, m), source.dtype)  # takes memory only where it is written
+    as_they_are = columns.size == source.first.shape[1] and not source.cross.size
+    m = 0 if as_they_are else columns.size
+    copies = np.empty((m, m), source.first.dtype)  # takes memory only where it is written
     return Rows(source, places, columns, copies, np.zeros(columns.size, np.uint8))
 
 

@@ -20,6 +20,7 @@ from visualwords.classifiers.solvers.smo import (
     rows_of,
     solution,
     violation_of,
+    whole,
 )
 
 ROWS_AT_A_TIME = 16  # asked for by a problem on either side of its margin
@@ -91,7 +92,7 @@ def _subtract_start(cache: RowCache, point: Point) -> None:
     for first in range(0, moved.size, len(cache.rows)):
         part = moved[first : first + len(cache.rows)]
         cache.fetch(part)
-        subtract_rows(cache.rows, cache.place_of[part], point.beta[part], columns, point.v)
+        subtract_rows(whole(cache.rows), cache.place_of[part], point.beta[part], columns, point.v)
 
 
 def _fitting(tasks: list[_Task], capacity: int) -> list[_Task]:
@@ -131,12 +132,13 @@ def _advance(task: _Task, cache: RowCache, max_iter: int) -> None:
     own = Point(*(values[members] for values in point))
     diagonal = cache.rows[places, members].astype(np.float64)
     near = max(NEARER * violation_of(point), 0.5 * task.goal)
-    rows = rows_of(cache.rows, places, members)
+    source = whole(cache.rows)
+    rows = rows_of(source, places, members)
     done, _ = minimise(rows, diagonal, own, near, max_iter - task.n_iter)
     changes = own.beta - point.beta[members]
     moved = np.flatnonzero(changes)
     columns = np.arange(point.v.size)
-    subtract_rows(cache.rows, places[moved], changes[moved], columns, point.v)
+    subtract_rows(source, places[moved], changes[moved], columns, point.v)
     for values, found in zip(point[:2], own[:2]):
         values[members] = found
     task.n_iter += done

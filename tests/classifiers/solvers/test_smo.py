@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from visualwords.classifiers.solvers import smo
+from visualwords.classifiers.solvers._smo import Blocks
 from visualwords.classifiers.solvers.row_cache import RowCache
 from visualwords.classifiers.solvers.smo import solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
@@ -31,8 +32,17 @@ def on_demand(K, y, cost, **settings):
     return solve_together(rows_of(K, 60 * 4 * len(K)), [y], cost, **settings)[0]
 
 
+def in_blocks(K, *rest, **settings):
+    """The matrix without its block below the diagonal."""
+    first, second = slice(200), slice(200, None)
+    places = ((first, first), (first, second), (second, second))
+    blocks = Blocks(*(np.ascontiguousarray(K[place]) for place in places))
+    return solve(blocks, *rest, **settings)
+
+
 SOLVERS = {
     "float64": solve,
+    "blocks": in_blocks,
     "float32": lambda K, *rest, **settings: solve(K.astype(np.float32), *rest, **settings),
     "CSR": lambda K, *rest, **settings: solve(sparse.csr_array(K), *rest, **settings),
     "on demand": on_demand,
@@ -91,6 +101,17 @@ def test_shrinking_changes_nothing(problem, monkeypatch):
     for other in eager, never:
         np.testing.assert_allclose(other.objective, found.objective, rtol=1e-9)
         assert other.violation <= 1e-6
+
+
+def test_blocks_take_the_steps_of_the_whole_matrix(problem):
+    X, y, cost = problem
+    K = rbf_kernel(X)
+    K = (K + K.T) / 2  # equal to the last bit on both sides
+    start = solve(K, y, cost, tol=0.1).coefficients  # and from there with shrinking
+    for settings in ({"tol": 1e-5}, {"tol": 1e-5, "start": start}):
+        found, expected = in_blocks(K, y, cost, **settings), solve(K, y, cost, **settings)
+        assert found.n_iter == expected.n_iter
+        np.testing.assert_array_equal(found.coefficients, expected.coefficients)
 
 
 @pytest.mark.parametrize("dense", [True, False])
