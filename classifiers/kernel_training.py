@@ -163,7 +163,8 @@ class PairGrams:
 
     def _compute_from(self, number: int, room: int) -> None:
         """A class against those of this and of the next pairs with it."""
-        first, width, seconds = self._pairs[number][0], 0, []
+        first, width = self._pairs[number][0], 0
+        seconds: list[np.ndarray] = []
         for other, second in self._pairs[number:]:
             width += second.size
             if other[0] != first[0] or (seconds and COMPUTED * first.size * width > room):
