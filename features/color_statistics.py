@@ -109,7 +109,7 @@ class ColorStatistics(Extractor):
             descriptors.append(found.reshape(len(found), 6 * _CELLS**2))
             positions.append(np.stack([v.ravel() for v in xy], axis=1).astype(np.float32))
             sizes.append(np.full(len(found), side, np.float32))
-        return LocalFeatures(*map(np.concatenate, (descriptors, positions, sizes)))
+        return LocalFeatures(*(np.concatenate(part) for part in (descriptors, positions, sizes)))
 
     def visualize(self, image: np.ndarray) -> np.ndarray:
         """Return the image in cells of the first ``bin_size``, each in its mean colour."""

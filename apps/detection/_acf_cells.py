@@ -28,10 +28,10 @@ def smooth_row(pixels, y, width, sums, planes):
         sums[k] = u16(u16(wide[k] + both + wide[k + three + three] + u16(8)) >> u16(4))
     red, green, blue = planes[0], planes[1], planes[2]
     for x in range(np.uint64(width)):
-        k = three * x
-        red[x] = np.uint8(sums[k])
-        green[x] = np.uint8(sums[k + np.uint64(1)])
-        blue[x] = np.uint8(sums[k + np.uint64(2)])
+        first = three * x
+        red[x] = np.uint8(sums[first])
+        green[x] = np.uint8(sums[first + np.uint64(1)])
+        blue[x] = np.uint8(sums[first + np.uint64(2)])
 
 
 @njit()

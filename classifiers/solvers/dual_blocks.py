@@ -386,5 +386,5 @@ class _Group:
         self.running &= ~(solved & self.whole) & (self.n_iter < self.max_iter)
         self.shrunk[:, solved] = False
         self.bounds = np.where(solved | (self.extremes[0] <= 0), np.inf, self.extremes[0])
-        self.whole = ~self.shrunk.any(axis=0)
+        self.whole = np.logical_not(self.shrunk.any(axis=0))
         self._begin_pass()
