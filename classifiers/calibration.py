@@ -14,10 +14,9 @@ from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.plain_arrays import take
 from visualwords.workers import map_on_workers
 
-BALANCE = 0.5  # of classes of n images each counts nᴮ⁻¹: halfway between images and classes
+BALANCE = 0.7  # an image of a class of n counts nᴮ⁻¹: between images (1) and classes (0)
 SHRINKAGE = 1.0  # of β, in images
 MOST_POWER = 3.0  # of e, that the highest probabilities correct the slope by
-LEAST_GAIN = 0.01  # by offsets, in the mean of accuracy and mean accuracy per class
 
 
 def held_out_scores(
@@ -226,9 +225,8 @@ class SoftmaxCalibration:
         codes : (n,) int
             Index of every sample's class; every class occurs.
         weight : (n_classes,), optional
-            What a sample of each class counts; the default is `default_weights`, and then offsets
-            are dropped that gain less than `LEAST_GAIN` on these samples: they would cost
-            accuracy elsewhere.
+            What a sample of each class counts; the default is `default_weights`, and then the
+            highest probability is matched to right labels.
         folds : (n,) int, optional
             In which the samples were held out. Where a class has few groups, a fold has much of
             it, and what was learned without it is worse than the final model: such samples count
@@ -256,17 +254,9 @@ class SoftmaxCalibration:
             gradient = [slope * (excess * unit).sum(), (excess @ rarity).sum() + SHRINKAGE * beta]
             return value + SHRINKAGE * beta**2 / 2, np.array(gradient)
 
-        def minimum(most: float) -> "SoftmaxCalibration":
-            """Return the best calibration with β between ±most."""
-            bounds = [(-10, 10), (-most, most)]
-            found = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
-            return cls(float(np.exp(found.x[0])) / spread, found.x[1] * rarity)
-
-        fitted = minimum(5)
-        if is_default and fitted.offsets.any():
-            gain = _figure(fitted.probabilities(scores), codes) - _figure(scores, codes)
-            if gain < LEAST_GAIN:
-                fitted = minimum(0)
+        bounds = [(-10, 10), (-5, 5)]
+        found = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
+        fitted = cls(float(np.exp(found.x[0])) / spread, found.x[1] * rarity)
         return fitted._matched_to_labels(scores, codes, folds) if is_default else fitted
 
     def _matched_to_labels(
@@ -332,14 +322,6 @@ def _shares_of_class(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
     return np.bincount(cells)[cells] / np.bincount(codes)[codes]
 
 
-def _figure(merit: np.ndarray, codes: np.ndarray) -> float:
-    """Return the mean of the accuracy and the mean accuracy per class of the highest columns."""
-    right = merit.argmax(axis=1) == codes
-    counts = np.bincount(codes)
-    shares = np.bincount(codes, right)[counts > 0] / counts[counts > 0]
-    return float(right.mean() + shares.mean()) / 2
-
-
 def default_weights(counts: np.ndarray) -> np.ndarray:
     """Return what a sample of each class counts, by the numbers of samples: n ^ (BALANCE − 1).
 
@@ -349,6 +331,6 @@ def default_weights(counts: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> default_weights(np.array([100, 25])).round(2).tolist()
-    [0.1, 0.2]
+    [0.25, 0.38]
     """
     return np.maximum(counts, 1).astype(np.float64) ** (BALANCE - 1)

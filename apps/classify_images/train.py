@@ -81,7 +81,7 @@ FEW_IMAGES = 10  # of a class
     "--class-weight",
     type=click.Choice(["balanced"]),
     help="Let all classes count alike, in the classifier and in the probabilities [default: "
-    "halfway between images and classes, in the probabilities].",
+    "between images and classes, in the probabilities].",
 )
 @options.deciding
 @click.option(

@@ -57,11 +57,11 @@ def _are_scores(state: State, n_images: int, n_classes: int) -> bool:
         return False
     if not np.isfinite(scores).all():
         return False
-    distances = state.get("distances", np.zeros((n_images, 2)))
-    if distances.shape != (n_images, 2) or not _are_distances(distances[:, 0]):
+    distances = state.get("distances", np.zeros((n_images, 3)))
+    if distances.shape != (n_images, 3) or not _are_distances(distances[:, 0]):
         return False
     looks = state.get("looks", np.zeros(n_images))
-    return looks.shape == (n_images,) and _are_distances(looks) and _are_finite(distances[:, 1])
+    return looks.shape == (n_images,) and _are_distances(looks) and _are_finite(distances)
 
 
 def _are_distances(array: np.ndarray) -> bool:

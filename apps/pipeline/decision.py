@@ -207,7 +207,7 @@ def class_weights(
     """Return what an image of each class counts for the probabilities.
 
     Without ``class_weight`` it is 1 where images are counted, as for costs, else None: the
-    default, halfway between images and classes.
+    default, between images and classes.
     """
     from sklearn.utils.class_weight import compute_class_weight
 

@@ -86,7 +86,7 @@ class ImageClassifier(FittedImageClassifier):
         Larger images are refused.
     class_weight : dict of class → factor, "balanced" or None
         What an image of each class counts, in the classifier and in the probabilities. None: the
-        classifier counts images, and probabilities are calibrated halfway between counting images
+        classifier counts images, and probabilities are calibrated between counting images
         and counting classes, so that rare classes are not lost. "balanced": classes count alike.
     costs : dict of (true class, predicted class) → cost, optional
         The label is the class of the lowest expected cost; other mistakes cost 1. Probabilities

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from visualwords.apps.pipeline.appearance import Appearance
-from visualwords.apps.pipeline.class_distances import ClassDistances
+from visualwords.apps.pipeline.class_distances import ClassDistances, NearestDirection
 from visualwords.apps.pipeline.extrapolation import measure_held_out
 from visualwords.apps.pipeline.similarity import Signer, unsigned
 from visualwords.classifiers.one_vs_rest import both_classes
 
-# Signs: score, nearest image, appearance, doubt, classes. Their weights were chosen by leaving
-# classes out of training images of corel1000, scene15 and others.
-WEIGHTS = np.array([1.0, 1.0, 4.0, 1.0, 1.0])
-USUAL = np.array([-np.inf, 0.0, 1.0, -np.inf, -np.inf])  # up to here a sign counts nothing
+# Signs: score, nearest image, appearance, doubt, classes, nearest direction. Their weights were
+# chosen by leaving classes out of training images (benchmarks/accuracy/novelty_choices.py).
+WEIGHTS = np.array([2.0, 1.0, 4.0, 0.5, 1.0, 1.0])
+USUAL = np.array([-np.inf, 0.0, 1.0, -np.inf, -np.inf, -np.inf])  # up to here a sign counts nothing
 N_SIGNS = len(WEIGHTS)
 OLDER_WEIGHTS = np.array([2.0, 1.0, 0.0, 0.0])  # of files that do not have them
 OLDER_USUAL = np.array([-np.inf, -np.inf, 2.0, -np.inf])
@@ -25,25 +25,26 @@ N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
 class Novelty:
     """The share of known images that are less strange than an image.
 
-    Strangeness is −(highest score) + max(0, distance to the nearest training image)
-    + 4·max(0, appearance − 1) + (1 − highest probability) + (relative distance to the classes),
-    each less its median and divided by its spread on training images that were held out. Scores
-    are those of one machine for each class, which all can say no; probabilities, which add up to
-    one, can't. The nearest image counts only where it is far, for an image without much in it is
-    near to many. The appearance counts only where it is unusual: it knows noise, blank images,
-    pages of text and photographs of another kind, not classes.
+    Strangeness is −2·(highest score) + max(0, distance to the nearest training image)
+    + 4·max(0, appearance − 1) + ½·(1 − highest probability) + (relative distance to the classes)
+    + (distance to the nearest direction, without what varies within classes), each less its median
+    and divided by its spread on training images that were held out. Scores are those of one machine
+    for each class, which all can say no; probabilities, which add up to one, can't. The nearest
+    image counts only where it is far, for an image without much in it is near to many. The
+    appearance counts only where it is unusual: it knows noise, blank images, pages of text and
+    photographs of another kind, not classes.
 
     Attributes
     ----------
-    medians, spreads : (5,) float64
-        Of scores, nearest images, appearances, doubts and classes; NaN for what the model does not
-        know.
+    medians, spreads : (6,) float64
+        Of scores, nearest images, appearances, doubts, classes and directions; NaN for what the
+        model does not know.
     known : (n,) float64
         Strangeness of held-out training images, sorted.
     appearance : Appearance or None
-    weights : (5,) float64
+    weights : (6,) float64
         Of the signs in the strangeness.
-    usual : (5,) float64
+    usual : (6,) float64
         Up to here a sign counts nothing.
 
     Examples
@@ -76,8 +77,9 @@ class Novelty:
         ----------
         scores : (n,) or (n, n_classes)
             By classifiers that were trained without the image.
-        distances : (n, 2) or None
-            To the nearest training image and, relatively, to the classes, without the image's fold.
+        distances : (n, 3) or None
+            To the nearest training image, relatively to the classes, and to the nearest direction,
+            without the image's fold.
         looks : (n,) or None
             Distances to an appearance that was learned without the image's fold.
         doubts : (n,) or None
@@ -106,14 +108,24 @@ class Novelty:
         Beyond the strangest known image it approaches 1 like exp(−strangeness), so that strange
         images keep their order.
         """
-        signs = _signs(scores, distances, looks, doubts)
-        strange = _strangeness(signs, self.medians, self.spreads, self.weights, self.usual)
+        strange = self.strangeness(scores, distances, looks, doubts)
         n = len(self.known)
         below = (np.arange(n) + 1) / (n + 1)
         inside = np.interp(strange, self.known, below, left=below[0] / 2)
         with np.errstate(over="ignore"):
             beyond = 1 - np.exp(-(strange - self.known[-1]) / self.known_range) / (n + 1)
         return np.where(strange > self.known[-1], beyond, inside)
+
+    def strangeness(
+        self,
+        scores: np.ndarray,
+        distances: np.ndarray | None = None,
+        looks: np.ndarray | None = None,
+        doubts: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the weighted sum of the signs, (n,), of which novelty is a share."""
+        signs = _signs(scores, distances, looks, doubts)
+        return _strangeness(signs, self.medians, self.spreads, self.weights, self.usual)
 
     @property
     def known_range(self) -> float:
@@ -155,7 +167,7 @@ def _padded(signs: np.ndarray, value: float) -> np.ndarray:
 def held_out_distances(
     sketch: np.ndarray, codes: np.ndarray, folds: np.ndarray, n_jobs: int | None = None
 ) -> np.ndarray:
-    """Return how far every sketched row is from those outside of its fold, (n, 2).
+    """Return how far every sketched row is from those outside of its fold, (n, 3).
 
     Components are learned without the fold, too, as those of the model are without new images.
     """
@@ -164,9 +176,8 @@ def held_out_distances(
         signer = Signer().fit(sketch[train])
         signed = signer.sign(sketch[train])
         found = signer.components(sketch[test])
-        classes = ClassDistances.fit(unsigned(*signed), codes[train])
         nearest = signer.distances(sketch[test], found, *signed)
-        return np.stack([nearest, classes.relative(found)], axis=1)
+        return np.column_stack([nearest, _from_classes(found, unsigned(*signed), codes[train])])
 
     distances = measure_held_out(measure, folds, n_jobs)
     np.maximum(distances[:, 0], 0, out=distances[:, 0])  # a distance, extrapolated or not
@@ -191,7 +202,7 @@ def sampled_distances(
     folds: np.ndarray,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Return how far the `spread` images are from those outside of their fold, (k, 2).
+    """Return how far the `spread` images are from those outside of their fold, (k, 3).
 
     Of more than `MEASURED` images, components are those of all: a fold hardly changes what many
     have in common.
@@ -207,15 +218,20 @@ def sampled_distances(
     if len(folds) <= MEASURED:
         return held_out_distances(sketch, codes, folds, n_jobs)
     signer, signatures, lengths = signed
-    distances, own = np.zeros((len(sketch), 2)), folds[spread(len(folds))]
+    distances, own = np.zeros((len(sketch), 3)), folds[spread(len(folds))]
     for fold in np.unique(folds):
         here, others = own == fold, folds != fold
         known = signatures[others], lengths[others]
         found = signer.components(sketch[here])
         distances[here, 0] = signer.distances(sketch[here], found, *known)
-        classes = ClassDistances.fit(unsigned(*known), codes[others])
-        distances[here, 1] = classes.relative(found)
+        distances[here, 1:] = _from_classes(found, unsigned(*known), codes[others])
     return distances
+
+
+def _from_classes(rows: np.ndarray, known: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return how far rows are from the classes and directions of known ones, (n, 2)."""
+    classes, directions = ClassDistances.fit(known, codes), NearestDirection.fit(known, codes)
+    return np.stack([classes.relative(rows), directions.distances(rows)], axis=1)
 
 
 def _signs(
@@ -224,12 +240,11 @@ def _signs(
     looks: np.ndarray | None,
     doubts: np.ndarray | None,
 ) -> np.ndarray:
-    """Return what speaks for a strange image, (n, 5); NaN for what is not known."""
+    """Return what speaks for a strange image, (n, 6); NaN for what is not known."""
     top = both_classes(scores).max(axis=1)
-    nearest = None if distances is None else distances[:, 0]
-    classes = None if distances is None else distances[:, 1]
+    apart = (None, None, None) if distances is None else distances.T
     unknown = np.full(len(top), np.nan)
-    others = (unknown if one is None else one for one in (nearest, looks, doubts, classes))
+    others = (unknown if one is None else one for one in (apart[0], looks, doubts, *apart[1:]))
     return np.stack([-top, *others], axis=1)
 
 

@@ -35,8 +35,9 @@ class Scores:
         Of the images that could be read.
     kept : (n,) positions of these images
     skipped : the others
-    distances : (n, 2) float64 or None
-        To the nearest training image and, relatively, to the classes, where the model knows these.
+    distances : (n, 3) float64 or None
+        To the nearest training image, relatively to the classes, and to the nearest direction,
+        where the model knows these.
     looks : (n,) float64 or None
         Distance of each image's appearance to that of training images, where the model knows it.
     """

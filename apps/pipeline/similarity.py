@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.pipeline._similarity import nearest_squares, project
-from visualwords.apps.pipeline.class_distances import ClassDistances
+from visualwords.apps.pipeline.class_distances import ClassDistances, NearestDirection
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stage import Environment, Stage, each_image
@@ -213,23 +213,26 @@ class Gallery:
         return order, np.take_along_axis(cosines, order, axis=1)
 
     def distances(self, rows: Any) -> np.ndarray | None:
-        """Return how far rows are from training images, (n, 2); None where it is not known.
+        """Return how far rows are from training images, (n, 3); None where it is not known.
 
-        The distance to the nearest image, and the relative one to the classes
-        (`visualwords.apps.pipeline.class_distances`).
+        The distance to the nearest image, the relative one to the classes, and that to the nearest
+        direction (`visualwords.apps.pipeline.class_distances`).
         """
         if self.lengths is None:
             return None
         sketch = sketch_rows(rows)
         found = self.signer.components(sketch)
         nearest = self.signer.distances(sketch, found, self.signatures, self.lengths)
-        return np.stack([nearest, self._classes.relative(found)], axis=1)
+        classes, directions = self._learned
+        columns = nearest, classes.relative(found), directions.distances(found)
+        return np.stack(columns, axis=1)
 
     @cached_property
-    def _classes(self) -> ClassDistances:
+    def _learned(self) -> tuple[ClassDistances, NearestDirection]:
         assert self.lengths is not None
         codes = np.unique(self.labels, return_inverse=True)[1]
-        return ClassDistances.fit(unsigned(self.signatures, self.lengths), codes)
+        rows = unsigned(self.signatures, self.lengths)
+        return ClassDistances.fit(rows, codes), NearestDirection.fit(rows, codes)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything as plain arrays."""

@@ -31,8 +31,8 @@ VERSIONS = {  # of what stages do; to be raised when the same input gives someth
     "sample": 3,  # patches of one image
     "learn": 3,  # an encoder, of the sample
     "encode": 3,  # the row of one image
-    "train": 7,  # a recipe, of all images
-    "score": 5,  # what a model predicts for many files
+    "train": 8,  # a recipe, of all images
+    "score": 6,  # what a model predicts for many files
     "thumbnail": 2,
     "portrait": 1,
     "appearance": 2,

@@ -49,7 +49,8 @@ class Trained:
         for all images; None if a class is too small
     held_out_labels : the labels of these images
     held_out_distances : from these images (of many, from those that `novelty.spread` names) to the
-        nearest one and to the classes outside of their fold, (n, 2), or None
+        nearest one, to the classes and to the nearest direction outside of their fold, (n, 3), or
+        None
     """
 
     recipe: Recipe
@@ -187,7 +188,7 @@ def _check(state: State, labels: np.ndarray) -> None:
         f"{SIGNER}mean": ("f4", (n_columns,)),
         f"{SIGNER}directions": ("f2", (n_bits, n_columns)),
         HELD_OUT: ("f8", (n_images, n_classes) if n_classes > 2 else (n_images,)),
-        DISTANCES: ("f8", (len(spread(n_images)), 2)),
+        DISTANCES: ("f8", (len(spread(n_images)), 3)),
     }
     for name, (dtype, shape) in shapes.items():
         if name in state and (state[name].dtype != dtype or state[name].shape != shape):

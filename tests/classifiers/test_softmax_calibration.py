@@ -79,7 +79,7 @@ def test_given_weights_move_the_offsets(rng):
     values = np.where(codes, 0.3, -0.3) + rng.normal(0, 0.5, 100)
     many, few = (SoftmaxCalibration.fit(values, codes, w) for w in ([1, 1], [1, 4]))
     assert few.offsets[1] > many.offsets[1]
-    np.testing.assert_allclose(default_weights(np.array([4, 16])), [0.5, 0.25])
+    np.testing.assert_allclose(default_weights(np.array([1, 32])), [1, 32**-0.3])
 
 
 def test_the_state_gives_the_same_probabilities(scores):
@@ -95,21 +95,20 @@ def test_sigmoids_of_older_files_still_give_probabilities():
     np.testing.assert_allclose(old.probabilities(np.array([0.0])), [[0.5, 0.5]])
 
 
-def test_offsets_that_gain_nothing_are_dropped():
-    """Weak scores of many classes: offsets would move labels, and not to the right ones."""
-    rng = np.random.default_rng(0)
-    counts = np.tile([12, 8], 10)
-    codes = np.repeat(np.arange(20), counts)
-    scores = rng.normal(size=(200, 20))
-    scores[np.arange(200), codes] += 0.6
-    found = SoftmaxCalibration.fit(scores, codes)
-    assert not found.offsets.any()
-    moved = SoftmaxCalibration.fit(scores, codes, default_weights(counts))
-    assert moved.offsets.any()
-    right, less = (
-        (one.probabilities(scores).argmax(axis=1) == codes).mean() for one in (found, moved)
+def test_offsets_are_between_those_of_images_and_of_classes(rng):
+    counts = np.array([200, 60, 20])
+    codes = np.repeat(np.arange(3), counts)
+    scores = rng.normal(size=(280, 3)) + 0.8 * np.log(counts / 280)
+    scores[np.arange(280), codes] += 1.5
+    of_images, ours, of_classes = (
+        found.offsets[2] / found.slope
+        for found in (
+            SoftmaxCalibration.fit(scores, codes, np.ones(3)),
+            SoftmaxCalibration.fit(scores, codes),
+            SoftmaxCalibration.fit(scores, codes, 1 / counts),
+        )
     )
-    assert right > less
+    assert of_images < ours < of_classes
 
 
 def test_the_highest_probability_is_the_share_of_right_labels_of_uneven_classes(rng):

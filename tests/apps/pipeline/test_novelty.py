@@ -17,9 +17,10 @@ def known(rng):
 
 
 def _distances(nearest):
-    """Give distances to nearest images, with usual ones to the classes."""
+    """Give distances to nearest images, with usual ones to the classes and directions."""
     nearest = np.asarray(nearest)
-    return np.stack([nearest, np.tile([-1.0, 1.0], len(nearest))[: len(nearest)]], axis=1)
+    turns = np.arange(len(nearest))[:, None] // [1, 2] % 2
+    return np.column_stack([nearest, 2.0 * turns - 1])
 
 
 def test_the_share_of_known_images_above_a_novelty_is_as_promised(known, rng):
@@ -34,17 +35,18 @@ def test_the_share_of_known_images_above_a_novelty_is_as_promised(known, rng):
 def test_low_scores_and_far_neighbours_are_strange(known):
     novelty = Novelty.fit(*known)
     usual, unsure = np.array([[1.0, -1, -1]]), np.array([[-1.0, -1, -1]])
-    near, far, nowhere = np.array([[1.0, 0]]), np.array([[2.0, 0]]), np.array([[1.0, 20]])
+    near, far, nowhere, aside = np.array([[[1.0, 0, 0]], [[2, 0, 0]], [[1, 20, 0]], [[1, 0, 20]]])
     assert novelty.of(usual, near)[0] < 0.8
     assert novelty.of(unsure, near)[0] > 0.99
     assert novelty.of(usual, far)[0] > 0.99
     assert novelty.of(usual, nowhere)[0] > 0.99
+    assert novelty.of(usual, aside)[0] > 0.99
 
 
 def test_a_near_neighbour_does_not_make_up_for_low_scores(known):
     novelty = Novelty.fit(*known)
     unsure = np.array([[-0.2, -1, -1]] * 2)
-    usual, closest = novelty.of(unsure, np.array([[1.0, 0], [-5.0, 0]]))
+    usual, closest = novelty.of(unsure, np.array([[1.0, 0, 0], [-5.0, 0, 0]]))
     assert closest == pytest.approx(usual, abs=0.01)
 
 
@@ -106,7 +108,7 @@ def test_a_signed_row_is_near_itself(rng):
 def test_an_unusual_appearance_is_strange_and_a_usual_one_counts_nothing(known, rng):
     looks = rng.normal(4, 1, 300)
     novelty = Novelty.fit(*known, looks)
-    usual = np.array([[1.0, -1, -1]] * 4), np.tile([1.0, 0.0], (4, 1))
+    usual = np.array([[1.0, -1, -1]] * 4), np.tile([1.0, 0.0, 0.0], (4, 1))
     values = novelty.of(*usual, np.array([2.0, 4.0, 4.5, 30.0]))
     assert values[0] == values[1] == values[2] < 0.8
     assert values[3] > 0.99
@@ -114,7 +116,7 @@ def test_an_unusual_appearance_is_strange_and_a_usual_one_counts_nothing(known, 
 
 def test_doubt_is_strange(known, rng):
     novelty = Novelty.fit(*known, doubts=rng.beta(1, 9, 300))
-    usual = np.array([[1.0, -1, -1]] * 2), np.tile([1.0, 0.0], (2, 1))
+    usual = np.array([[1.0, -1, -1]] * 2), np.tile([1.0, 0.0, 0.0], (2, 1))
     sure, unsure = novelty.of(*usual, doubts=np.array([0.05, 0.7]))
     assert sure < 0.8 < 0.95 < unsure
 
@@ -126,8 +128,17 @@ def test_older_files_know_no_appearance_and_have_other_weights(known):
     )
     assert older.appearance is None
     doubled = Novelty.from_state(
-        {**state, "weights": np.array([2.0, 1.0, 0, 0, 0]), "usual": np.full(5, -np.inf)}
+        {**state, "weights": np.array([2.0, 1.0, 0, 0, 0, 0]), "usual": np.full(6, -np.inf)}
     )
     np.testing.assert_array_equal(older.of(*known), doubled.of(*known))
     with pytest.raises(ValueError, match="do not fit"):
         Novelty.from_state({**state, "weights": np.ones(2)})
+
+
+def test_files_of_five_signs_know_no_directions(known):
+    state = Novelty.fit(*known).get_state()
+    names = ("medians", "spreads", "weights", "usual")
+    older = Novelty.from_state({**state, **{name: state[name][:5] for name in names}})
+    scores, distances = known
+    turned = distances + np.array([0.0, 0.0, 9.0])
+    np.testing.assert_array_equal(older.of(scores, turned), older.of(scores, distances))
