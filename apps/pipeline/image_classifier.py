@@ -26,6 +26,7 @@ from visualwords.apps.pipeline.recipes import (
     recipes_to_try,
 )
 from visualwords.apps.pipeline.search.choosing import choose_recipe
+from visualwords.apps.pipeline.search.joining import alone
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.trained import Trained, calibrate, learn_novelty
@@ -66,7 +67,7 @@ class ImageClassifier(FittedImageClassifier):
         Seconds of the clock that "auto" may take; ``cut_off_`` lists the recipes that it had no
         time for.
     channels : sequence of Channel
-        More channels, such as networks, which "auto" tries alone and added to every recipe.
+        More channels, such as networks, which "auto" tries alone and beside the best recipes.
     representation : {None, "histogram", "words", "fisher", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match, whose models are large.
@@ -306,6 +307,7 @@ class ImageClassifier(FittedImageClassifier):
     def _recipe_for(self, training: Training, metric: Metric) -> Recipe:
         """Return the recipe that was asked for, or the best of those that "auto" tries."""
         recipe, candidates = self._recipes()
+        given = candidates[-1] if self.channels and candidates else None
         self.tried_: dict[str, float] = {}
         self.tried_seconds_: dict[str, float] = {}
         self.cut_off_: list[str] = []
@@ -316,7 +318,9 @@ class ImageClassifier(FittedImageClassifier):
         if self.memory is not None:
             few, candidates = disk_training.trial_of(training, candidates)
         in_memory = self.memory is None  # copies of images are not trained on from disk
-        choice = choose_recipe(candidates, few, self.budget, self.deadline, metric, in_memory)
+        choice = choose_recipe(
+            candidates, few, self.budget, self.deadline, metric, in_memory, given
+        )
         self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.repeated_by_ = choice.cut_off, choice.repeated_by
         return choice.recipe
@@ -364,17 +368,19 @@ class ImageClassifier(FittedImageClassifier):
         return Gallery(signer, signatures, names, data.labels, pictures, lengths)
 
     def _recipes(self) -> tuple[Recipe | None, list[Recipe]]:
-        """Return the recipe, or None and those that "auto" may choose from."""
+        """Return the recipe, or None and those that "auto" may choose from, given ones last."""
         changes: dict[str, Any] = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
             recipe = change_recipe(find_recipe(self.recipe), **changes)
             return pin_networks(recipe) if recipe.has_network else recipe, []
-        candidates = recipes_to_try(self.representation, self.channels)
+        candidates = recipes_to_try(self.representation)
         if not candidates:
             known = ", ".join(sorted({recipe.representation for recipe in RECIPES.values()}))
             raise ValueError(
                 f"there is no representation {self.representation!r}; choose from {known}"
             )
+        if self.channels:
+            candidates.append(alone(self.channels))
         changed = [change_recipe(recipe, **changes, strict=False) for recipe in candidates]
         return None, [pin_networks(one) if one.has_network else one for one in changed]
 

@@ -23,11 +23,18 @@ from visualwords.features.registry import find_extractor
 from visualwords.files import write_atomically
 
 FOLDERS = "VISUALWORDS_NETWORKS"  # environment variable: folders to look for networks in
+MS_OF_A_NETWORK = 10.0  # milliseconds of one core for an image, and for each megabyte
+MS_OF_A_MEGABYTE = 1.0
 
 
 def pin_networks(recipe: Recipe) -> Recipe:
-    """Return a recipe whose networks are named by whole paths and SHA-256."""
-    return _changed(recipe, _pinned)
+    """Return a recipe whose networks have whole paths, SHA-256 and costs by the size of files."""
+    pinned = _changed(recipe, _pinned)
+    channels = (
+        replace(c, cost=_milliseconds(c.params["path"])) if c.is_network else c
+        for c in pinned.channels
+    )
+    return replace(pinned, channels=tuple(channels))
 
 
 def with_names_only(recipe: Recipe) -> Recipe:
@@ -98,6 +105,15 @@ def _pinned(channel: Channel) -> dict[str, Any]:
         if params.get(name) is None and name in told:
             params[name] = told[name]
     return params
+
+
+def _milliseconds(path: str) -> float:
+    """Return an estimate of what a network takes for an image, the same on all machines."""
+    from visualwords.features.onnx_file import read_network
+
+    content, data_files, _ = read_network(path)
+    size = len(content) + sum(map(os.path.getsize, data_files))
+    return MS_OF_A_NETWORK + MS_OF_A_MEGABYTE * size / 1e6
 
 
 def _found(

@@ -187,6 +187,16 @@ class Channel:
         return self.extractor == NETWORK
 
     @property
+    def plain(self) -> "Channel":
+        """The channel of a network's vectors as they are, of which all its rows are made.
+
+        Other channels are themselves.
+        """
+        if not self.is_network or self.learns:
+            return self
+        return Channel(self.extractor, self.params, power=None)
+
+    @property
     def is_transformer(self) -> bool:
         """Whether the extractor is a fitted transformer of this program."""
         return self.extractor.startswith(PREFIX)

@@ -1,6 +1,5 @@
 """Recipes: named, readable settings of the whole path from an image file to a label."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -93,7 +92,6 @@ MORE_LINEAR = (  # the last two only after copies of training images were tried:
     _COLOR_FISHER,
 )
 MORE_HISTOGRAMS = (None, _SHAPE, _COLOR, _TEXTURE, None, None)
-BESIDE_FISHER = 4.0  # weight of one vector beside Fisher vectors of 8 windows: half of the kernel
 
 RECIPES = {
     recipe.name: recipe
@@ -241,48 +239,16 @@ def _changed(
     return replace(channel, words=words, fisher=fisher)
 
 
-def recipes_to_try(
-    representation: str | None = None, channels: Sequence[Channel] = ()
-) -> list[Recipe]:
+def recipes_to_try(representation: str | None = None) -> list[Recipe]:
     """Return the recipes that "auto" may try: those of a representation, or all but matching sets.
 
-    Sets are left out unless they are asked for: their model has a weight for every bin. Channels,
-    such as networks, are tried alone and added to every recipe.
+    Sets are left out unless they are asked for: their model has a weight for every bin.
 
     Examples
     --------
-    >>> [recipe.name for recipe in recipes_to_try("histogram", [Channel("HOG")])][4:7]
-    ['HOG', 'color+HOG', 'texture+HOG']
+    >>> [recipe.name for recipe in recipes_to_try("histogram")]
+    ['color', 'texture', 'shape', 'tiny']
     """
-    found = _of_representation(representation)
-    if not channels or not found:
-        return found
-    names = "+".join(map(_called, channels))
-    as_bytes = tuple(replace(channel, linear=True) for channel in channels)
-    alone = Recipe(names, "", as_bytes, None, LINEAR)
-    return [*found, alone, *(_with(recipe, channels, names) for recipe in found)]
-
-
-def _with(recipe: Recipe, channels: Sequence[Channel], names: str) -> Recipe:
-    """Return a recipe with more channels, in the form that its classifier takes."""
-    linear = recipe.classifier == LINEAR
-    factor = BESIDE_FISHER if recipe.representation == "fisher" else 1.0
-    more = tuple(
-        replace(channel, linear=linear, weight=channel.weight * factor) for channel in channels
-    )
-    summary = f"{recipe.summary}; {names}"
-    return replace(
-        recipe, name=f"{recipe.name}+{names}", summary=summary, channels=recipe.channels + more
-    )
-
-
-def _called(channel: Channel) -> str:
-    """Return the name of an extractor, or of a network's file."""
-    path = channel.params.get("path")
-    return channel.extractor if path is None else os.path.splitext(os.path.basename(path))[0]
-
-
-def _of_representation(representation: str | None) -> list[Recipe]:
     return [
         recipe
         for recipe in RECIPES.values()

@@ -150,17 +150,35 @@ class Training:
         return data, side_by_side(parts)
 
     def _encode_new(self, recipe: Recipe, encoders: list[ChannelEncoder], view: View) -> None:
-        """Encode the images, or copies of them, by those encoders that have not yet."""
+        """Encode the images, or copies of them, by those encoders that have not yet.
+
+        A recipe of nothing but networks keeps their vectors: other weights and powers of them need
+        no pass over the images.
+        """
         names = [_name(channel, view) for channel in recipe.channels]
         new = {n: e for n, e in zip(names, encoders) if n not in self._encoded}
-        if not new:
+        vectors = {name: encoder.channel.plain for name, encoder in new.items()}
+        if all(vectors[name] is not encoder.channel for name, encoder in new.items()):
+            plain = {_name(c, view): ChannelEncoder(c, self.seed) for c in vectors.values()}
+            self._pass_over({n: e for n, e in plain.items() if n not in self._encoded}, view)
+        for name, channel in vectors.items():
+            if (known := _name(channel, view)) in self._encoded:
+                encoder = new.pop(name)
+                numbers = self._encoded[known].items()
+                self._encoded[name] = {i: encoder.encode(vector) for i, vector in numbers}
+                self._skipped[name] = self._skipped[known]
+        self._pass_over(new, view)
+
+    def _pass_over(self, encoders: dict[str, ChannelEncoder], view: View) -> None:
+        """Encode the images, and keep what was made of them by the names of the encoders."""
+        if not encoders:
             return
-        found = encode(list(new.values()), self.data, view, self.env)
-        for name, arrays in zip(new, found.channels):
+        found = encode(list(encoders.values()), self.data, view, self.env)
+        for name, arrays in zip(encoders, found.channels):
             self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
             self._skipped[name] = found.skipped
-        if found.rows is not None and all(encoder.channel.linear for encoder in new.values()):
-            self._side_by_side[tuple(new)] = found.rows
+        if found.rows is not None and all(e.channel.linear for e in encoders.values()):
+            self._side_by_side[tuple(encoders)] = found.rows
 
     def _products_of(
         self, recipe: Recipe, rows: Rows, data: Dataset, folds: np.ndarray | None

@@ -15,7 +15,7 @@ from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images
 from visualwords.apps.pipeline.search.noise import Result
 from visualwords.apps.pipeline.search.sample import some_images
-from visualwords.apps.pipeline.search.steps import Plan, Try, plan, search
+from visualwords.apps.pipeline.search.steps import Plan, Try, plan_with, search
 from visualwords.apps.pipeline.trained import Trained
 from visualwords.apps.pipeline.training import Training
 from visualwords.errors import FolderError
@@ -49,6 +49,7 @@ def choose_recipe(
     deadline: float | None,
     metric: Metric,
     with_copies: bool = True,
+    given: Recipe | None = None,
 ) -> Choice:
     """Search for the best recipe by a metric (`visualwords.apps.pipeline.search.steps`).
 
@@ -69,14 +70,16 @@ def choose_recipe(
     metric : Metric
     with_copies : bool
         Whether to try copies of training images.
+    given : Recipe, optional
+        One of the candidates, whose channels are added to the best of the others.
     """
     images = Images.of(training.data, training.env.max_pixels)
-    planned = plan(candidates, images, budget)
+    planned = plan_with(given, candidates, images, budget)
     training.env.progress.note(
         f"{planned.describe(images, budget)}; chosen by {METRICS[metric.name]} (--metric)"
     )
     trials = _Trials(training, metric, planned)
-    steps, late = search(planned, images, budget, with_copies), None
+    steps, late = search(planned, images, budget, with_copies, given), None
     result: Result | None = None
     best: Recipe | None = None
     while late is None:
@@ -99,7 +102,7 @@ def choose_recipe(
         trials.figures,
         trials.seconds,
         [] if late is None else [recipe.name for recipe in (late.recipe, *late.waiting)],
-        None if late is None else _repeating(candidates, images, trials, with_copies),
+        None if late is None else _repeating(candidates, images, trials, with_copies, given),
     )
 
 
@@ -182,12 +185,16 @@ class _Trials:
 
 
 def _repeating(
-    candidates: Sequence[Recipe], images: Images, trials: _Trials, with_copies: bool
+    candidates: Sequence[Recipe],
+    images: Images,
+    trials: _Trials,
+    with_copies: bool,
+    given: Recipe | None,
 ) -> float | None:
     """Return the budget whose search ends where the deadline did; None if there is none."""
     budget = ceil(trials.done * 1e4) / 1e4  # leaves no time for anything else
-    planned = plan(candidates, images, budget)
-    steps, result = search(planned, images, budget, with_copies), None
+    planned = plan_with(given, candidates, images, budget)
+    steps, result = search(planned, images, budget, with_copies, given), None
     tried: list[tuple[str, int]] = []
     while True:
         try:

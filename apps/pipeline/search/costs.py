@@ -116,9 +116,12 @@ def cost_of(recipes: Iterable[Recipe], images: Images, known: Iterable[Recipe] =
 
 
 def _channels(recipe: Recipe) -> dict[str, tuple[Channel, View]]:
-    """Return the channels of a recipe, for originals and for each copy."""
+    """Return the channels of a recipe, for originals and for each copy.
+
+    The vector of a network is computed once, whatever is made of it.
+    """
     return {
-        repr((channel, view)): (channel, view)
+        repr((channel.plain, view)): (channel, view)
         for view in recipe.views
         for channel in recipe.channels
     }
@@ -136,7 +139,8 @@ def _of_reading(channels: Iterable[tuple[Channel, View]], images: Images) -> flo
 def _of_channel(channel: Channel, view: View, images: Images) -> float:
     """Return the seconds that one channel takes, beside the reading of images."""
     size, learns = images.megapixels(view), channel.learns and not view.turn
-    described = SHARE_OF_A_CORE * channel.cost / 1000 * size / COSTS_ARE_FOR
+    seen = COSTS_ARE_FOR if channel.is_network else size  # networks see one size
+    described = SHARE_OF_A_CORE * channel.cost / 1000 * seen / COSTS_ARE_FOR
     rows = images.n * _n_columns(channel) * NS_OF_A_COLUMN / 1e9
     share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES) if learns else 0.0
     return _times_read(images, learns) * described + SECONDS_TO_LEARN * share + rows

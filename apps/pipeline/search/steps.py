@@ -7,9 +7,9 @@ it knows no clock, and does no work itself.
    2,000, on a sample that is small enough for half of the budget. Where it does not hold those of
    `FIRST`, large images are shrunk further.
 2. The best of them on a sample are tried on four times as many images.
-3. The best recipe is changed, one thing at a time: channels are added, training images mirrored
-   and rotated, C changed, more Gaussians or words learned, images seen in another size. What is
-   ahead by more than noise is kept.
+3. The best recipe is changed, one thing at a time: channels are added, those that the user gives
+   first, training images mirrored and rotated, C changed, more Gaussians or words learned, images
+   seen in another size. What is ahead by more than noise is kept.
 """
 
 from collections.abc import Generator, Sequence
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of
+from visualwords.apps.pipeline.search.joining import joins, seconds_to_join
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.variations import Change, changes, shrunk, sized_for
 
@@ -151,7 +152,24 @@ def _in_size(candidates: Sequence[Recipe], images: Images, budget: float) -> lis
     return found
 
 
-def search(planned: Plan, images: Images, budget: float, with_copies: bool = True) -> Steps:
+def plan_with(
+    given: Recipe | None, candidates: Sequence[Recipe], images: Images, budget: float
+) -> Plan:
+    """Return a plan that leaves time to add the channels of a given recipe to the best."""
+    planned = plan(candidates, images, budget)
+    if given is None:
+        return planned
+    left = budget - seconds_to_join(planned.recipes, given, images.some(planned.n_images))
+    return plan(candidates, images, left)
+
+
+def search(
+    planned: Plan,
+    images: Images,
+    budget: float,
+    with_copies: bool = True,
+    given: Recipe | None = None,
+) -> Steps:
     """Yield recipes to try, take what each reached (None: it failed), and return the best.
 
     Parameters
@@ -163,6 +181,8 @@ def search(planned: Plan, images: Images, budget: float, with_copies: bool = Tru
         Seconds of the reference machine.
     with_copies : bool
         Whether to try copies of training images.
+    given : Recipe, optional
+        One of the plan, whose channels are added to the best of the others.
     """
     round_ = _Round(images.some(planned.n_images))
     for number, (recipe, until) in enumerate(zip(planned.recipes, planned.seconds), start=1):
@@ -171,6 +191,8 @@ def search(planned: Plan, images: Images, budget: float, with_copies: bool = Tru
     if planned.n_images < images.n:
         round_ = yield from _finals(round_, images, budget)
     possible = changes(planned.recipes, images, with_copies)
+    if given is not None:
+        possible = [*joins(round_.ranked(), given), *possible]
     return (yield from _changed(round_, images, budget, possible))
 
 

@@ -1,6 +1,7 @@
 """Models of recipes with networks: pinned by content, found beside the model, refused otherwise."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from tests.apps.conftest import write_png
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.composing import compose
-from visualwords.apps.pipeline.networks import read_networks
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.networks import pin_networks, read_networks
 from visualwords.apps.pipeline.recipe import Channel, Recipe, Words
+from visualwords.apps.pipeline.search.costs import Images, cost_of
+from visualwords.apps.pipeline.training import Training
 from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features import onnx_features, onnx_file
 from visualwords.features.onnx_file import read_network
@@ -204,17 +208,48 @@ def test_a_network_with_weights_in_other_files_is_not_embedded(network, monkeypa
         read_networks(recipe_of(network).channels)
 
 
-def test_auto_searches_with_the_network_and_without_it(network, images):
+def test_auto_searches_with_the_network_and_without_it(network, images, rng):
     (channel,) = recipe_of(network, power=None).channels
-    model = ImageClassifier("auto", channels=[channel], representation="histogram").fit(*images)
-    assert {"color", "colours", "color+colours", "tiny+colours"} <= set(model.tried_)
+    labels = rng.permutation(images[1])  # nothing can be learned: all is tried
+    auto = ImageClassifier("auto", channels=[channel], representation="histogram")
+    tried = set(auto.fit(images[0], labels).tried_)
+    assert {"color", "texture", "shape", "tiny", "colours"} < tried
+    assert sum(name.endswith("+colours") for name in tried) == 2
+
+
+def test_other_weights_of_a_network_need_no_pass_over_the_images(network, images, monkeypatch):
+    recipe = pin_networks(recipe_of(network, power=None, linear=True))
+    recipe = replace(recipe, classifier="ByteLinearClassifier")
+    heavier = replace(recipe, channels=(replace(recipe.channels[0], weight=2.0),))
+    beside = replace(
+        heavier, channels=(*heavier.channels, Channel("HOG", {"resize_wh": [64, 64]}, linear=True))
+    )
+    data = Dataset.of(*images)
+    fresh = [
+        Training(data, 0, ImageClassifier().environment()).train(r).held_out
+        for r in (heavier, beside)
+    ]
+    training = Training(data, 0, ImageClassifier().environment())
+    training.train(recipe)
+    monkeypatch.setattr(onnx_features.ONNXFeatures, "describe", None)
+    for one, expected in zip((heavier, beside), fresh):
+        np.testing.assert_array_equal(training.train(one).held_out, expected)
+    known, size = [recipe], Images(100)
+    assert cost_of([heavier], size, known=known) < cost_of([heavier], size) / 2
+
+
+def test_what_a_network_costs_depends_on_its_file_alone(network):
+    recipe = pin_networks(recipe_of(network))
+    assert 10 < recipe.channels[0].cost < 10.1
+    small, large = (cost_of([recipe], Images(500, (side,))) for side in ((32, 32), (640, 480)))
+    assert small == large
 
 
 def test_the_command_lets_auto_search_with_a_network(network, folder, tmp_path, capsys):
     feature = f"onnx:{network}(mean=0.5, std=0.5)"
     command = ["train", str(folder), "-o", str(tmp_path / "m.vw"), "--recipe", "auto"]
     assert main([*command, "--feature", feature, "--budget", "0.001s", "--no-cache"]) == 0
-    assert "color+colours" in capsys.readouterr().err  # too long for this budget
+    assert ", colours" in capsys.readouterr().err  # too long for this budget
     feature = f"onnx:{network}(output='maps', mean=0.5, std=0.5)"
     assert main([*command, "--feature", feature]) == 2
     assert "one vector an image" in capsys.readouterr().err

@@ -12,12 +12,13 @@ from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
+from visualwords.apps.pipeline.recipes import RECIPES, Channel, recipes_to_try
 from visualwords.apps.pipeline.search import choosing, sample, steps
 from visualwords.apps.pipeline.search.costs import Images, cost_of
+from visualwords.apps.pipeline.search.joining import BESIDE_FISHER, alone, join, seconds_to_join
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.sample import some_images
-from visualwords.apps.pipeline.search.steps import plan, search
+from visualwords.apps.pipeline.search.steps import plan, plan_with, search
 from visualwords.apps.pipeline.search.variations import changes
 from visualwords.apps.pipeline.view import View
 from visualwords.progress import Silent
@@ -141,9 +142,10 @@ def result(merit, n=100):
     return Result(merit, merit, right, right, dict.fromkeys(right, 0))
 
 
-def searched(merits, images, budget, candidates):
+def searched(merits, images, budget, candidates, given=None):
     """Run a search in which recipes reach what `merits` says by parts of their names."""
-    tries, tried, sent = search(plan(candidates, images, budget), images, budget), [], None
+    planned = plan_with(given, candidates, images, budget)
+    tries, tried, sent = search(planned, images, budget, given=given), [], None
     while True:
         try:
             step = tries.send(sent)
@@ -168,6 +170,50 @@ def test_what_gains_is_kept_one_change_after_the_other():
     assert len(set(names)) == len(names)
     assert [step.until for step in tried] == sorted(step.until for step in tried)
     assert tried[-1].until <= 10_000
+
+
+GIVEN = alone([Channel("ORB", power=None)])
+BUILT_IN = [RECIPES[name] for name in ("color", "photo", "scene")]
+
+
+def test_given_channels_are_tried_alone_then_beside_the_best_with_several_weights():
+    merits = {"photo": 0.1, "scene": 0.05, "ORB": 0.05, "×2": 0.05, "HOG": 0.02}
+    best, tried = searched(merits, Images(400), 1e5, [*BUILT_IN, GIVEN], GIVEN)
+    names = [step.recipe.name for step in tried]
+    assert sorted(names[:4]) == ["ORB", "color", "photo", "scene"]
+    assert names[4:8] == ["photo+ORB", "scene+ORB", "photo+ORB weight×0.5", "photo+ORB weight×2"]
+    assert best.name.startswith("photo+ORB weight×2+HOG")
+    assert best.channels[2].weight == 2 * BESIDE_FISHER
+
+
+def test_given_channels_that_are_better_alone_are_tried_beside_others_too():
+    best, _ = searched({"ORB": 0.3, "photo": 0.1}, Images(400), 1e5, [*BUILT_IN, GIVEN], GIVEN)
+    assert best.name == "photo+ORB"
+    merits = {"ORB": 0.3, "+": -0.3}
+    assert searched(merits, Images(400), 1e5, [*BUILT_IN, GIVEN], GIVEN)[0] == GIVEN
+
+
+def test_what_given_channels_do_not_help_stays_without_them():
+    for budget in (20, 1e5):
+        best, tried = searched({"photo": 0.2}, Images(400), budget, [*BUILT_IN, GIVEN], GIVEN)
+        assert best == RECIPES["photo"]
+        assert "photo+ORB" in {step.recipe.name for step in tried}
+
+
+@pytest.mark.parametrize("budget", [15, 30, 60])
+def test_a_plan_leaves_time_for_given_channels(budget):
+    images, candidates = Images(400), [*recipes_to_try(), GIVEN]
+    _, tried = searched({}, images, budget, candidates, GIVEN)
+    names = [step.recipe.name for step in tried]
+    assert sum("+ORB" in name for name in names) >= 2
+    assert tried[-1].until <= budget
+    planned = plan_with(GIVEN, candidates, images, budget)
+    assert planned.seconds[-1] + seconds_to_join(planned.recipes, GIVEN, images) <= budget
+
+
+def test_a_given_channel_takes_the_form_of_the_classifier_beside_it():
+    assert [join(RECIPES[name], GIVEN).channels[-1].linear for name in ("tiny", "photo")] == [0, 1]
+    assert join(RECIPES["tiny"], GIVEN).channels[-1].weight == 1
 
 
 def test_a_lead_inside_noise_does_not_change_the_choice():
