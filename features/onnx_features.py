@@ -141,12 +141,16 @@ class ONNXFeatures(Extractor):
 
     def _prepared(self, network: Network, image: np.ndarray) -> np.ndarray:
         pixels = resize_image(as_rgb(image), network.size, network.size)
-        if network.dtype is not np.uint8:
-            mean, std = self._scaling(network)
-            pixels = ((pixels * np.float32(1 / 255) - mean) / std).astype(network.dtype)
-        return (
-            pixels if network.layout == "NHWC" else np.ascontiguousarray(pixels.transpose(2, 0, 1))
-        )
+        if network.layout == "NCHW":
+            pixels = pixels.transpose(2, 0, 1)
+        if network.dtype is np.uint8:
+            return np.ascontiguousarray(pixels)
+        shape = (3, 1, 1) if network.layout == "NCHW" else (3,)
+        mean, std = (numbers.reshape(shape) for numbers in self._scaling(network))
+        scaled = np.multiply(pixels, np.float32(1 / 255), order="C")
+        scaled -= mean
+        scaled /= std
+        return scaled.astype(network.dtype, copy=False)
 
     def _scaling(self, network: Network) -> tuple[np.ndarray, np.ndarray]:
         mean = self.mean if self.mean is not None else network.metadata.get("mean")

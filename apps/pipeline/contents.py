@@ -177,6 +177,7 @@ class OpenedImage:
     def __init__(self, content: Content, max_pixels: int):
         self.content, self.max_pixels = content, max_pixels
         self._pixels: dict[tuple[str, View], np.ndarray] = {}
+        self._whole: dict[str, np.ndarray] = {}  # by mode: decoded and not shrunk
         self._features: dict[tuple[str, str, bool, View], Features] = {}
 
     @cached_property
@@ -207,4 +208,10 @@ class OpenedImage:
         source = self.content.source
         if isinstance(source, np.ndarray):
             return shrink(as_rgb(source) if mode == "rgb" else as_grey(source), max_side)
-        return read_image(self.data, mode, self.max_pixels, max_side=max_side)
+        whole = self._whole.get(mode)
+        if whole is not None and (max_side is None or max(whole.shape) < 2 * max_side):
+            return shrink(whole, max_side)  # as the decoder does, which reduces larger JPEGs
+        pixels = read_image(self.data, mode, self.max_pixels, max_side=max_side)
+        if max_side is None or max(pixels.shape) < max_side:
+            self._whole[mode] = pixels
+        return pixels

@@ -29,12 +29,7 @@ MS_OF_A_MEGABYTE = 1.0
 
 def pin_networks(recipe: Recipe) -> Recipe:
     """Return a recipe whose networks have whole paths, SHA-256 and costs by the size of files."""
-    pinned = _changed(recipe, _pinned)
-    channels = (
-        replace(c, cost=_milliseconds(c.params["path"])) if c.is_network else c
-        for c in pinned.channels
-    )
-    return replace(pinned, channels=tuple(channels))
+    return replace(recipe, channels=tuple(map(_pinned, recipe.channels)))
 
 
 def with_names_only(recipe: Recipe) -> Recipe:
@@ -95,25 +90,21 @@ def find_networks(
     return _changed(recipe, lambda channel: _found(channel, model, network, embedded or {}))
 
 
-def _pinned(channel: Channel) -> dict[str, Any]:
+def _pinned(channel: Channel) -> Channel:
+    if not channel.is_network:
+        return channel
     from visualwords.features.onnx_file import read_network
 
     path = os.path.abspath(channel.params["path"])
-    params = {**channel.params, "path": path, "sha256": read_network(path)[2]}
+    content, data_files, sha256 = read_network(path)
+    size = len(content) + sum(map(os.path.getsize, data_files))
+    cost = MS_OF_A_NETWORK + MS_OF_A_MEGABYTE * size / 1e6  # the same on all machines
+    params = {**channel.params, "path": path, "sha256": sha256}
     told = find_extractor(NETWORK)(**params).network().metadata
     for name in ("mean", "std", "size", "layout"):  # a file beside the network may say them
         if params.get(name) is None and name in told:
             params[name] = told[name]
-    return params
-
-
-def _milliseconds(path: str) -> float:
-    """Return an estimate of what a network takes for an image, the same on all machines."""
-    from visualwords.features.onnx_file import read_network
-
-    content, data_files, _ = read_network(path)
-    size = len(content) + sum(map(os.path.getsize, data_files))
-    return MS_OF_A_NETWORK + MS_OF_A_MEGABYTE * size / 1e6
+    return replace(channel, params=params, cost=cost)
 
 
 def _found(

@@ -1,14 +1,16 @@
 """Sizes that a recipe brings images to, and copies of them to train on."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier, Recipe, load
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.pipeline import training
+from visualwords.apps.pipeline import contents, training
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, change_recipe
@@ -31,6 +33,24 @@ def leaning(rng):
         pixels = np.where(stripes if i % 2 else stripes[:, ::-1], 180, 60)
         images.append((pixels + rng.integers(-20, 20, pixels.shape)).astype(np.uint8))
     return images, ["falls" if i % 2 == 0 else "rises" for i in range(16)]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("side", [100, 128, 200, 256, 300])
+def test_a_decoded_image_serves_other_sizes_as_the_decoder_would(kind, side, rng, monkeypatch):
+    pixels = rng.integers(0, 256, (side // 2, side, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, kind)
+    sides = (128, 640, None, 96)
+    alone = [OpenedImage(Content(file.getvalue(), "i"), 10**6) for _ in sides]
+    expected = [one.pixels("rgb", View(max_side)) for one, max_side in zip(alone, sides)]
+    decoded = []
+    read = contents.read_image
+    monkeypatch.setattr(contents, "read_image", lambda *a, **k: decoded.append(1) or read(*a, **k))
+    opened = OpenedImage(Content(file.getvalue(), "i"), 10**6)
+    for wanted, max_side in zip(expected, sides):
+        np.testing.assert_array_equal(opened.pixels("rgb", View(max_side)), wanted)
+    assert len(decoded) == (1 if side < 128 else 2 if side < 192 else 3)
 
 
 def test_images_are_shrunk_or_enlarged_to_the_sides_of_a_view():
