@@ -160,7 +160,7 @@ def plan_with(
     if given is None:
         return planned
     left = budget - seconds_to_join(planned.recipes, given, images.some(planned.n_images))
-    return plan(candidates, images, left)
+    return plan(candidates, images, max(left, budget / 2))
 
 
 def search(
