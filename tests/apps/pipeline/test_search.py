@@ -196,7 +196,7 @@ def test_given_channels_that_are_better_alone_are_tried_beside_others_too():
 def test_what_given_channels_do_not_help_stays_without_them():
     for budget in (20, 1e5):
         best, tried = searched({"photo": 0.2}, Images(400), budget, [*BUILT_IN, GIVEN], GIVEN)
-        assert best == RECIPES["photo"]
+        assert best.name == "photo"
         assert "photo+ORB" in {step.recipe.name for step in tried}
 
 
