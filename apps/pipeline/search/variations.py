@@ -55,7 +55,7 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
-    found += [_with_louder_colors, centrist, colors, _finer]
+    found += [_with_heavier_colors, centrist, colors, _finer]
     return [*found, partial(_in_larger_size, images=images)]
 
 
@@ -110,15 +110,15 @@ def _with_cost(recipe: Recipe, factor: float) -> Recipe | None:
     return replace(recipe, name=f"{recipe.name} C={cost:g}", classifier_params=params)
 
 
-def _with_louder_colors(recipe: Recipe) -> Recipe | None:
+def _with_heavier_colors(recipe: Recipe) -> Recipe | None:
     """Return a recipe in which colours in cells of patches count four times as much."""
-    loud = tuple(
+    heavier = tuple(
         replace(channel, weight=2 * channel.weight) if channel.extractor == COLORS else channel
         for channel in recipe.channels
     )
-    if loud == recipe.channels or recipe.classifier != LINEAR:
+    if heavier == recipe.channels or recipe.classifier != LINEAR:
         return None
-    return replace(recipe, name=f"{recipe.name} louder", channels=loud)
+    return replace(recipe, name=f"{recipe.name} colors×2", channels=heavier)
 
 
 def _finer(recipe: Recipe) -> Recipe | None:

@@ -122,7 +122,7 @@ def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
 
 
 def test_colors_of_patches_may_count_more():
-    best, _ = searched({"louder": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
+    best, _ = searched({"colors×2": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
     weights = [channel.weight for channel in best.channels]
     usual = [channel.weight for channel in RECIPES["vivid"].channels]
     assert weights == [usual[0], 2 * usual[1], usual[2]]
