@@ -28,7 +28,7 @@ __all__ = [
 
 __getattr__, __dir__ = on_first_use(
     __name__,
-    HOME_OF := {
+    {
         "HOG": "visualwords.features.hog",
         "Centrist": "visualwords.features.centrist",
         "ColorHistogram": "visualwords.features.color",

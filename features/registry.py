@@ -9,7 +9,6 @@ Only names of installed packages are imported, so that a name from a model file 
 that was not installed on purpose.
 """
 
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from visualwords import features
@@ -39,7 +38,7 @@ def find_extractor(name: str) -> type[Extractor]:
     2
     """
     if name in features.__all__:
-        return getattr(import_module(features.HOME_OF[name]), name)
+        return getattr(features, name)
     if name.startswith(PREFIX):
         return find_transformer(name)
     announced = [entry for entry in entry_points(group=GROUP) if entry.name == name]
