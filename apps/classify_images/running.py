@@ -31,6 +31,7 @@ from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.copies import describe_copies, find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.apps.pipeline.stage import Environment, fingerprint_files
 from visualwords.cache import open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
@@ -38,6 +39,7 @@ from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
 
 MOST_POINTS = 4  # classes whose thresholds are printed
+OWN_RECIPE = "RECIPE.toml"  # that `train` and `info` print
 
 
 class Run:
@@ -238,7 +240,9 @@ def _repeating(model: ImageClassifier) -> str:
     given = ctx.params
     ctx.params = {**given, "deadline": None}
     if model.repeated_by_ is None:
-        ctx.params |= {"recipe": model.recipe_.name, "budget": None}
+        name = model.recipe_.name
+        known = RECIPES.get(name) == model.recipe_  # auto may have changed it
+        ctx.params |= {"recipe": name if known else OWN_RECIPE, "budget": None}
     else:
         ctx.params["budget"] = model.repeated_by_
     try:

@@ -4,13 +4,17 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
+import click
 import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.classify_images.running import _repeating
+from visualwords.apps.classify_images.train import train
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, recipes_to_try
 from visualwords.apps.pipeline.search import choosing, sample, steps
@@ -386,6 +390,17 @@ def test_the_command_says_what_a_deadline_cut_off(photos, tmp_path, capsys):
     assert "--deadline" not in repeated
     assert main([*repeated[1:], "-q"]) == 0
     assert load(tmp_path / "m.vw").tried_.keys() == {"color"}
+
+
+def test_a_choice_that_no_budget_repeats_is_repeated_by_its_recipe():
+    changed = replace(RECIPES["tiny"], name="tiny balanced", min_side=96)
+    with click.Context(train, info_name="classify-images train") as ctx:
+        for recipe, named in ((RECIPES["tiny"], "tiny"), (changed, "RECIPE.toml")):
+            ctx.params = {"folder": "photos", "output": "m.vw", "deadline": 9.0, "recipe": "auto"}
+            model = SimpleNamespace(recipe_=recipe, repeated_by_=None)
+            words = _repeating(model).split()
+            assert words[words.index("--recipe") + 1] == named
+            assert "--deadline" not in words
 
 
 @pytest.mark.posix  # busy loops are ended by a signal
