@@ -8,7 +8,7 @@ import numpy as np
 
 from visualwords.features._color_statistics import describe_cells, sum_colors
 from visualwords.features.extractor import Extractor, as_rgb
-from visualwords.features.local_features import LocalFeatures
+from visualwords.features.local_features import LocalFeatures, check_cells
 
 __all__ = ["ColorStatistics"]
 
@@ -68,13 +68,7 @@ class ColorStatistics(Extractor):
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
-        sizes = self._bin_sizes()
-        if not sizes or not all(isinstance(b, int) and 1 <= b <= _LARGEST_BIN for b in sizes):
-            raise ValueError(
-                f"bin_size={self.bin_size!r}; expected one or several of 1 to {_LARGEST_BIN}"
-            )
-        if not (isinstance(self.step, int | np.integer) and self.step >= 1):
-            raise ValueError(f"step={self.step!r} must be at least 1")
+        check_cells(self.bin_size, self.step, _LARGEST_BIN)
         if self.space not in _PLANES:
             raise ValueError(f"space={self.space!r}; choose one of {', '.join(_PLANES)}")
 

@@ -12,6 +12,7 @@ __all__ = [
     "LocalFeatureSets",
     "LocalFeatures",
     "as_windows",
+    "check_cells",
     "patch_bounds",
     "pyramid_windows",
     "unit_centers",
@@ -147,6 +148,15 @@ class LocalFeatureSets:
 
     def __iter__(self) -> Iterator[LocalFeatures]:
         return (self[i] for i in range(len(self)))
+
+
+def check_cells(bin_size: Any, step: Any, largest: int) -> None:
+    """Raise ``ValueError`` unless patches have cells of 1 to ``largest`` pixels and a step."""
+    sizes = np.atleast_1d(bin_size).tolist()
+    if not sizes or not all(isinstance(b, int) and 1 <= b <= largest for b in sizes):
+        raise ValueError(f"bin_size={bin_size!r}; expected one or several of 1 to {largest}")
+    if not (isinstance(step, int | np.integer) and step >= 1):
+        raise ValueError(f"step={step!r} must be at least 1")
 
 
 def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:

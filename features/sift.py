@@ -15,7 +15,7 @@ from visualwords.features._sift import (
 )
 from visualwords.features.extractor import Extractor, as_grey, as_rgb
 from visualwords.features.glyphs import draw_glyphs
-from visualwords.features.local_features import LocalFeatures
+from visualwords.features.local_features import LocalFeatures, check_cells
 from visualwords.features.sobel import sobel_image
 
 __all__ = ["COLORS", "DenseSIFT", "color_planes"]
@@ -114,13 +114,7 @@ class DenseSIFT(Extractor):
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
-        sizes = self._bin_sizes()
-        if not sizes or not all(isinstance(b, int) and 1 <= b <= _LARGEST_BIN for b in sizes):
-            raise ValueError(
-                f"bin_size={self.bin_size!r}; expected one or several of 1 to {_LARGEST_BIN}"
-            )
-        if not (isinstance(self.step, int | np.integer) and self.step >= 1):
-            raise ValueError(f"step={self.step!r} must be at least 1")
+        check_cells(self.bin_size, self.step, _LARGEST_BIN)
         if not self.contrast_threshold >= 0:
             raise ValueError(f"contrast_threshold={self.contrast_threshold} must not be negative")
         if self.dtype not in ("uint8", "float32"):
