@@ -18,11 +18,20 @@ from visualwords.apps.pipeline.stage import Stage
 from visualwords.apps.pipeline.view import View
 from visualwords.images import shrink
 
-__all__ = ["Appearance", "appearance_stage", "held_out_appearance", "measure", "measure_image"]
+__all__ = [
+    "Appearance",
+    "appearance_stage",
+    "are_grey",
+    "held_out_appearance",
+    "measure",
+    "measure_image",
+]
 
 SIDE = 128  # pixels of the longer side; portraits for near copies are drawn from the same
 SCALES = 3  # each half as large as the one before
 N_STATISTICS = 8 + 5 * SCALES
+COLORS = slice(2, 6)  # means and spreads of opponent colours
+NO_COLOR = 0.5  # levels
 NEVER_NEGATIVE = [0, 1, 3, 5, 6, 7]  # mean of grey, spreads, shares of dark and bright pixels
 DARK, BRIGHT, FLAT = 8, 247, 4  # grey levels; a gradient below FLAT is no edge
 LEAST_VARIANCE = 0.02  # of a direction in standard units, however little it varies in training
@@ -92,6 +101,20 @@ def appearance_stage() -> Stage:
 def measure_image(image: OpenedImage) -> np.ndarray:
     """Return the statistics of an opened image."""
     return measure(image.pixels("rgb", View(SIDE)))
+
+
+def are_grey(statistics: np.ndarray) -> bool:
+    """Return whether no image has colours, by the statistics of all; NaN is an unreadable one.
+
+    Examples
+    --------
+    >>> grey = np.full((40, 60, 3), 90, np.uint8)
+    >>> red = np.full((40, 60, 3), (200, 0, 0), np.uint8)
+    >>> are_grey(np.array([measure(grey)])), are_grey(np.array([measure(grey), measure(red)]))
+    (True, False)
+    """
+    colors = np.abs(statistics[:, COLORS])
+    return not (colors > NO_COLOR).any()
 
 
 def _are_statistics(array: np.ndarray) -> bool:

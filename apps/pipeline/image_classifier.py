@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.apps.pipeline import disk_training
+from visualwords.apps.pipeline.appearance import are_grey
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
 from visualwords.apps.pipeline.decision import Decision, class_weights
@@ -232,7 +233,7 @@ class ImageClassifier(FittedImageClassifier):
         metric = self._metric(data, decision)
         training = Training(data, self.random_state, self.environment(progress), self.class_weight)
         try:
-            recipe = self._recipe_for(training, metric)  # given, or chosen by "auto"
+            recipe = self._recipe_for(training, metric, looks)  # given, or chosen by "auto"
             trained = self._trained(training, recipe)  # sample, learn, encode, train
         finally:
             self.skipped_ = training.skipped
@@ -304,7 +305,7 @@ class ImageClassifier(FittedImageClassifier):
         weights = class_weights(data.classes, data.labels, self.class_weight, counts_images)
         return Metric(self.metric, decision, weights)
 
-    def _recipe_for(self, training: Training, metric: Metric) -> Recipe:
+    def _recipe_for(self, training: Training, metric: Metric, looks: np.ndarray) -> Recipe:
         """Return the recipe that was asked for, or the best of those that "auto" tries."""
         recipe, candidates = self._recipes()
         given = candidates[-1] if self.channels and candidates else None
@@ -319,7 +320,7 @@ class ImageClassifier(FittedImageClassifier):
             few, candidates = disk_training.trial_of(training, candidates)
         in_memory = self.memory is None  # copies of images are not trained on from disk
         choice = choose_recipe(
-            candidates, few, self.budget, self.deadline, metric, in_memory, given
+            candidates, few, self.budget, self.deadline, metric, in_memory, given, are_grey(looks)
         )
         self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.repeated_by_ = choice.cut_off, choice.repeated_by

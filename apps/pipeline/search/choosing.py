@@ -6,7 +6,7 @@ machine, busy or idle. A deadline is the limit by the clock.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from time import perf_counter
 
@@ -50,6 +50,7 @@ def choose_recipe(
     metric: Metric,
     with_copies: bool = True,
     given: Recipe | None = None,
+    grey: bool = False,
 ) -> Choice:
     """Search for the best recipe by a metric (`visualwords.apps.pipeline.search.steps`).
 
@@ -72,8 +73,10 @@ def choose_recipe(
         Whether to try copies of training images.
     given : Recipe, optional
         One of the candidates, whose channels are added to the best of the others.
+    grey : bool
+        Whether no image has colours.
     """
-    images = Images.of(training.data, training.env.max_pixels)
+    images = replace(Images.of(training.data, training.env.max_pixels), grey=grey)
     planned = plan_with(given, candidates, images, budget)
     training.env.progress.note(
         f"{planned.describe(images, budget)}; chosen by {METRICS[metric.name]} (--metric)"

@@ -48,12 +48,15 @@ class Images:
     n_classes : int
     megabytes : float
         The mean of these files.
+    grey : bool
+        Whether no image has colours.
     """
 
     n: int
     sizes_wh: tuple[tuple[int, int], ...] = ((300, 250),)
     n_classes: int = 10
     megabytes: float = 0.0
+    grey: bool = False
 
     @classmethod
     def of(cls, data: Dataset, max_pixels: int) -> "Images":

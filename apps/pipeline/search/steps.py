@@ -12,6 +12,7 @@ it knows no clock, and does no work itself.
    seen in another size. What is ahead by more than noise is kept.
 """
 
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,7 +21,13 @@ from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of
 from visualwords.apps.pipeline.search.joining import joins, seconds_to_join
 from visualwords.apps.pipeline.search.noise import Result, leads
-from visualwords.apps.pipeline.search.variations import Change, changes, shrunk, sized_for
+from visualwords.apps.pipeline.search.variations import (
+    Change,
+    changes,
+    for_grey_images,
+    shrunk,
+    sized_for,
+)
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
@@ -99,6 +106,8 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
     Of many images, the largest sample is taken that leaves half of the budget. The best is trained
     on all images after that; recipes for which this takes longer than `LATER` budgets are left out.
     """
+    if images.grey:
+        candidates = for_grey_images(candidates)
     candidates = _in_size([sized_for(recipe, images) for recipe in candidates], images, budget)
     if images.n <= SAMPLES[0] or cost_of(candidates, images) <= budget / 2:
         return _planned(candidates, images, budget)
@@ -131,7 +140,7 @@ def _cheapest_first(recipes: Sequence[Recipe], images: Images) -> list[Recipe]:
 
 def _rank(recipe: Recipe) -> int:
     """Return the place of a recipe when a budget is spent; those that are not ours come first."""
-    name = recipe.name.partition("+")[0]
+    name = re.split(r"[+ ]", recipe.name)[0]
     return (*FIRST, *THEN).index(name) if name in (*FIRST, *THEN) else -1
 
 

@@ -37,6 +37,25 @@ def shrunk(recipe: Recipe, side: int | None) -> Recipe:
     return replace(recipe, max_side=side)
 
 
+def for_grey_images(recipes: Sequence[Recipe]) -> list[Recipe]:
+    """Return recipes without channels that describe colours of patches, each once.
+
+    Histograms of colours stay: they are those of brightness, and cost little.
+    """
+    found: dict[str, Recipe] = {}
+    for recipe in recipes:
+        left = tuple(channel for channel in recipe.channels if not _sees_colors(channel))
+        if left != recipe.channels:
+            recipe = replace(recipe, name=f"{recipe.name} in grey", channels=left)
+        if left:
+            found.setdefault(repr((left, recipe.classifier)), recipe)
+    return list(found.values())
+
+
+def _sees_colors(channel: Channel) -> bool:
+    return channel.extractor == COLORS or channel.params.get("color") is not None
+
+
 def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = True) -> list[Change]:
     """Return what is tried on the best of the candidates, each once, in this order.
 
@@ -46,7 +65,7 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
     kinds = {channel.representation for recipe in candidates for channel in recipe.channels}
     *first, centrist, colors = [
         partial(_with_channel, linear=linear, vector=vector)
-        if linear.representation in kinds
+        if linear.representation in kinds and not (images.grey and _sees_colors(linear))
         else _unchanged
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
     ]

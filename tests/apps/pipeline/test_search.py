@@ -132,6 +132,29 @@ def test_colors_of_patches_may_count_more():
     assert weights == [usual[0], 2 * usual[1], usual[2]]
 
 
+def test_colors_of_patches_are_not_described_where_images_are_grey():
+    grey = Images(100, grey=True)
+    planned = plan(recipes_to_try(), grey, 10_000)
+    names = [recipe.name for recipe in planned.recipes]
+    assert "vivid in grey" not in names  # it is photo
+    assert {"photo", "color", "object in grey", "combined in grey"} <= set(names)
+    assert names.index("tiny") < names.index("photo") < names.index("object in grey")
+    _, tried = searched({}, grey, 1e5, recipes_to_try())
+    channels = [channel for step in tried for channel in step.recipe.channels]
+    assert not any(c.extractor == "ColorStatistics" or "color" in c.params for c in channels)
+    _, tried = searched({}, Images(100), 1e5, recipes_to_try())
+    assert any(step.recipe.name == "vivid" for step in tried)
+
+
+def test_auto_knows_that_images_are_grey():
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 255, (40, 48, 1), np.uint8).repeat(3, axis=2) for _ in range(24)]
+    model = ImageClassifier(budget=20).fit(images, ["a", "b"] * 12)
+    assert "vivid" not in model.tried_
+    images[3][:, :, 0] = 0
+    assert "vivid" in ImageClassifier(budget=20).fit(images, ["a", "b"] * 12).tried_
+
+
 def test_channels_that_do_not_help_are_left_out():
     merits = {"scene": 0.2, "without Centrist-fisher": 0.1}
     best, _ = searched(merits, Images(100), 10_000, [RECIPES["scene"]])
