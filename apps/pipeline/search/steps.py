@@ -9,12 +9,13 @@ it knows no clock, and does no work itself.
 2. The best of them on a sample are tried on four times as many images.
 3. The best recipe is changed, one thing at a time: channels are added, those that the user gives
    first, training images mirrored and rotated, C changed, more Gaussians or words learned, images
-   seen in another size. What is ahead by more than noise is kept.
+   seen in another size. What is ahead by more than noise is kept, and then all changes that are
+   new to the recipe are tried again.
 """
 
 import re
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from visualwords.apps.pipeline.recipe import Recipe
@@ -266,19 +267,32 @@ def _finals(
 
 
 def _changed(round_: _Round, images: Images, budget: float, possible: Sequence[Change]) -> Steps:
-    """Try changes of the best recipe, each once, if the budget has room for them."""
+    """Try changes of the best recipe that the budget has room for, until none of them helps."""
     known = [recipe for recipe, _ in round_.results.values()]
-    for change in possible:
-        if round_.best is None or not round_.can_gain:
-            break
-        recipe = change(round_.best)
-        if recipe is None or bytes_of(recipe, images) > MOST_BYTES:
-            continue
-        until = round_.spent + cost_of([recipe], round_.images, known=known)
-        later = 0.0 if round_.images.n == images.n else cost_of([recipe], images)
-        if until > budget or later > LATER * budget:
-            continue
-        result = yield Try(recipe, round_.images.n, until, round_.best, [])
-        round_.add(recipe, result, until)
-        known.append(recipe)
+    before = None
+    while round_.best is not before:
+        before = round_.best
+        for change in possible:
+            if round_.best is None or not round_.can_gain:
+                return round_.best
+            recipe = change(round_.best)
+            if recipe is None or bytes_of(recipe, images) > MOST_BYTES or _is_one_of(known, recipe):
+                continue
+            until = round_.spent + cost_of([recipe], round_.images, known=known)
+            later = 0.0 if round_.images.n == images.n else cost_of([recipe], images)
+            if until > budget or later > LATER * budget:
+                continue
+            result = yield Try(recipe, round_.images.n, until, round_.best, [])
+            round_.add(recipe, result, until)
+            known.append(recipe)
     return round_.best
+
+
+def _is_one_of(known: Sequence[Recipe], recipe: Recipe) -> bool:
+    """Return whether a recipe was tried, under another name or in another order of channels."""
+    return any(_essence(recipe) == _essence(one) for one in known)
+
+
+def _essence(recipe: Recipe) -> Recipe:
+    channels = tuple(sorted(recipe.channels, key=repr))
+    return replace(recipe, name="", summary="", channels=channels)

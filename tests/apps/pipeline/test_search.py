@@ -182,6 +182,18 @@ def searched(merits, images, budget, candidates, given=None):
         sent = result(0.5 + sum(gain for part, gain in merits.items() if part in step.recipe.name))
 
 
+def test_changes_are_tried_again_on_what_became_of_the_best():
+    merits = {"rotations": 0.1, "rotations+HOG": 0.1}  # HOG helps with rotations alone
+    best, tried = searched(merits, Images(100), 1e5, [RECIPES["photo"]])
+    assert "HOG" in [channel.extractor for channel in best.channels]
+    assert best.copies == ("rotations",)
+    made = [
+        repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side))
+        for r in (step.recipe for step in tried)
+    ]
+    assert len(made) == len(set(made))
+
+
 def test_what_gains_is_kept_one_change_after_the_other():
     candidates = [RECIPES[name] for name in ("color", "photo", "scene")]
     merits = {"photo": 0.2, "HOG": 0.1, "mirror": -0.1, "rotations": 0.1, "C=1": 0.05}
