@@ -15,7 +15,7 @@ from visualwords.plain_arrays import take
 from visualwords.workers import map_on_workers
 
 BALANCE = 0.7  # an image of a class of n counts nᴮ⁻¹: between images (1) and classes (0)
-SHRINKAGE = 1.0  # of β, in images
+SHRINKAGE = 8.0  # of β, in images
 MOST_POWER = 3.0  # of e, that the highest probabilities correct the slope by
 
 
@@ -214,6 +214,7 @@ class SoftmaxCalibration:
         codes: np.ndarray,
         weight: np.ndarray | None = None,
         folds: np.ndarray | None = None,
+        shrinkage: float = SHRINKAGE,
     ) -> "SoftmaxCalibration":
         """Minimise the weighted log loss of held-out scores.
 
@@ -231,6 +232,8 @@ class SoftmaxCalibration:
             In which the samples were held out. Where a class has few groups, a fold has much of
             it, and what was learned without it is worse than the final model: such samples count
             less for the highest probability.
+        shrinkage : float
+            Of β towards 0, which few samples of a rare class can't tell it from.
         """
         scores = both_classes(scores)
         n, n_classes = scores.shape
@@ -251,8 +254,8 @@ class SoftmaxCalibration:
             excess = np.exp(logs) - share
             excess[rows, codes] -= 1 - slack
             excess *= sample_weight[:, None]
-            gradient = [slope * (excess * unit).sum(), (excess @ rarity).sum() + SHRINKAGE * beta]
-            return value + SHRINKAGE * beta**2 / 2, np.array(gradient)
+            gradient = [slope * (excess * unit).sum(), (excess @ rarity).sum() + shrinkage * beta]
+            return value + shrinkage * beta**2 / 2, np.array(gradient)
 
         bounds = [(-10, 10), (-5, 5)]
         found = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
@@ -268,7 +271,7 @@ class SoftmaxCalibration:
         right = np.where(labels == codes, 1 - slack, slack)
         behind = logits - logits[rows, labels][:, None]
         behind[rows, labels] = -np.inf
-        trust = np.ones(len(codes)) if folds is None else (1 - _shares_of_class(codes, folds)) ** 2
+        trust = np.ones(len(codes)) if folds is None else trust_of_folds(codes, folds)
 
         def loss(power: float) -> float:
             odds = logsumexp(np.exp(power) * behind, axis=1)  # log((1 − P) / P) of the label
@@ -316,10 +319,18 @@ class SigmoidCalibration:
         return probabilities(scores, self.sigmoids)
 
 
-def _shares_of_class(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Return for every sample how much of its class its fold has, (n,)."""
+def trust_of_folds(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:
+    """Return what held-out samples say of the final model, (n,): (1 − q)².
+
+    q is the share of a sample's class that was held out with it.
+
+    Examples
+    --------
+    >>> trust_of_folds(np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 0, 0, 0, 1])).tolist()
+    [0.25, 0.25, 0.0625, 0.0625, 0.0625, 0.5625]
+    """
     cells = np.unique(np.stack([codes, folds]), axis=1, return_inverse=True)[1].ravel()
-    return np.bincount(cells)[cells] / np.bincount(codes)[codes]
+    return (1 - np.bincount(cells)[cells] / np.bincount(codes)[codes]) ** 2
 
 
 def default_weights(counts: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ N_SIGNS = len(WEIGHTS)
 OLDER_WEIGHTS = np.array([2.0, 1.0, 0.0, 0.0])  # of files that do not have them
 OLDER_USUAL = np.array([-np.inf, -np.inf, 2.0, -np.inf])
 MEASURED = 4096  # images at most whose distances are measured
-N_KNOWN = 512  # of held-out images, evenly taken from the sorted ones
+N_KNOWN = 512  # values at most that describe how strange held-out images are
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class Novelty:
         looks: np.ndarray | None = None,
         doubts: np.ndarray | None = None,
         appearance: Appearance | None = None,
+        trust: np.ndarray | None = None,
     ) -> "Novelty":
         """Learn from held-out training images what is usual.
 
@@ -86,15 +87,15 @@ class Novelty:
             1 − the highest probability.
         appearance : Appearance or None
             That of all training images.
+        trust : (n,) or None
+            What each image counts in the share of known images.
         """
         signs = _signs(scores, distances, looks, doubts)
         medians = np.median(signs, axis=0)
         low, high = np.percentile(signs, [25, 75], axis=0)
         spreads = np.maximum((high - low) / 1.349, 1e-9)  # the normal distribution's
-        strange = np.sort(_strangeness(signs, medians, spreads, WEIGHTS, USUAL))
-        if len(strange) > N_KNOWN:
-            strange = strange[np.linspace(0, len(strange) - 1, N_KNOWN).round().astype(int)]
-        return cls(medians, spreads, strange, appearance)
+        strange = _strangeness(signs, medians, spreads, WEIGHTS, USUAL)
+        return cls(medians, spreads, _evenly(strange, trust), appearance)
 
     def of(
         self,
@@ -158,6 +159,20 @@ class Novelty:
             _padded(weights, 0.0),
             _padded(usual, -np.inf),
         )
+
+
+def _evenly(strange: np.ndarray, trust: np.ndarray | None) -> np.ndarray:
+    """Return sorted values between which lie equal shares of images, by what each counts.
+
+    There are as many as images that counted the same would say as much, and at most `N_KNOWN`.
+    """
+    order = np.argsort(strange)
+    weight = np.ones(len(order)) if trust is None else trust[order]
+    total = weight.sum()
+    n = min(N_KNOWN, max(1, round(float(total**2 / (weight**2).sum()))))
+    return np.interp(
+        (np.arange(n) + 0.5) / n, (weight.cumsum() - weight / 2) / total, strange[order]
+    )
 
 
 def _padded(signs: np.ndarray, value: float) -> np.ndarray:

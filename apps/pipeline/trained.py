@@ -17,7 +17,7 @@ from visualwords.apps.pipeline.contents import DIGEST_BYTES
 from visualwords.apps.pipeline.novelty import Novelty, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
-from visualwords.classifiers.calibration import SoftmaxCalibration
+from visualwords.classifiers.calibration import SoftmaxCalibration, trust_of_folds
 from visualwords.errors import Skipped
 from visualwords.model_file import State, part_of, prefixed
 
@@ -115,9 +115,10 @@ def learn_novelty(
     if statistics is None or folds is None:
         return Novelty.fit(scores, distances, doubts=doubts)
     codes = np.unique(trained.held_out_labels, return_inverse=True)[1]
+    trust = trust_of_folds(codes, folds)[some]
     looks = held_out_appearance(statistics, codes, folds, with_distances)[some]
     appearance = Appearance.fit(statistics, codes, with_distances)
-    return Novelty.fit(scores, distances, looks, doubts, appearance)
+    return Novelty.fit(scores, distances, looks, doubts, appearance, trust)
 
 
 def state_of(trained: Trained) -> State:

@@ -5,13 +5,14 @@
 For every set and recipe: labels that are not the most probable class; accuracy and mean per class
 of labels by score and by probability; the mean confidence less the accuracy; the expected
 calibration error (15 bins) beside that of sigmoids divided by their sum and the one that perfect
-calibration would show by chance; the share of test images that ``unknown=0.05`` rejects. For tiles
-also the mean cost, with a missed defect ten times a false alarm, of the default's labels and of
-those with costs.
+calibration would show by chance, also where images of a group are right and wrong together; the
+share of test images that ``unknown=0.05`` rejects. For tiles also the mean cost, with a missed
+defect ten times a false alarm, of the default's labels and of those with costs.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -54,6 +55,9 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
         "confidence_less_accuracy": float(chances.max(axis=1).mean() - (by_chance == codes).mean()),
         "calibration_error": expected_calibration_error(chances, codes),
         "calibration_error_by_chance": error_of_perfect_calibration(chances),
+        "calibration_error_by_chance_of_groups": error_of_perfect_calibration(
+            chances, division.test.part(found.kept).groups
+        ),
         "calibration_error_of_sigmoids": _of_sigmoids(model, division, found.values, codes),
         "rejected": float((novelty > 1 - UNKNOWN).mean()),
     }
@@ -71,14 +75,24 @@ def expected_calibration_error(chances: np.ndarray, codes: np.ndarray, n_bins: i
     return float(np.abs(gaps).sum() / len(codes))
 
 
-def error_of_perfect_calibration(chances: np.ndarray, n_draws: int = 30) -> float:
-    """Return the error that chance alone gives: labels are drawn from the probabilities."""
+def error_of_perfect_calibration(
+    chances: np.ndarray, groups: Sequence | None = None, n_draws: int = 30
+) -> float:
+    """Return the error that chance alone gives: labels are right as often as they promise.
+
+    Images of a group, if given, are right and wrong together, as far as their probabilities allow:
+    more than those of any set are.
+    """
     random = np.random.default_rng(0)
-    below = chances.cumsum(axis=1)[:, :-1]
-    draws = [
-        expected_calibration_error(chances, (random.random((len(chances), 1)) > below).sum(axis=1))
-        for _ in range(n_draws)
-    ]
+    members = np.arange(len(chances))
+    if groups is not None:
+        names = [f"image {i}" if g is None else f"group {g}" for i, g in enumerate(groups)]
+        members = np.unique(names, return_inverse=True)[1]
+    labels = chances.argmax(axis=1)
+    draws = []
+    for _ in range(n_draws):
+        right = random.random(len(chances))[members] < chances.max(axis=1)
+        draws.append(expected_calibration_error(chances, np.where(right, labels, -1)))
     return float(np.mean(draws))
 
 

@@ -1,14 +1,16 @@
 """How much rare classes count for the offsets of probabilities, on folds of training images.
 
-    python -m benchmarks.accuracy.offset_choices [--data NAME …] [--recipe NAME …]
+    python -m benchmarks.accuracy.offset_choices [--pairs SET:RECIPE …]
 
 Images are held out in five folds, five times. Offsets are fitted on the held-out scores of four
 folds and decide the labels of the fifth. Printed for each variant: points of accuracy and of mean
-accuracy per class against labels by the highest score. An image of a class of n counts n^(B − 1).
+accuracy per class against labels by the highest score. An image of a class of n counts n^(B − 1),
+and what is multiplied with the rarity of classes is shrunk towards 0 as S images would.
 A name with ``~`` is a set whose classes are cut, evenly on a logarithmic scale, to a tenth.
 """
 
 import argparse
+from itertools import product
 
 import numpy as np
 
@@ -22,10 +24,16 @@ from visualwords.classifiers.calibration import SoftmaxCalibration
 from visualwords.classifiers.one_vs_rest import both_classes
 
 SEEDS = range(5)
-BALANCES = (0.3, 0.5, 0.6, 0.7, 0.8, 1.0)
-LEAST_GAIN = 0.01  # of the variants that drop offsets which gain less on the images they were of
+BALANCES = (0.5, 0.6, 0.7, 0.8, 1.0)
+SHRINKAGES = (1.0, 4.0, 8.0, 16.0)
 FEWEST = 6  # images of a class that is cut
-VARIANTS = [(balance, least) for balance in BALANCES for least in (None, LEAST_GAIN)]
+VARIANTS = list(product(BALANCES, SHRINKAGES))
+PAIRS = [
+    f"{name}:{recipe}"
+    for name in ("blood", "tiles", "corel1000~", "scene15~")
+    for recipe in ("tiny", "fast")
+]
+PAIRS += [f"blood:{recipe}" for recipe in ("words", "scene", "photo", "object")]
 
 
 def training_images(name: str) -> Dataset:
@@ -58,14 +66,11 @@ def gains(codes: np.ndarray, folds: np.ndarray, scores: np.ndarray) -> np.ndarra
     for fold in np.unique(folds):
         here, others = folds == fold, folds != fold
         counts = np.maximum(np.bincount(codes[others], minlength=scores.shape[1]), 1)
-        for number, (balance, least) in enumerate(VARIANTS):
+        known = scores[others], codes[others]
+        for number, (balance, shrinkage) in enumerate(VARIANTS):
             weights = counts ** (balance - 1.0)
-            found = SoftmaxCalibration.fit(scores[others], codes[others], weights)
-            moved, by_score = found.probabilities(scores).argmax(axis=1), scores.argmax(axis=1)
-            known = codes[others]
-            gain = (_figures(moved[others], known) - _figures(by_score[others], known)).mean()
-            dropped = least is not None and gain < least
-            labels[number, here] = (by_score if dropped else moved)[here]
+            found = SoftmaxCalibration.fit(*known, weights, shrinkage=shrinkage)
+            labels[number, here] = found.probabilities(scores[here]).argmax(axis=1)
     by_score = _figures(scores.argmax(axis=1), codes)
     return 100 * np.array([_figures(row, codes) - by_score for row in labels])
 
@@ -78,23 +83,21 @@ def _figures(labels: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["blood", "tiles", "corel1000~"])
-    parser.add_argument("--recipe", nargs="+", default=["tiny", "color", "texture", "shape"])
+    parser.add_argument("--pairs", nargs="+", metavar="SET:RECIPE", default=PAIRS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache", default=str(KEPT / "cache"))
     options = parser.parse_args()
     rows = []
-    for name in options.data:
-        data = training_images(name)
-        for recipe in options.recipe:
-            runs = held_out(data, recipe, options.jobs, options.cache)
-            rows.append(np.mean([gains(*run) for run in runs], axis=0))
-            shown = " ".join(f"{a:+.1f}/{m:+.1f}" for a, m in rows[-1])
-            print(f"{name} {recipe}: {shown}", flush=True)
-    for number, (balance, least) in enumerate(VARIANTS):
+    for pair in options.pairs:
+        name, recipe = pair.split(":")
+        runs = held_out(training_images(name), recipe, options.jobs, options.cache)
+        rows.append(np.mean([gains(*run) for run in runs], axis=0))
+        shown = " ".join(f"{a:+.1f}/{m:+.1f}" for a, m in rows[-1])
+        print(f"{pair}: {shown}", flush=True)
+    for number, (balance, shrinkage) in enumerate(VARIANTS):
         accuracy, mean = np.array([row[number] for row in rows]).T
         print(
-            f"B = {balance}{', checked' if least else ''}: accuracy {accuracy.mean():+.2f}, "
+            f"B = {balance}, S = {shrinkage:g}: accuracy {accuracy.mean():+.2f}, "
             f"at worst {accuracy.min():+.1f}; mean per class {mean.mean():+.2f}"
         )
 

@@ -142,3 +142,24 @@ def test_files_of_five_signs_know_no_directions(known):
     scores, distances = known
     turned = distances + np.array([0.0, 0.0, 9.0])
     np.testing.assert_array_equal(older.of(scores, turned), older.of(scores, distances))
+
+
+def test_images_held_out_with_most_of_their_class_hardly_raise_the_threshold(known, rng):
+    scores, distances = known
+    lost = np.arange(300) < 45  # their class was not there to learn from
+    scores[lost] = rng.normal(-1, 0.3, (45, 3))
+    trust = np.where(lost, 0.01, 1.0)
+    new = rng.normal(-1, 0.3, (4000, 3))
+    new[np.arange(4000), np.arange(4000) % 3] += 2
+    apart = _distances(rng.normal(1, 0.1, 4000))
+    misled = Novelty.fit(scores, distances).of(new, apart)
+    told = Novelty.fit(scores, distances, trust=trust).of(new, apart)
+    assert (misled > 0.95).mean() < 0.01
+    assert 0.03 < (told > 0.95).mean() < 0.07
+
+
+def test_images_that_count_the_same_are_described_by_their_own_values(known):
+    plain, alike = Novelty.fit(*known), Novelty.fit(*known, trust=np.full(300, 0.64))
+    own = np.sort(plain.strangeness(*known))
+    np.testing.assert_allclose(plain.known, own, atol=1e-12)
+    np.testing.assert_allclose(alike.known, own, atol=1e-12)
