@@ -1,7 +1,7 @@
 """The same task by OpenCV and scikit-learn alone, as a careful engineer would write it; and by us.
 
     python -m benchmarks.peers.opencv_pipeline [--data scene15] [--ours fast scene] [--peer chi2]
-    python -m benchmarks.peers.opencv_pipeline --data tasks/blood tasks/traffic --ours auto
+    python -m benchmarks.peers.opencv_pipeline --data blood traffic --ours auto --peer chi2
 
 Dense SIFT of OpenCV (16-pixel patches every 8 pixels), 200 words of MiniBatchKMeans, a spatial
 pyramid of 21 windows, each level of sum 1, then either additive chi-squared features and a linear
@@ -10,12 +10,15 @@ SVM ("chi2") or an SVM with the intersection kernel, whose matrix is computed on
 accuracy per class, and classes are weighted alike. All steps use both cores. Ours is
 ``ImageClassifier`` without a cache: recipe "fast", which is of the same kind as the peers, and
 "scene". All read the same files, learn from the training part, are tried once on the test part, and
-are timed from the first file to the last label: seconds of the clock and of CPU.
+are timed from the first file to the last label: seconds of the clock and of CPU. Sets and their
+parts are those of benchmarks.divisions; without a split of their own, random halves with seed 0.
+After `auto`, the recipe that it chose is timed alone, too.
 """
 
 import argparse
 import os
 import time
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -31,16 +34,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.data import DATA
+from benchmarks.divisions import SETS, Division, divisions
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.recipe import Recipe
 
 N_WORDS, STEP, PATCH = 200, 8, 16
 COSTS = [0.01, 0.1, 1, 10]
 
 
-def files(folder: Path) -> tuple[list[Path], np.ndarray]:
-    """Return the images of class folders, and their classes."""
-    paths = sorted(path for path in folder.glob("*/*") if path.is_file())
-    return paths, np.array([path.parent.name for path in paths])
+def files(data: Dataset) -> tuple[list[Path], np.ndarray]:
+    """Return the images of a set, and their classes."""
+    return [Path(content.source) for content in data.contents], data.labels
 
 
 def dense_sift(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -81,9 +85,9 @@ def intersection(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.stack([np.minimum(x, Y).sum(axis=1) for x in X])
 
 
-def peer(folder: Path, jobs: int, classifier: str) -> float:
+def peer(division: Division, jobs: int, classifier: str) -> tuple[float, None]:
     """Return the accuracy of OpenCV and scikit-learn."""
-    (train, y), (test, truth) = files(folder / "train"), files(folder / "test")
+    (train, y), (test, truth) = files(division.train), files(division.test)
     random = np.random.default_rng(0)
     some = random.permutation(len(train))[:600]
     found = Parallel(jobs)(delayed(dense_sift)(train[i]) for i in some)
@@ -99,25 +103,24 @@ def peer(folder: Path, jobs: int, classifier: str) -> float:
         X, X_test = intersection(X, X), intersection(X_test, X)
         model, grid = SVC(kernel="precomputed", class_weight="balanced"), {"C": COSTS}
     search = GridSearchCV(model, grid, cv=3, n_jobs=jobs, scoring="balanced_accuracy").fit(X, y)
-    return balanced_accuracy_score(truth, search.predict(X_test))
+    return balanced_accuracy_score(truth, search.predict(X_test)), None
 
 
-def ours(folder: Path, jobs: int, recipe: str, budget: float = 60.0) -> float:
-    """Return the accuracy of our pipeline, which knows groups of images where there is a table."""
+def ours(
+    division: Division, jobs: int, recipe: str | Recipe, budget: float = 60.0
+) -> tuple[float, Recipe]:
+    """Return accuracy and recipe of our pipeline, which knows groups where there are such."""
     from visualwords import ImageClassifier
-    from visualwords.folders import ImageFolder
 
-    table = folder / "table.csv"
-    images = ImageFolder(table if table.exists() else folder)
-    model = ImageClassifier(recipe, n_jobs=jobs, budget=budget).fit(images.part("train"))
+    model = ImageClassifier(recipe, n_jobs=jobs, budget=budget).fit(division.train)
     print(f"    {model.recipe_.name}, {model.cross_validated_:.1%} on folds")
-    test = images.part("test")
-    return balanced_accuracy_score(test.labels, model.predict(test))
+    guesses = model.predict(division.test)
+    return balanced_accuracy_score(division.test.labels, guesses), model.recipe_
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["scene15"])
+    parser.add_argument("--data", nargs="+", default=["scene15"], choices=SETS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--ours", nargs="*", default=["fast", "scene"])
     parser.add_argument("--peer", nargs="*", default=["chi2", "intersection"])
@@ -127,15 +130,24 @@ def main() -> None:
     sides = [("ours", of_us, name) for name in options.ours]
     sides += [("peer", peer, name) for name in options.peer]
     for data, (whose, side, name) in product(options.data, sides):
-        clock, cpu = time.perf_counter(), _cpu()
-        accuracy = side(DATA / data, options.jobs, name)
-        get_reusable_executor().shutdown()  # the time of processes counts once they have ended
-        clock, cpu = time.perf_counter() - clock, _cpu() - cpu
-        print(
-            f"{data}: {whose} {name}: {accuracy:.1%} mean per class, {clock:.1f} s of the clock, "
-            f"{cpu:.1f} s of CPU",
-            flush=True,
-        )
+        (division,) = divisions(data, [0])
+        chosen = timed(f"{data}: {whose} {name}", partial(side, division, options.jobs, name))
+        if name == "auto":
+            again = partial(ours, division, options.jobs, chosen)
+            timed(f"{data}: ours, what auto chose alone", again)
+
+
+def timed(title: str, run: Callable[[], tuple[float, Recipe | None]]) -> Recipe | None:
+    """Run one side, print its accuracy and times, and return its recipe."""
+    clock, cpu = time.perf_counter(), _cpu()
+    accuracy, recipe = run()
+    get_reusable_executor().shutdown()  # the time of processes counts once they have ended
+    clock, cpu = time.perf_counter() - clock, _cpu() - cpu
+    print(
+        f"{title}: {accuracy:.1%} mean per class, {clock:.1f} s of the clock, {cpu:.1f} s of CPU",
+        flush=True,
+    )
+    return recipe
 
 
 def _cpu() -> float:
