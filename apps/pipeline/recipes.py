@@ -25,6 +25,21 @@ _SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None, cost=1)
 _FAST_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, words=Words(pyramid=21), cost=3)
 _SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 4}, words=Words(), cost=4)
 _CENTRIST_WORDS = Channel("Centrist", {"layout": "dense"}, words=Words(), cost=3)
+_MANY_WORDS = (
+    Channel(
+        "DenseSIFT",
+        {"bin_size": [4, 6, 8, 12], "step": 6},
+        words=Words(n_words=1000),
+        cost=10,
+    ),
+    replace(_CENTRIST_WORDS, words=Words(n_words=1000), cost=6),
+    Channel(
+        "DenseSIFT",
+        {"bin_size": 4, "step": 4, "sobel": True},
+        words=Words(n_words=1000),
+        cost=8,
+    ),
+)
 _SIFT_SETS = Channel("DenseSIFT", {"bin_size": [6, 12], "step": 8}, sets=MatchedSets(), cost=10)
 
 _SIFT_FISHER = Channel(
@@ -79,6 +94,7 @@ _COLOR_WINDOWS = Channel(
 )
 
 LINEAR = "ByteLinearClassifier"
+ASKED_FOR = ("rich-words", "pyramid-match")  # that "auto" tries among their kind only
 # What "auto" adds to the best recipe, if that has nothing of the kind and folds gain: for linear
 # classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
 _SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
@@ -105,6 +121,11 @@ RECIPES = {
             "words",
             "200 words of dense SIFT and 200 of CENTRIST patches in 31 windows, kernels added",
             (_SIFT_WORDS, _CENTRIST_WORDS),
+        ),
+        Recipe(
+            "rich-words",
+            "as words, 1,000 each, SIFT at four scales and of the Sobel image: slower and larger",
+            _MANY_WORDS,
         ),
         Recipe(
             "scene",
@@ -240,9 +261,10 @@ def _changed(
 
 
 def recipes_to_try(representation: str | None = None) -> list[Recipe]:
-    """Return the recipes that "auto" may try: those of a representation, or all but matching sets.
+    """Return the recipes that "auto" may try: those of a representation, or all but two.
 
-    Sets are left out unless they are asked for: their model has a weight for every bin.
+    Sets and thousands of words are left out unless their kind is asked for: their models are large,
+    and Fisher vectors are better at less cost.
 
     Examples
     --------
@@ -253,5 +275,5 @@ def recipes_to_try(representation: str | None = None) -> list[Recipe]:
         recipe
         for recipe in RECIPES.values()
         if recipe.representation == representation
-        or (representation is None and recipe.representation != "pyramid-match")
+        or (representation is None and recipe.name not in ASKED_FOR)
     ]

@@ -33,7 +33,7 @@ from visualwords.apps.pipeline.search.variations import (
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
 FIRST = ("tiny", "photo", "vivid", "scene")  # that a budget is spent on (accuracy.md)
-THEN = ("combined", "rich", "object", "shape", "texture", "color", "fast", "words")
+THEN = ("combined", "rich", "object", "shape", "texture", "color", "fast", "words", "rich-words")
 FOR_RECIPES = 0.6  # of the budget, if there are more than the first; the rest is for changes
 SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
 FINALISTS = 3
