@@ -21,8 +21,10 @@ UNKNOWN = 0.05
 PAIRS = ["blood:photo", "blood:tiny", "eth80:tiny"]
 
 
-def one_fold(division: Division, fold: np.ndarray, recipe: str, jobs: int, cache: str):
-    """Return, for the images of a fold, confidence less being right, and whether it is rejected."""
+def one_fold(
+    division: Division, fold: np.ndarray, recipe: str, jobs: int, cache: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how sure the labels of a fold are less whether they are right; which are rejected."""
     data = division.train
     learned, unseen = (data.part(np.flatnonzero(part)) for part in (~fold, fold))
     model = ImageClassifier(recipe, n_jobs=jobs, cache_dir=cache).fit(learned, warn=False)
