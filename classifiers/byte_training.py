@@ -21,8 +21,9 @@ from visualwords.classifiers.byte_blocks import (
 )
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers.dual_blocks import Machines, Samples, solve_in_pieces
+from visualwords.classifiers.solvers.dual_blocks import solve_in_pieces
 from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, dual_problem, solve_dual_gram
+from visualwords.classifiers.solvers.machine_groups import Machines, Samples
 from visualwords.threads import n_threads
 from visualwords.workers import map_on_workers, n_workers, within_reach, workers_share_memory
 

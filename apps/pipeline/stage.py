@@ -31,7 +31,7 @@ VERSIONS = {  # of what stages do; to be raised when the same input gives someth
     "sample": 3,  # patches of one image
     "learn": 3,  # an encoder, of the sample
     "encode": 3,  # the row of one image
-    "train": 8,  # a recipe, of all images
+    "train": 9,  # a recipe, of all images
     "score": 6,  # what a model predicts for many files
     "thumbnail": 2,
     "portrait": 1,

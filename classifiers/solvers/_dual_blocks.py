@@ -48,38 +48,52 @@ def visit_block(block, orders, alpha, scores, changes, extremes, gains):
     extremes : (2, lanes)   largest and smallest projected gradient of the first pass
     gains : (lanes,)        by how much the dual objective fell, added up
     """
-    lanes = alpha.shape[1]
-    changes[:] = 0
+    own, signs = alpha.T.copy(), block.signs.T.copy()
     for number in range(orders.shape[0]):
-        for i in orders[number]:
-            for c in range(lanes):
-                step = choose_step(block, i, c, alpha, scores, number == 0, extremes, gains)
-                if step != 0:
-                    changes[i, c] += step
-                    add_row(block.gram[i], step, scores[c])
+        for c in range(own.shape[0]):
+            gain, largest, smallest = visit_samples(
+                block.gram, block.diagonal, block.upper, block.curvature,
+                signs[c], orders[number], own[c], scores[c],
+            )  # fmt: skip
+            gains[c] += gain
+            if number == 0:
+                extremes[0, c] = max(extremes[0, c], largest)
+                extremes[1, c] = min(extremes[1, c], smallest)
+    for i in range(alpha.shape[0]):
+        for c in range(alpha.shape[1]):
+            changes[i, c] = (own[c, i] - alpha[i, c]) * block.signs[i, c]
+            alpha[i, c] = own[c, i]
 
 
 @njit()
-def choose_step(block, i, c, alpha, scores, first, extremes, gains):
-    """Change alpha[i, c]; return its change times y."""
-    sign, old = block.signs[i, c], alpha[i, c]
-    if sign == 0:
-        return old - old
-    gradient = sign * scores[c, i] - 1.0 + block.diagonal[i] * old
-    projected = gradient
-    if old <= 0:
-        projected = min(gradient, 0.0)
-    elif old >= block.upper[i]:
-        projected = max(gradient, 0.0)
-    if first:
-        extremes[0, c] = max(extremes[0, c], projected)
-        extremes[1, c] = min(extremes[1, c], projected)
-    if projected == 0:
-        return old - old
-    alpha[i, c] = min(max(old - gradient / block.curvature[i], 0.0), block.upper[i])
-    step = alpha[i, c] - old
-    gains[c] -= step * (gradient + 0.5 * block.curvature[i] * step)
-    return step * sign
+def visit_samples(gram, diagonal, upper, curvature, signs, order, alpha, scores):
+    """Change the alpha of one machine, one after the other, and its scores with each.
+
+    An alpha may be out of bounds, from extrapolation; it comes back. Arrays are passed one by one:
+    tuples of them would take longer than most visits.
+
+    Returns by how much the dual objective fell, and the largest and smallest projected gradient.
+    """
+    gain, largest, smallest = 0.0, -np.inf, np.inf
+    for i in order:
+        sign, old = signs[i], alpha[i]
+        if sign == 0:
+            continue
+        gradient = sign * scores[i] - 1.0 + diagonal[i] * old
+        projected = gradient
+        if old <= 0:
+            projected = min(gradient, 0.0)
+        elif old >= upper[i]:
+            projected = max(gradient, 0.0)
+        largest, smallest = max(largest, projected), min(smallest, projected)
+        if projected == 0 and 0 <= old <= upper[i]:
+            continue
+        alpha[i] = min(max(old - gradient / curvature[i], 0.0), upper[i])
+        step = alpha[i] - old
+        gain -= step * (gradient + 0.5 * curvature[i] * step)
+        if step != 0:
+            add_row(gram[i], step * sign, scores)
+    return gain, largest, smallest
 
 
 @njit()
@@ -93,6 +107,34 @@ def shrink(block, alpha, scores, bounds, shrunk):
             sign = block.signs[i, c]
             if sign != 0 and alpha[i, c] == 0 and sign * scores[c, i] - 1.0 > bounds[c]:
                 shrunk[i, c] = True
+
+
+@njit()
+def add_opposed(signs, changes, alpha, before, back):
+    """back[c] -= how far the changes, times y, agree with those since ``before``."""
+    for i in range(alpha.shape[0]):
+        for c in range(alpha.shape[1]):
+            back[c] -= changes[i, c] * signs[i, c] * (alpha[i, c] - before[i, c])
+
+
+@njit()
+def add_line(alpha, before, diagonal, slopes, curvatures):
+    """Add the derivatives of sum_i (diagonal_i alpha_i² / 2 - alpha_i), leading from ``before``."""
+    for i in range(alpha.shape[0]):
+        for c in range(alpha.shape[1]):
+            step = alpha[i, c] - before[i, c]
+            slopes[c] += (diagonal[i] * alpha[i, c] - 1.0) * step
+            curvatures[c] += diagonal[i] * step * step
+
+
+@njit()
+def extrapolate(now, before, factors):
+    """now += factors × (now - before), and before becomes what now was."""
+    for i in range(now.shape[0]):
+        for c in range(now.shape[1]):
+            value = now[i, c]
+            now[i, c] += factors[c] * (value - before[i, c])
+            before[i, c] = value
 
 
 @njit()

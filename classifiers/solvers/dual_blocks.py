@@ -9,9 +9,7 @@ Blocks begin at another row in every pass. Where they were the same in all passe
 of words needed 51 passes of the order that is random altogether needs 15 of; moving ones need 18.
 Products are therefore kept as a band: of every row with the rows that follow it.
 
-Where single scores can be left out (bytes), samples are shrunk as in LIBLINEAR: one with α = 0 and
-a gradient above the largest projected one of the pass before is not scored by that machine until
-the others are solved. Then all are visited again.
+Samples are shrunk, or passes extrapolated: `visualwords.classifiers.solvers.machine_groups`.
 
 [Yu10] H.-F. Yu, C.-J. Hsieh, K.-W. Chang and C.-J. Lin, "Large Linear Classification When Data
 Cannot Fit in Memory", KDD 2010.
@@ -21,119 +19,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import methodcaller
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers.solvers import _dual_blocks
-from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE, DualProblem
+from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE
+from visualwords.classifiers.solvers.machine_groups import (
+    BlockRows,
+    ExtrapolatedGroup,
+    Group,
+    Machines,
+    Samples,
+    Solved,
+    Visit,
+)
 from visualwords.threads import map_in_threads
 from visualwords.workers import map_on_workers, n_workers
 
 INNER = 3  # passes over a block while it is in memory
-GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 32 numbers of α, and its weights
-FALL = 10.0  # times the root of the share by which a pass lowers the objective is a violation
-WIDTHS = 16, 32  # of a group of machines: products of fixed shapes give the same bits everywhere
-
-
-class BlockRows(Protocol):
-    """Samples in an order, of which neighbours form blocks, and weights in a form that suits them.
-
-    Attributes
-    ----------
-    size : int
-        Most rows of a block.
-    skips : bool
-        Whether a score that is not wanted takes no time, so that shrinking is worth it.
-    """
-
-    size: int
-    skips: bool
-
-    def load(self, start: int, end: int, dtype: Any) -> Any:
-        """Return neighbouring rows, in the form that the other methods take."""
-
-    def gram(self, start: int, end: int) -> np.ndarray:
-        """Return their products among each other, (b, b) float32."""
-
-    def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
-        """Return weights of no training: zeros."""
-
-    def scores(self, rows: Any, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """Return the scores of a block's rows, (b, lanes); some number where ``wanted`` is 0."""
-
-    def update(self, rows: Any, coefficients: np.ndarray, weights: np.ndarray) -> None:
-        """Add the rows of a block times their coefficients, (b, lanes), to the weights."""
-
-    def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
-        """Return the weights of some machines, one after the other along the first axis."""
-
-
-@dataclass(frozen=True)
-class Machines:
-    """One-vs-rest problems that share samples and costs.
-
-    Attributes
-    ----------
-    positive : (p,) int
-        The class that is against the rest.
-    excluded : (p,) int
-        The fold that takes no part; −1: all samples do.
-    """
-
-    positive: np.ndarray
-    excluded: np.ndarray
-
-    @classmethod
-    def of(cls, n_classes: int, folds: Sequence[int]) -> "Machines":
-        """Return all classes without each of some folds; two classes are one problem.
-
-        Examples
-        --------
-        >>> Machines.of(3, [-1, 0]).positive.tolist(), Machines.of(3, [-1, 0]).excluded.tolist()
-        ([0, 1, 2, 0, 1, 2], [-1, -1, -1, 0, 0, 0])
-        """
-        positive = np.array([1]) if n_classes == 2 else np.arange(n_classes)
-        return cls(np.tile(positive, len(folds)), np.repeat(np.asarray(folds), positive.size))
-
-    def groups(self) -> list["Machines"]:
-        """Divide the problems into groups that pass through the rows together."""
-        width = WIDTHS[len(self.positive) > WIDTHS[0]]
-        starts = range(0, len(self.positive), width)
-        return [
-            Machines(self.positive[s : s + width], self.excluded[s : s + width]) for s in starts
-        ]
-
-    def padded(self) -> "Machines":
-        """Return a group filled up to its width with problems of no samples' class."""
-        width = WIDTHS[len(self.positive) > WIDTHS[0]]
-        more = width - len(self.positive)
-        return Machines(np.pad(self.positive, (0, more)), np.pad(self.excluded, (0, more)))
-
-
-@dataclass(frozen=True)
-class Samples:
-    """What the problems share, in the order of the blocks.
-
-    Attributes
-    ----------
-    codes, folds : (n,) int
-        Class and fold of every sample.
-    problem : DualProblem
-    """
-
-    codes: np.ndarray
-    folds: np.ndarray
-    problem: DualProblem
-
-
-@dataclass(frozen=True)
-class Solved:
-    """A group of machines after training: weights as their rows have them, passes, violations."""
-
-    weights: np.ndarray
-    n_iter: np.ndarray
-    violation: np.ndarray
+GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 64 numbers of α, and weights
 
 
 @dataclass(frozen=True)
@@ -275,7 +179,8 @@ def solve_dual_blocks(
     list of Solved, one for each group
     """
     dtype = np.float32 if tol >= FINEST_SINGLE else np.float64
-    states = [_Group(rows, samples, group, dtype, tol, max_iter) for group in groups]
+    kind = Group if rows.skips else ExtrapolatedGroup
+    states = [kind(rows, samples, group, dtype, tol, max_iter) for group in groups]
     rng = np.random.default_rng(seed)
     n = len(samples.codes)
     while running := [state for state in states if state.running.any()]:
@@ -286,11 +191,11 @@ def solve_dual_blocks(
             plain = np.tile(np.arange(end - start), (INNER, 1))
             orders = plain if seed is None else rng.permuted(plain, axis=1)
             some = rows.load(start, end, dtype)
-            visit = _Visit(start, end, some, rows.gram(start, end), orders)
+            visit = Visit(start, end, some, rows.gram(start, end), orders)
             map_in_threads(methodcaller("visit", visit), running, n_jobs)
         for state in running:
             state.end_pass()
-    return [Solved(state.weights, state.n_iter, state.violation) for state in states]
+    return [state.result() for state in states]
 
 
 def _blocks(n: int, size: int, first: int) -> list[tuple[int, int]]:
@@ -303,88 +208,3 @@ def _blocks(n: int, size: int, first: int) -> list[tuple[int, int]]:
     """
     bounds = [0, *range(first, n, size), n]
     return list(pairwise(bounds))
-
-
-@dataclass(frozen=True)
-class _Visit:
-    """A block that was read, and the orders to visit its samples in."""
-
-    start: int
-    end: int
-    rows: Any
-    gram: np.ndarray
-    orders: np.ndarray
-
-
-class _Group:
-    """How far a group of machines is."""
-
-    def __init__(
-        self,
-        rows: BlockRows,
-        samples: Samples,
-        group: Machines,
-        dtype: Any,
-        tol: float,
-        max_iter: int,
-    ):
-        self.rows, self.samples, self.tol, self.max_iter = rows, samples, tol, max_iter
-        self.size, self.machines = len(group.positive), group.padded()
-        lanes = len(self.machines.positive)
-        self.weights = rows.new_weights(lanes, dtype)
-        self.alpha = np.zeros((len(samples.codes), lanes), dtype)
-        self.n_iter = np.zeros(lanes, np.int64)
-        self.violation = np.full(lanes, np.inf)
-        self.running = np.arange(lanes) < self.size
-        self.fallen = np.zeros(lanes)
-        self.shrunk = np.zeros((len(samples.codes), lanes), np.bool_)
-        self.bounds = np.full(lanes, np.inf)  # of gradients, above which samples are shrunk
-        self.whole = np.ones(lanes, np.bool_)  # nothing is shrunk in this pass
-        self._begin_pass()
-
-    def _begin_pass(self) -> None:
-        lanes = len(self.running)
-        self.extremes = np.array([[-np.inf], [np.inf]]) * np.ones(lanes)
-        self.gains = np.zeros(lanes)
-
-    def visit(self, visit: _Visit) -> None:
-        """Minimise over the α of a block."""
-        part = slice(visit.start, visit.end)
-        samples, problem = self.samples, self.samples.problem
-        alpha = self.alpha[part]
-        signs, changes = np.empty_like(alpha), np.empty_like(alpha)
-        machines = self.machines.positive, self.machines.excluded
-        visited = self.running, self.shrunk[part]
-        _dual_blocks.fill_signs(
-            samples.codes[part], samples.folds[part], *machines, *visited, signs
-        )
-        block = _dual_blocks.Block(
-            visit.gram, signs, problem.diagonal[part], problem.upper[part], problem.curvature[part]
-        )
-        scores = np.ascontiguousarray(self.rows.scores(visit.rows, self.weights, signs).T)
-        _dual_blocks.visit_block(
-            block,
-            visit.orders,
-            alpha,
-            scores,
-            changes,
-            self.extremes,
-            self.gains,
-        )
-        if self.rows.skips:
-            _dual_blocks.shrink(block, alpha, scores, self.bounds, self.shrunk[part])
-        self.rows.update(visit.rows, changes, self.weights)
-
-    def end_pass(self) -> None:
-        """Decide which problems are solved, and from which gradient on samples are shrunk."""
-        self.n_iter[self.running] += 1
-        self.fallen += self.gains
-        fall = self.gains / np.maximum(self.fallen, np.finfo(float).tiny)
-        now = np.minimum(self.extremes[0] - self.extremes[1], FALL * np.sqrt(fall))
-        self.violation[self.running] = now[self.running]
-        solved = now <= self.tol
-        self.running &= ~(solved & self.whole) & (self.n_iter < self.max_iter)
-        self.shrunk[:, solved] = False
-        self.bounds = np.where(solved | (self.extremes[0] <= 0), np.inf, self.extremes[0])
-        self.whole = np.logical_not(self.shrunk.any(axis=0))
-        self._begin_pass()

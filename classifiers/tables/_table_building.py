@@ -97,19 +97,28 @@ def sum_by_level_sparse(data, indices, indptr, rows, coefficients, base, top, su
                 add_to_rows(sums, cells, np.int64(end - start), lane, coefficients, r)
 
 
+@njit()
+def mark_eights(coefficients, marks):
+    """marks[i, k] = whether one of coefficients[i, 8 k … 8 k + 7] is not 0."""
+    for i in range(coefficients.shape[0]):
+        for c in range(coefficients.shape[1]):
+            marks[i, c // LANES] |= coefficients[i, c] != 0
+
+
 @njit(inlined=(simd,))
-def sum_listed(starts, cells, rows, coefficients, first, sums):
-    """sums[cell - first] += c_i for the listed cells of the given rows; c_i: coefficients[i].
+def sum_listed(starts, cells, marks, coefficients, sums):
+    """sums[cell] += c_i for the listed cells of all rows i; c_i: coefficients[i].
+
+    Eights of coefficients that are not marked, all 0, are left out.
 
     starts : (n + 1,) int64      cells : int32      coefficients : (n, lanes) float32
+    marks : (n, lanes / 8) bool
     """
-    here = np.empty(np.diff(starts).max(), np.int32)
-    for i in rows:
-        count = starts[i + 1] - starts[i]
-        for k in range(np.uint64(count)):
-            here[k] = cells[np.uint64(starts[i]) + k] - first
-        for lane in range(0, sums.shape[1], LANES):
-            add_to_rows(sums, here, count, lane, coefficients, i)
+    for i in range(marks.shape[0]):
+        here = cells[starts[i] : starts[i + 1]]
+        for eight in range(marks.shape[1]):
+            if marks[i, eight]:
+                add_to_rows(sums, here, here.size, eight * LANES, coefficients, i)
 
 
 @njit()
@@ -127,6 +136,24 @@ def tables_from_sums(offsets, heights, sums):
             rise = heights[k] - heights[k - 1]
             for c in range(sums.shape[1]):
                 sums[k, c] = sums[k - 1, c] + rise * sums[k, c]
+
+
+@njit()
+def add_line(offsets, heights, now, before, slopes, curvatures):
+    """Add derivatives of half the squared length of tables, in the direction from ``before``.
+
+    The square is sum_jk (T_jk - T_j,k-1)² / (h_k - h_k-1), as that of w in `tables_from_sums`.
+    """
+    for j in range(offsets.size - 1):
+        for k in range(offsets[j] + 1, offsets[j + 1]):
+            rise = heights[k] - heights[k - 1]
+            if rise <= 0:
+                continue
+            for c in range(now.shape[1]):
+                step = now[k, c] - now[k - 1, c]
+                change = step - (before[k, c] - before[k - 1, c])
+                slopes[c] += step * change / rise
+                curvatures[c] += change * change / rise
 
 
 @njit()

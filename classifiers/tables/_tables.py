@@ -157,13 +157,17 @@ def list_cells(x, base, top, width, starts, cells):
 
 
 @njit(inlined=(simd,))
-def look_up_listed(starts, cells, values, out):
-    """out[i] += sum of values over the listed cells of row i, in single precision for each part."""
+def look_up_listed(starts, cells, firsts, values, out):
+    """out[i] += sum of values over the listed cells of row i, in single precision for each part.
+
+    firsts : (parts,) int64, the cell that a part counts from
+    """
     for p in range(starts.shape[0]):
+        part = values[firsts[p] :]
         for i in range(out.shape[0]):
             here = cells[starts[p, i] : starts[p, i + 1]]
             for lane in range(0, values.shape[1], LANES):
-                add_rows(values, here, here.size, lane, out, i)
+                add_rows(part, here, here.size, lane, out, i)
 
 
 @njit(inlined=(simd,))

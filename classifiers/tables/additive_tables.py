@@ -146,23 +146,26 @@ class CellLists:
         self.starts = np.zeros((len(self.parts), self.n + 1), np.int64)
         self.cells = np.empty(codes.size, np.int32)
         base, top = _cells_of(offsets)
+        self.firsts = offsets[np.asarray(self.parts)]  # cells of a part are counted from there
+        base -= np.repeat(base[self.parts], _FEATURES_AT_A_TIME)[: base.size]
         _tables.list_cells(codes, base, top, _FEATURES_AT_A_TIME, self.starts, self.cells)
 
     def scores(self, tables: np.ndarray) -> np.ndarray:
         """Return the sums of look-ups in tables (cells, lanes) of float32, (n, lanes) float64."""
         out = np.zeros((self.n, tables.shape[1]))
-        _tables.look_up_listed(self.starts, self.cells, tables, out)
+        _tables.look_up_listed(self.starts, self.cells, self.firsts, tables, out)
         return out
 
     def add_to_tables(self, coefficients: np.ndarray, tables: np.ndarray) -> None:
         """Add Σ_i c_i min(x_ij, k) to the tables; ``coefficients`` are (n, lanes)."""
-        rows = np.flatnonzero(coefficients.any(axis=1))
         single = coefficients.astype(np.float32)
+        marks = np.zeros((self.n, single.shape[1] // _tables.LANES), np.bool_)
+        _table_building.mark_eights(single, marks)
         for first, starts in zip(self.parts, self.starts):
             offsets = self.offsets[first : first + _FEATURES_AT_A_TIME + 1]
             cells = slice(offsets[0], offsets[-1])
             sums = np.zeros((offsets[-1] - offsets[0], tables.shape[1]), np.float32)
-            _table_building.sum_listed(starts, self.cells, rows, single, offsets[0], sums)
+            _table_building.sum_listed(starts, self.cells, marks, single, sums)
             sums = sums.astype(tables.dtype, copy=False)
             _table_building.tables_from_sums(offsets - offsets[0], self.heights[cells], sums)
             tables[cells] += sums

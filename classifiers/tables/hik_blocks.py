@@ -14,9 +14,10 @@ from visualwords.classifiers import product_bands
 from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers.dual_blocks import Machines, Samples, solve_in_pieces
+from visualwords.classifiers.solvers.dual_blocks import solve_in_pieces
 from visualwords.classifiers.solvers.dual_gram import dual_problem
-from visualwords.classifiers.tables import _levels, additive_tables
+from visualwords.classifiers.solvers.machine_groups import Machines, Samples
+from visualwords.classifiers.tables import _levels, _table_building, additive_tables
 from visualwords.classifiers.tables.additive_tables import CellLists
 from visualwords.classifiers.tables.hik_training import Settings
 from visualwords.classifiers.tables.level_codes import (
@@ -76,6 +77,12 @@ class LevelBlocks:
     def update(self, rows: CellLists, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the tables of a block's rows."""
         rows.add_to_tables(coefficients, weights)
+
+    def line(self, now: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return derivatives of half the squared length of tables in the direction to them."""
+        slopes, curvatures = np.zeros((2, now.shape[1]))
+        _table_building.add_line(self.offsets, self.heights, now, before, slopes, curvatures)
+        return slopes, curvatures
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the tables of some machines, (k, cells)."""

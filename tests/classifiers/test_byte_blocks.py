@@ -6,7 +6,7 @@ import pytest
 from visualwords.classifiers import byte_blocks, byte_training
 from visualwords.classifiers.byte_blocks import ByteBlocks
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
-from visualwords.classifiers.solvers import dual_blocks
+from visualwords.classifiers.solvers import machine_groups
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_shrunk_samples_satisfy_the_optimality_conditions_in_the_end(rng, monkey
 
     monkeypatch.setattr(ByteBlocks, "scores", counted)
     groups = []
-    end_pass = dual_blocks._Group.end_pass
+    end_pass = machine_groups.Group.end_pass
     monkeypatch.setattr(
-        dual_blocks._Group, "end_pass", lambda self: (groups.append(self), end_pass(self))
+        machine_groups.Group, "end_pass", lambda self: (groups.append(self), end_pass(self))
     )
     y = np.repeat(np.arange(4), 100)
     X = np.clip(np.rint(rng.normal(rng.normal(0, 6, (4, 300))[y], 20)), -127, 127).astype(np.int8)

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from visualwords.classifiers import byte_blocks, byte_training
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers import dual_blocks
+from visualwords.classifiers.solvers import dual_blocks, machine_groups
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_file_in_random_order_gives_the_same_bits_as_memory(rows, in_blocks, t
 
 def test_neither_threads_nor_the_division_of_groups_change_a_bit(rows, in_blocks, monkeypatch):
     X, y, folds = rows
-    monkeypatch.setattr(dual_blocks, "WIDTHS", (8, 8))  # three groups
+    monkeypatch.setattr(machine_groups, "WIDTHS", (8, 8))  # three groups
     one = ByteLinearClassifier()
     held_out = one.fit_and_hold_out(X, y, folds)
     monkeypatch.setattr(dual_blocks, "GROUPS_AT_A_TIME", 1)

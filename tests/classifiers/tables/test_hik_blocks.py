@@ -6,6 +6,7 @@ import pytest
 from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.kernels.level_gram import level_gram
 from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.solvers import dual_blocks, machine_groups
 from visualwords.classifiers.tables import hik_blocks
 from visualwords.classifiers.tables.hik_training import Settings
 
@@ -60,6 +61,53 @@ def test_a_file_in_random_order_gives_the_same_bits_as_memory(histograms, tmp_pa
     np.testing.assert_array_equal(from_disk, held_out[order])
     for name, value in memory.get_state().items():
         np.testing.assert_array_equal(disk.get_state()[name], value)
+
+
+def test_neither_threads_nor_the_division_of_groups_change_a_bit(histograms, monkeypatch):
+    X, y, folds = histograms
+    one, other = ICDClassifier(C=0.01, solver="blocks"), ICDClassifier(0.01, solver="blocks")
+    held_out = one.fit_and_hold_out(X, y, folds)
+    monkeypatch.setattr(machine_groups, "WIDTHS", (8, 8))  # three groups, which no machine leaves
+    monkeypatch.setattr(dual_blocks, "GROUPS_AT_A_TIME", 1)
+    other.n_jobs = 2
+    np.testing.assert_array_equal(other.fit_and_hold_out(X, y, folds), held_out)
+    np.testing.assert_array_equal(other.table_values_, one.table_values_)
+
+
+def test_machines_that_are_solved_leave_their_group(histograms, monkeypatch):
+    X, y, folds = histograms
+    lanes = []
+    end_pass = machine_groups.ExtrapolatedGroup.end_pass
+
+    def noted(self):
+        end_pass(self)
+        lanes.append((len(self.running), self.running.sum()))
+
+    monkeypatch.setattr(machine_groups.ExtrapolatedGroup, "end_pass", noted)
+    ICDClassifier(C=0.01, solver="blocks", tol=1e-4).fit_and_hold_out(X, y, folds)
+    assert {24, 16, 8} >= {width for width, _ in lanes} > {24}
+    assert all(width - running < 8 for width, running in lanes[:-1])
+
+
+def test_the_objective_is_known_where_passes_are_extrapolated(histograms, monkeypatch):
+    X, y, _ = histograms
+    found = []
+    end_pass = machine_groups.ExtrapolatedGroup.end_pass
+
+    def noted(self):
+        end_pass(self)
+        if self.running.any():
+            scores = self.rows.scores(self.rows.load(0, len(X), float), self.weights, self.alpha)
+            signs = np.where(self.samples.codes[:, None] == self.machines.positive, 1, -1)
+            half = (signs * scores + self.samples.problem.diagonal[:, None] * self.alpha) / 2 - 1
+            objective = (half * self.alpha).sum(axis=0)
+            found.append((objective[: self.size], (self.rise - self.fallen)[: self.size]))
+
+    monkeypatch.setattr(machine_groups.ExtrapolatedGroup, "end_pass", noted)
+    ICDClassifier(C=0.01, solver="blocks", tol=1e-4).fit(X, y)
+    assert len(found) > 10
+    for objective, expected in found:
+        np.testing.assert_allclose(expected, objective, rtol=1e-4)
 
 
 def test_few_samples_are_held_out_fold_by_fold(histograms):
