@@ -3,8 +3,8 @@
 Images pass one after the other. What stays in memory are the sample of patches that encoders learn
 from, a block of rows, the classifier's weights, and some bytes for every image. The classifier,
 probabilities, novelty and similar images are those of training in memory: Fisher vectors and other
-signed bytes give the same classifier bit for bit; histograms differ in the scale and the limits of
-their levels, which are learned from a sample.
+signed bytes give the same model file; histograms differ in the scale and the limits of their
+levels, which are learned from a sample.
 """
 
 import tempfile
@@ -73,7 +73,7 @@ def _train_on_disk(
     data, env = training.data, training.env
     order = np.random.default_rng(training.seed).permutation(len(data))
     with _folder(env) as folder:
-        stored = _StoredRows(Path(folder), len(data), bool(sample.min(initial=0) >= 0))
+        stored = _StoredRows(Path(folder), bool(sample.min(initial=0) >= 0))
         log = _Log(order)
         stream = encode_each(encoders, data.part(order), recipe.view, env)
         while not log.complete:
@@ -96,7 +96,7 @@ def _train_on_disk(
         env.progress.advance()
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
-        signer, signatures, lengths = stored.signed()
+        signer, signatures, lengths = stored.signed(place)
         signed = signer, signatures[place], lengths[place]
         distances = None
         if folds is not None:
@@ -130,9 +130,8 @@ def _folder(env: Environment) -> Iterator[str]:
 class _StoredRows:
     """Rows of images, and their sketches for similar images, in files."""
 
-    def __init__(self, folder: Path, n_images: int, are_counts: bool):
+    def __init__(self, folder: Path, are_counts: bool):
         self.rows, self.sketches = RowFile(folder / "rows"), RowFile(folder / "sketches")
-        self.step = -(-n_images // LEARN_FROM)
         self.are_counts = are_counts
         self.total = np.zeros(BUCKETS)
 
@@ -146,10 +145,14 @@ class _StoredRows:
         self.total += sketch.sum(axis=0, dtype=np.float64)
         self.sketches.append(sketch)
 
-    def signed(self) -> tuple[Signer, np.ndarray, np.ndarray]:
-        """Learn what makes signatures; return it, all signatures and their lengths."""
+    def signed(self, place: np.ndarray) -> tuple[Signer, np.ndarray, np.ndarray]:
+        """Learn what makes signatures; return it, all signatures and their lengths.
+
+        ``place`` are the rows of the images in their order, of which some are learned from.
+        """
         n = len(self.sketches)
-        some = np.concatenate([self.sketches[i : i + 1] for i in range(0, n, self.step)])
+        chosen = place[:: -(-n // LEARN_FROM)]
+        some = np.concatenate([self.sketches[p : p + 1] for p in chosen])
         signer = Signer().fit_some(some, (self.total / n).astype(np.float32))
         parts = [signer.sign(self.sketches[i : i + BLOCK]) for i in range(0, n, BLOCK)]
         signatures, lengths = map(np.concatenate, zip(*parts))

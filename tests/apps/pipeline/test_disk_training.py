@@ -7,7 +7,7 @@ import pytest
 import visualwords
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images import options
-from visualwords.apps.pipeline import disk_training
+from visualwords.apps.pipeline import disk_training, similarity
 from visualwords.classifiers import byte_training
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
@@ -59,20 +59,17 @@ def test_unreadable_images_are_listed_by_their_names(photos, small_blocks):
     assert [name.endswith("broken.png") for name, _ in model.skipped_] == [True]
 
 
-def test_fisher_vectors_give_the_same_classifier_and_probabilities(
-    photos, small_blocks, monkeypatch
+@pytest.mark.parametrize("learned_from", [600, 7])
+def test_fisher_vectors_from_disk_give_the_same_model_file(
+    photos, small_blocks, monkeypatch, tmp_path, learned_from
 ):
     monkeypatch.setattr(byte_training, "gram_is_faster", lambda *shape: False)
-    folder = ImageFolder(photos)
-    memory, disk = (
-        ImageClassifier("photo", n_gaussians=4, memory=m).fit(folder) for m in (None, 1)
-    )
-    for name, value in memory.classifier_.get_state().items():
-        np.testing.assert_array_equal(disk.classifier_.get_state()[name], value)
-    np.testing.assert_array_equal(
-        disk.predict_proba(folder.paths), memory.predict_proba(folder.paths)
-    )
-    np.testing.assert_allclose(disk.novelty(folder.paths), memory.novelty(folder.paths), atol=0.1)
+    monkeypatch.setattr(disk_training, "LEARN_FROM", learned_from)
+    monkeypatch.setattr(similarity, "LEARN_FROM", learned_from)
+    for memory in (None, 1):
+        model = ImageClassifier("photo", n_gaussians=4, memory=memory).fit(photos)
+        model.save(tmp_path / f"{memory}.vw")
+    assert (tmp_path / "None.vw").read_bytes() == (tmp_path / "1.vw").read_bytes()
 
 
 @pytest.mark.parametrize("recipe", ["photo", "words"])
