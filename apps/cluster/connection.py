@@ -123,7 +123,10 @@ def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"
     if not isinstance(scheduler, str):
         yield scheduler
     elif scheduler.startswith("local:"):
+        import dask
+
         with (
+            dask.config.set({"distributed.worker.profile.enabled": False}),  # of workers' stacks
             distributed.LocalCluster(
                 n_workers=_number_of_workers(scheduler),
                 threads_per_worker=1,
@@ -132,7 +135,7 @@ def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"
                 dashboard_address=f"{LOOPBACK}:0",
                 silence_logs=logging.CRITICAL,
             ) as cluster,
-            distributed.Client(cluster) as client,
+            distributed.Client(cluster, direct_to_workers=True) as client,
         ):
             yield client
     elif "://" in scheduler:
