@@ -41,6 +41,10 @@ def seen(channel: Channel, **params) -> Channel:
     return replace(channel, params={**channel.params, **params})
 
 
+def many(channel: Channel) -> Channel:
+    return counted(channel, n_words=1000)
+
+
 COLOR_PATCHES = Channel(
     "ColorHistogram", {"layout": "dense", "bins": 4, "space": "lab"}, words=Words()
 )
@@ -58,6 +62,15 @@ WORDS = {
     "words, both sizes of CENTRIST": words(SIFT, CENTRIST, seen(CENTRIST, patch_size=24)),
     "words, Sobel SIFT": words(SIFT, CENTRIST, seen(SIFT, sobel=True)),
     "words, colours": words(SIFT, CENTRIST, COLOR_PATCHES),
+    "1,000 words": words(many(SIFT), many(CENTRIST)),
+    "1,000 words, Sobel SIFT": words(many(SIFT), many(CENTRIST), many(seen(SIFT, sobel=True))),
+    "rich-words": RECIPES["rich-words"],
+    "rich-words, both sizes of CENTRIST": words(
+        *RECIPES["rich-words"].channels, many(seen(CENTRIST, patch_size=24))
+    ),
+    "rich-words, CENTRIST of windows": words(
+        *RECIPES["rich-words"].channels, Channel("Centrist", {"layout": "pyramid"})
+    ),
 }
 
 
