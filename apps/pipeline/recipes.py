@@ -124,7 +124,7 @@ RECIPES = {
         ),
         Recipe(
             "rich-words",
-            "as words, 1,000 each, SIFT at four scales and of the Sobel image: slower and larger",
+            "as words, 1,000 each, also of SIFT of the Sobel image: slower, larger, better",
             _MANY_WORDS,
         ),
         Recipe(
