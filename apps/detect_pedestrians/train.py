@@ -47,10 +47,10 @@ class _Size(click.ParamType):
 )
 @click.option(
     "--features",
-    type=click.Choice(["all", "both", "hog", "census", "acf"]),
+    type=click.Choice(["all", "quick", "both", "hog", "census", "acf"]),
     default="all",
     show_default=True,
-    help="Descriptors of a window; both are hog and census.",
+    help="Descriptors of a window; both are hog and census, quick these and acf, all also cosines.",
 )
 @click.option(
     "--window",

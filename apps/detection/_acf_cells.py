@@ -4,8 +4,6 @@ import numpy as np
 
 from visualwords.compiled import njit
 
-SIZE = 4  # pixels of a cell's side
-
 
 @njit()
 def smooth_row(pixels, y, width, sums, planes):
@@ -90,18 +88,20 @@ def add_parts(gradients, cosines, sines, widest, parts):
 
 
 @njit()
-def sum_cells(pixels, cosines, sines, widest, means, sums):
+def sum_cells(pixels, within, cosines, sines, widest, means, sums):
     """Smooth an image; of each cell, average the colours and sum gradients.
 
     A gradient of length m at an angle δ to a direction counts m · max(0, |cos δ| − widest) there.
 
     pixels : (h, 3 w) uint8, rows of red, green, blue; only those of whole cells are looked at
+    within : (0, 1, …), a tuple as long as a cell's side, so that loops over it are unrolled
     cosines, sines : as of `add_parts`
     means : (rows, columns, 3) uint8, rounded half to even
     sums : (1 + n, rows, columns) float32: lengths, then one plane a direction
     """
     n_parts, rows, columns = sums.shape
-    height, width = rows * SIZE, columns * SIZE
+    size, wide = len(within), np.uint64(len(within))
+    height, width = rows * size, columns * size
     pixels = pixels[:height]
     ring, smoothed = np.empty((3, 3, width), np.uint8), np.empty(3 * width, np.uint16)
     totals = np.empty(3 * width, np.uint16)
@@ -111,7 +111,7 @@ def sum_cells(pixels, cosines, sines, widest, means, sums):
     smooth_row(pixels, 0, width, smoothed, ring[0])
     for i in range(rows):
         parts[:] = 0
-        for y in range(i * SIZE, (i + 1) * SIZE):
+        for y in range(i * size, (i + 1) * size):
             for k in range(np.uint64(smoothed.size)):
                 totals[k] = np.uint16(totals[k] + smoothed[k])
             if y + 1 < height:
@@ -119,29 +119,30 @@ def sum_cells(pixels, cosines, sines, widest, means, sums):
             above, below = ring[max(y - 1, 0) % 3], ring[min(y + 1, height - 1) % 3]
             strongest_gradients(above, ring[y % 3], below, gradients)
             add_parts(gradients, cosines, sines, widest, parts)
-        average_row(totals, means[i])
+        average_row(totals, within, means[i])
         totals[:] = 0
         for k in range(n_parts):
             line, own = sums[k, i], parts[k]
             for j in range(np.uint64(columns)):
                 total = np.float32(0)
-                for x in range(np.uint64(SIZE)):
-                    total += own[j * np.uint64(SIZE) + x]
+                for x in range(wide):
+                    total += own[j * wide + x]
                 line[j] = total
 
 
 @njit()
-def average_row(totals, means):
+def average_row(totals, within, means):
     """Means of cells from sums of their columns, rounded half to even.
 
-    totals : (3 × SIZE × columns,) uint16      means : (columns, 3) uint8
+    totals : (3 × size × columns,) uint16      means : (columns, 3) uint8
     """
-    u, share, whole = np.uint64, np.float32(1 / SIZE**2), np.float32(1 << 23)
+    u, size = np.uint64, np.uint64(len(within))
+    share, whole = np.float32(1 / len(within) ** 2), np.float32(1 << 23)
     for j in range(u(means.shape[0])):
         for c in range(u(3)):
             total = np.uint32(0)
-            for x in range(u(SIZE)):
-                total += np.uint32(totals[u(3) * (j * u(SIZE) + x) + c])
+            for x in range(size):
+                total += np.uint32(totals[u(3) * (j * size + x) + c])
             # floats as large as ``whole`` have no fraction: adding it rounds
             means[j, c] = np.uint8((np.float32(total) * share + whole) - whole)
 
@@ -191,3 +192,82 @@ def fill_cells(colours, sums, epsilon, steps, cells):
         for i in range(rows):
             for j in range(columns):
                 cells[i, j, first + k] = np.uint8(min(smoothed[i, j] + half, top))
+
+
+@njit()
+def fill_planes(colours, sums, epsilon, steps, planes):
+    """As `fill_cells`, but planes of floats, and the mean length is one of twice as many cells.
+
+    planes : (c, rows, columns) float32
+    """
+    n, rows, columns = sums.shape
+    first = planes.shape[0] - n
+    once, local = np.empty((rows, columns), np.float32), np.empty((rows, columns), np.float32)
+    smooth(sums[0], once)
+    smooth(once, local)
+    for c in range(first):
+        for i in range(rows):
+            for j in range(columns):
+                planes[c, i, j] = np.float32(colours[i, j, c])
+    for i in range(rows):
+        for j in range(columns):
+            local[i, j] = np.float32(1) / (local[i, j] + epsilon)
+    for k in range(n):
+        plane = sums[k]
+        for i in range(rows):
+            for j in range(columns):
+                plane[i, j] *= local[i, j] * steps[k]
+        smooth(plane, planes[first + k])
+
+
+@njit()
+def fill_levels(left, right, gains, is_slope, levels):
+    """Levels of the sum and slope along x of six numbers, from each even place on.
+
+    left, right : (n + 2,) float32, numbers at even and at odd places
+    gains : (2,) float32      is_slope : whether the sum may be negative      levels : (2, n) uint8
+    """
+    u, zero, top = np.uint64, np.float32(0), np.float32(255)
+    three, five, middle = np.float32(3), np.float32(5), np.float32(128.5)
+    start = middle if is_slope else np.float32(0.5)
+    even, odd = levels[0], levels[1]
+    for j in range(u(even.size)):
+        a, b, d = left[j], right[j], left[j + u(1)]
+        e, g, h = right[j + u(1)], left[j + u(2)], right[j + u(2)]
+        total = ((a + h) + (b + g)) + (d + e)
+        slope = (five * (h - a) + three * (g - b)) + (e - d)
+        even[j] = np.uint8(np.int32(min(max(total * gains[0] + start, zero), top)))
+        odd[j] = np.uint8(np.int32(min(max(slope * gains[1] + middle, zero), top)))
+
+
+@njit()
+def transform_planes(planes, gains, cells):
+    """First cosines of 6 × 6 places around every second one: mean, slopes, and slope of a slope.
+
+    planes : (c, 2 × rows, 2 × columns) float32; borders are repeated
+    gains : (4,) float32, levels of a unit of: mean, slope along x, along y, both
+    cells : (rows, columns, 4 c) uint8; slopes have the level 128 where there is none
+    """
+    rows, columns, _ = cells.shape
+    n, high, _ = planes.shape
+    u, three, five = np.uint64, np.float32(3), np.float32(5)
+    sums = np.empty((2, 2, columns + 2), np.float32)  # sum and slope along y; even and odd places
+    levels = np.empty((4, columns), np.uint8)
+    for c in range(n):
+        plane = planes[c]
+        for i in range(rows):
+            a, b = plane[max(2 * i - 2, 0)], plane[max(2 * i - 1, 0)]
+            d, e = plane[2 * i], plane[2 * i + 1]
+            g, h = plane[min(2 * i + 2, high - 1)], plane[min(2 * i + 3, high - 1)]
+            for side in range(2):
+                total, slope = sums[0, side], sums[1, side]
+                for j in range(u(columns)):
+                    x = j + j + u(side)
+                    total[j + u(1)] = ((a[x] + h[x]) + (b[x] + g[x])) + (d[x] + e[x])
+                    slope[j + u(1)] = (five * (h[x] - a[x]) + three * (g[x] - b[x])) + (e[x] - d[x])
+            for k in range(2):
+                sums[k, :, 0], sums[k, :, columns + 1] = sums[k, 0, 1], sums[k, 1, columns]
+                fill_levels(sums[k, 0], sums[k, 1], gains[2 * k :], k, levels[2 * k :])
+            for j in range(columns):
+                for k in range(4):
+                    cells[i, j, 4 * c + k] = levels[k, j]

@@ -5,7 +5,7 @@ import numpy as np
 
 from visualwords.apps.detection._acf_cells import fill_cells, sum_cells
 from visualwords.apps.detection._acf_windows import partial_sums, sum_trees
-from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, WindowShape
+from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, MARGIN, WindowShape
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.features.pixels import as_rgb
 
@@ -46,11 +46,13 @@ class AcfWindows:
     """
 
     name = "acf"
+    n_channels = ACF_CHANNELS
+    margin = MARGIN
 
     def __init__(self, shape: WindowShape, stride: int):
         self.shape = shape
         self.stride = stride
-        self.n_columns = shape.acf_columns
+        self.n_columns = shape.acf_cells[0] * shape.acf_cells[1] * self.n_channels
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
         """Return the cells of an image, (h // 4, w // 4, 10) uint8."""
@@ -61,7 +63,7 @@ class AcfWindows:
         pixels = as_rgb(image).reshape(image.shape[0], -1)
         means = np.empty((rows, columns, COLOURS), np.uint8)
         sums = np.empty((1 + ANGLES, rows, columns), np.float32)
-        sum_cells(pixels, COSINES, SINES, WIDEST, means, sums)
+        sum_cells(pixels, tuple(range(ACF_CELL)), COSINES, SINES, WIDEST, means, sums)
         colours = _smooth(cv2.cvtColor(means, cv2.COLOR_RGB2Luv))
         fill_cells(colours, sums, WEAK, STEPS, cells)
         return cells
@@ -82,8 +84,8 @@ class AcfWindows:
         self, prepared: np.ndarray, corners_yx: np.ndarray, tables: BoostedTrees
     ) -> np.ndarray:
         """Return the sums of leaves of windows at multiples of 4 pixels."""
-        line = prepared.shape[1] * ACF_CHANNELS
-        starts = corners_yx // ACF_CELL @ np.array([line, ACF_CHANNELS])
+        line = prepared.shape[1] * self.n_channels
+        starts = corners_yx // ACF_CELL @ np.array([line, self.n_channels])
         return self._sums(prepared, starts, tables, NO_THRESHOLD)
 
     def table_scores(
@@ -96,7 +98,7 @@ class AcfWindows:
         """
         height, width = (side * ACF_CELL for side in prepared.shape[:2])
         grid = self.shape.positions(height, width, self.stride)
-        step = self.stride // ACF_CELL * ACF_CHANNELS
+        step = self.stride // ACF_CELL * self.n_channels
         rows = np.arange(grid[0])[:, None] * (step * prepared.shape[1])
         starts = (rows + np.arange(grid[1]) * step).reshape(-1)
         return self._sums(prepared, starts, tables, least).reshape(grid)
@@ -107,10 +109,14 @@ class AcfWindows:
         """Sums of windows that begin at some bytes of the cells."""
         scores = np.empty(len(starts), np.float32)
         if scores.size:
-            own = self.shape.acf_cells[1] * ACF_CHANNELS
-            beyond = prepared.shape[1] * ACF_CHANNELS - own  # of a row of cells, outside the window
+            own = self.shape.acf_cells[1] * self.n_channels
+            beyond = (
+                prepared.shape[1] * self.n_channels - own
+            )  # of a row of cells, outside the window
             flat = prepared.reshape(-1)
-            offsets = trees.features // np.uint16(own) * np.int64(beyond) + trees.features
+            offsets = (
+                trees.features // trees.features.dtype.type(own) * np.int64(beyond) + trees.features
+            )
             sum_trees(flat, starts, offsets, trees.values, trees.leaves, least, scores)
         return scores
 

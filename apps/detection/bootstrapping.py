@@ -42,7 +42,7 @@ class Bootstrap:
 
     Parameters
     ----------
-    features : {"all", "both", "hog", "census", "acf"}
+    features : {"all", "quick", "both", "hog", "census", "acf"}
     search : Search
         Which windows of the photographs are looked at.
     learning : Learning

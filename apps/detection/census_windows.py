@@ -23,7 +23,7 @@ from visualwords.apps.detection._census_windows import (
     STEP_Y,
     count_windows,
 )
-from visualwords.apps.detection.window import WindowShape
+from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
 from visualwords.features._centrist import census_transform
 from visualwords.features.pixels import as_grey
@@ -90,6 +90,7 @@ class CensusWindows:
     """
 
     name = "census"
+    margin = CELL
 
     def __init__(self, shape: WindowShape, stride: int):
         self.shape = shape

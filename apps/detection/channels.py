@@ -6,6 +6,7 @@ import numpy as np
 
 from visualwords.apps.detection.acf_windows import AcfWindows
 from visualwords.apps.detection.census_windows import CensusWindows
+from visualwords.apps.detection.cosine_windows import CosineWindows
 from visualwords.apps.detection.hog_windows import HogWindows
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
@@ -13,7 +14,8 @@ from visualwords.apps.detection.window_tables import RaggedTables
 __all__ = ["FEATURES", "Channel", "make_channels"]
 
 FEATURES = {
-    "all": ("acf", "census", "hog"),  # in the order of their cost
+    "all": ("acf", "census", "cosines", "hog"),  # the order of the cascade
+    "quick": ("acf", "census", "hog"),
     "both": ("hog", "census"),
     "hog": ("hog",),
     "census": ("census",),
@@ -25,11 +27,13 @@ class Channel(Protocol):
     """A descriptor of all windows at multiples of a stride.
 
     ``prepare(image)`` does what windows share; all other methods take its result. Corners are
-    (y, x) in pixels; ``weights`` are one number a column; tables are what ``arrange`` makes.
+    (y, x) in pixels; ``weights`` are one number a column; tables are what ``arrange`` makes;
+    ``margin`` pixels around a window have a say in its descriptor.
     """
 
     name: str
     n_columns: int
+    margin: int
     stride: int
     shape: WindowShape
 
@@ -64,5 +68,6 @@ def make_channels(features: str, shape: WindowShape, stride: int) -> list[Channe
         raise ValueError(f"features={features!r}; choose from {', '.join(FEATURES)}")
     if stride != 4 and (stride < 8 or stride % 8):
         raise ValueError(f"stride={stride}; it must be 4 or a multiple of 8")
-    kinds: dict[str, Any] = {"acf": AcfWindows, "hog": HogWindows, "census": CensusWindows}
-    return [kinds[name](shape, stride) for name in FEATURES[features]]
+    kinds: list[Any] = [AcfWindows, CensusWindows, HogWindows, CosineWindows]
+    made = {kind.name: kind for kind in kinds}
+    return [made[name](shape, stride) for name in FEATURES[features]]

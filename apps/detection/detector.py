@@ -38,9 +38,10 @@ class PedestrianDetector(WithParameters):
 
     Parameters
     ----------
-    features : {"all", "both", "hog", "census", "acf"}, default "all"
+    features : {"all", "quick", "both", "hog", "census", "acf"}, default "all"
         HOG of the colour channel with the strongest gradient, CENTRIST super-blocks, aggregated
-        channel features [2]_, or the weighted sum of the scores of all, or of the first two.
+        channel features [2]_, or the weighted sum of the scores of the first two (both), of these
+        three (quick), or of these and local cosines of channel features [3]_ (all).
     classifier : {"cascade", "hik", "linear"}, default "cascade"
         How windows are scored: one feature after the other where the score so far is high
         enough, all features everywhere, or by linear SVMs only (of HOG and CENTRIST). All are
@@ -69,10 +70,10 @@ class PedestrianDetector(WithParameters):
         weigh exp(difference of scores / fusion). 0: not at all.
     C, linear_C : float
         Costs of errors in training, HIK and linear.
-    census_weight, acf_weight : float
+    census_weight, acf_weight, cosine_weight : float
         Factors of the scores of census codes and of trees beside the HOG score.
     n_trees : int
-        Trees that are boosted on aggregated channel features.
+        Trees that are boosted on aggregated channel features, and on local cosines.
     tree_depth : int, default 4
         Comparisons from the root of a tree to a leaf.
     n_rounds : int
@@ -118,6 +119,8 @@ class PedestrianDetector(WithParameters):
     .. [1] J. Wu: A fast dual method for HIK SVM learning, 2010, Section 4.2.
     .. [2] P. Dollár, R. Appel, S. Belongie, P. Perona: Fast feature pyramids for object detection,
        2014.
+    .. [3] W. Nam, P. Dollár, J. H. Han: Local decorrelation for improved pedestrian detection,
+       2014.
 
     Examples
     --------
@@ -142,11 +145,12 @@ class PedestrianDetector(WithParameters):
         threshold: float = 0.5,
         overlap: float = 0.7,
         overlap_measure: str = "smaller",
-        fusion: float = 0.5,
+        fusion: float = 0.75,
         C: float = 1e-4,
         linear_C: float = 1.0,
         census_weight: float = 1.0,
         acf_weight: float = 2.0,
+        cosine_weight: float = 1.0,
         n_trees: int = 512,
         tree_depth: int = 4,
         n_rounds: int = 3,
@@ -174,6 +178,7 @@ class PedestrianDetector(WithParameters):
         self.linear_C = linear_C
         self.census_weight = census_weight
         self.acf_weight = acf_weight
+        self.cosine_weight = cosine_weight
         self.n_trees = n_trees
         self.tree_depth = tree_depth
         self.n_rounds = n_rounds
@@ -234,6 +239,7 @@ class PedestrianDetector(WithParameters):
                 self.acf_weight,
                 self.n_trees,
                 self.tree_depth,
+                self.cosine_weight,
             ),
             smallest=min(self.min_height / (self.object_share[1] * self.window[1]), 1.0),
             n_random=self.n_random,

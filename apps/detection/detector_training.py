@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from visualwords.apps.detection.acf_windows import sums_of_parts
+from visualwords.apps.detection.acf_windows import AcfWindows, sums_of_parts
 from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search
 from visualwords.apps.detection.scanning import WindowScanner
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
+MOST_LOOKED_AT = 640
 SHRINKAGE = 0.1  # of the leaves of each tree
 
 Vectors = list[np.ndarray]  # one (n, d) array a channel
@@ -83,8 +84,8 @@ class Learning:
     census_weight : float
         Factor of the census score beside the HOG score.
     random_state : int
-    acf_weight : float
-        Factor of the trees' score.
+    acf_weight, cosine_weight : float
+        Factors of the scores of trees.
     n_trees, tree_depth : int
     """
 
@@ -95,6 +96,7 @@ class Learning:
     acf_weight: float = 2.0
     n_trees: int = 512
     tree_depth: int = 4
+    cosine_weight: float = 1.0
 
 
 def at_least_the_window(crop: np.ndarray, shape: WindowShape) -> np.ndarray:
@@ -227,10 +229,12 @@ def train_windows(
         Of the trees that are boosted.
     """
     learned = {}
-    has_trees = any(channel.name == "acf" for channel in channels)
+    has_trees = any(isinstance(channel, AcfWindows) for channel in channels)
     for channel, vectors in zip(channels, samples.vectors):
-        if channel.name == "acf":
-            learned["acf"] = ChannelModel(train_trees(samples, learning, share=share))
+        if isinstance(channel, AcfWindows):
+            weight = learning.acf_weight if channel.name == "acf" else learning.cosine_weight
+            trees = train_trees(vectors, samples.positive, weight, learning, share=share)
+            learned[channel.name] = ChannelModel(trees)
             continue
         factor = learning.census_weight if channel.name == "census" and len(channels) > 1 else 1.0
         classifier = ICDClassifier(
@@ -283,26 +287,31 @@ def _first_thresholds(first: np.ndarray, recall: float) -> np.ndarray:
 
 
 def train_trees(
-    samples: Samples, learning: Learning, *, share: float = 1.0, shrinkage: float = SHRINKAGE
+    vectors: np.ndarray,
+    positive: np.ndarray,
+    weight: float,
+    learning: Learning,
+    *,
+    share: float = 1.0,
+    shrinkage: float = SHRINKAGE,
 ) -> BoostedTrees:
-    """Boost trees on the first channel, aggregated channel features.
+    """Boost trees on the bytes of windows.
 
-    Training windows score 1 × ``acf_weight`` away from 0 on average, as SVMs have margins of 1;
+    Training windows score 1 × ``weight`` away from 0 on average, as SVMs have margins of 1;
     leaves have half precision, as a model file keeps them.
     """
-    vectors, positive = samples.vectors[0], samples.positive
     trees = boost_trees(
         np.ascontiguousarray(vectors.T),
         positive,
         max(round(learning.n_trees * share), 1),
-        n_looked_at=-(-vectors.shape[1] // LOOKED_AT),
+        n_looked_at=min(-(-vectors.shape[1] // LOOKED_AT), MOST_LOOKED_AT),
         depth=learning.tree_depth,
         shrinkage=shrinkage,
         random_state=learning.random_state,
     )
     margins = np.where(positive, 1, -1) * trees.scores(vectors)
     unit = (margins[positive].mean() + margins[~positive].mean()) / 2 or 1.0
-    leaves = (trees.leaves * np.float32(learning.acf_weight / unit)).astype(np.float16)
+    leaves = (trees.leaves * np.float32(weight / unit)).astype(np.float16)
     return replace(trees, leaves=leaves.astype(np.float32))
 
 

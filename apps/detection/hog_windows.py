@@ -69,6 +69,7 @@ class HogWindows:
     """
 
     name = "hog"
+    margin = CELL
 
     def __init__(self, shape: WindowShape, stride: int):
         self.shape = shape

@@ -11,7 +11,7 @@ from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_model import ChannelModel, Round, WindowModel
 from visualwords.apps.detection.window_tables import RaggedTables
 from visualwords.apps.pipeline.loading import OBJECT_DETECTOR
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+from visualwords.classifiers.solvers.boosted_trees import BoostedTrees, column_type
 from visualwords.errors import ModelFileError
 from visualwords.model_file import write_model
 
@@ -19,6 +19,7 @@ __all__ = ["restore_detector", "save_detector"]
 
 OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
 TREE_LEAVES = [2**depth for depth in range(1, 9)]
+TREES = ("acf", "cosines")
 RETIRED = ("exact",)  # parameters of older files that are no longer needed
 BEFORE = {"fusion": 0.0}  # what older files don't say
 
@@ -59,6 +60,8 @@ def restore_detector(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) ->
         for name, value in manifest["parameters"].items()
         if name not in RETIRED
     }
+    if parameters.get("features") == "all" and "cosines/leaves" not in arrays:
+        parameters["features"] = "quick"  # files of before there were any
     detector = PedestrianDetector(**parameters)
     detector.check_parameters()
     shape = WindowShape(*detector.window)
@@ -107,9 +110,14 @@ def _channel_arrays(name: str, learned: ChannelModel) -> dict[str, np.ndarray]:
 
 
 def _channel_model(name: str, arrays: dict[str, np.ndarray], shape: WindowShape) -> ChannelModel:
-    if name == "acf":
-        return ChannelModel(_trees(arrays, shape.acf_columns))
-    n_columns = {"hog": shape.hog_columns, "census": shape.census_columns}[name]
+    n_columns = {
+        "acf": shape.acf_columns,
+        "census": shape.census_columns,
+        "hog": shape.hog_columns,
+        "cosines": shape.cosine_columns,
+    }[name]
+    if name in TREES:
+        return ChannelModel(_trees(name, arrays, n_columns))
     tops, cells, weights, constants = (
         arrays[f"{name}/{part}"] for part in ("tops", "cells", "weights", "constants")
     )
@@ -122,16 +130,17 @@ def _channel_model(name: str, arrays: dict[str, np.ndarray], shape: WindowShape)
     return ChannelModel(tables, weights.astype(np.float32), float(constants[0]))
 
 
-def _trees(arrays: dict[str, np.ndarray], n_columns: int) -> BoostedTrees:
-    features, values, leaves = (arrays[f"acf/{part}"] for part in ("features", "values", "leaves"))
+def _trees(name: str, arrays: dict[str, np.ndarray], n_columns: int) -> BoostedTrees:
+    features, values, leaves = (
+        arrays[f"{name}/{part}"] for part in ("features", "values", "leaves")
+    )
     n, n_leaves = leaves.shape if leaves.ndim == 2 else (0, 0)
     fits = features.shape == values.shape == (n, n_leaves - 1) and n
     if not fits or n_leaves not in TREE_LEAVES or features.max() >= n_columns or features.min() < 0:
-        raise ModelFileError("the trees of acf do not fit the window")
-    _check_finite("acf", leaves)
-    return BoostedTrees(
-        features.astype(np.uint16), values.astype(np.uint8), leaves.astype(np.float32)
-    )
+        raise ModelFileError(f"the trees of {name} do not fit the window")
+    _check_finite(name, leaves)
+    columns = features.astype(column_type(n_columns))
+    return BoostedTrees(columns, values.astype(np.uint8), leaves.astype(np.float32))
 
 
 def _check_finite(name: str, *parts: np.ndarray) -> None:

@@ -25,6 +25,7 @@ NUMBERS = {  # bounds of the search keep its time and its memory bounded, too
     "linear_C": (1e-30, 1e30),
     "census_weight": (0, 1e6),
     "acf_weight": (0, 1e6),
+    "cosine_weight": (0, 1e6),
     "training_enlargement": (0.01, 100),
     "stage_recall": (0, 1),
 }

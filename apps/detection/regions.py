@@ -13,7 +13,7 @@ Region = tuple[slice, slice]
 
 
 def regions(
-    corners_yx: np.ndarray, shape: WindowShape, stride: int
+    corners_yx: np.ndarray, shape: WindowShape, stride: int, margin: int = CELL
 ) -> Iterator[tuple[Region, np.ndarray]]:
     """Group windows that overlap.
 
@@ -23,12 +23,14 @@ def regions(
         At multiples of the stride.
     shape : WindowShape
     stride : int
+    margin : int
+        Pixels around the windows that a region has, too, as gradients look further.
 
     Yields
     ------
     region : (slice, slice)
-        Pixels of a group's windows and one cell more on each side, as gradients look further. It
-        begins at multiples of the stride and of a cell; it may end beyond the image.
+        Pixels of a group's windows and of their margins. It begins at multiples of the stride and
+        of a cell; it may end beyond the image.
     chosen : (m,) int64
         Numbers of the group's windows.
 
@@ -50,7 +52,7 @@ def regions(
     own, step = labels[rows, columns], max(stride, CELL)
     for label in range(1, n_labels):  # 0 is what no window covers
         left, top, width, height, _ = boxes[label].tolist()
-        y, x = (max((first * stride - CELL) // step * step, 0) for first in (top, left))
-        bottom = (top + height - high) * stride + shape.height + CELL
-        right = (left + width - wide) * stride + shape.width + CELL
+        y, x = (max((first * stride - margin) // step * step, 0) for first in (top, left))
+        bottom = (top + height - high) * stride + shape.height + margin
+        right = (left + width - wide) * stride + shape.width + margin
         yield (slice(y, bottom), slice(x, right)), np.flatnonzero(own == label)

@@ -120,7 +120,8 @@ class WindowScanner:
                 scores = channel.scores_at(prepared, corners, self.tables[k])
             kept = scores >= least[k]
             corners, scores = corners[kept], scores[kept]
-            trace.append(Stage(f"HIK of {channel.name}", n_windows, corners))
+            kind = "trees" if isinstance(channel, AcfWindows) else "HIK"
+            trace.append(Stage(f"{kind} of {channel.name}", n_windows, corners))
         return corners, scores
 
     def _trees(
@@ -144,7 +145,7 @@ class WindowScanner:
     def _scores_in_regions(self, k: int, image: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
         """Return the k-th channel's scores of windows, looking only at pixels around them."""
         channel, scores = self.channels[k], np.empty(len(corners_yx), np.float32)
-        for region, chosen in regions(corners_yx, channel.shape, self.stride):
+        for region, chosen in regions(corners_yx, channel.shape, self.stride, channel.margin):
             prepared = channel.prepare(np.ascontiguousarray(image[region]))
             start = np.array([region[0].start, region[1].start])
             scores[chosen] = channel.scores_at(prepared, corners_yx[chosen] - start, self.tables[k])

@@ -8,6 +8,7 @@ CELL = 8  # pixels of a side of a HOG cell; windows begin at multiples of half a
 BLOCK_ROWS, BLOCK_COLUMNS = 12, 9  # pixels of a census block  [Wu10, Sec. 4.2]
 MARGIN = 16  # pixels around a window that its descriptors depend on, at most
 ACF_CELL, ACF_CHANNELS = 4, 10  # pixels of a side; numbers of a cell of channel features
+COSINE_CHANNELS = 4 * ACF_CHANNELS  # numbers of a cell of local cosines
 MARGIN_X, MARGIN_Y = 28, 20  # by which 64 × 128 exceed the census window of 36 × 108
 
 
@@ -79,6 +80,11 @@ class WindowShape:
     def acf_columns(self) -> int:
         """Length of the vector of aggregated channel features."""
         return self.acf_cells[0] * self.acf_cells[1] * ACF_CHANNELS
+
+    @property
+    def cosine_columns(self) -> int:
+        """Length of the vector of local cosines."""
+        return self.acf_cells[0] * self.acf_cells[1] * COSINE_CHANNELS
 
     def positions(self, height: int, width: int, stride: int) -> tuple[int, int]:
         """Rows and columns of windows that fit into an image."""

@@ -8,7 +8,7 @@ from visualwords.apps.detection._census_windows import COLUMNS, ROWS, STEP_X, ST
 from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.levels import Level, Search, clip_boxes
 from visualwords.apps.detection.scanning import WindowScanner
-from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, CELL, WindowShape
+from visualwords.apps.detection.window import ACF_CELL, CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.errors import ImageError
@@ -115,7 +115,8 @@ def _tree_map(trees: BoostedTrees, vector: np.ndarray, shape: WindowShape) -> np
         node = 2 * node + 1 + turn[number, node]
     leaves = trees.leaves[number, node - turn.shape[1]]
     cells = np.zeros(shape.acf_cells[0] * shape.acf_cells[1])
-    np.add.at(cells, np.stack(compared) // ACF_CHANNELS, leaves / len(compared))
+    n_channels = len(vector) // len(cells)
+    np.add.at(cells, np.stack(compared) // n_channels, leaves / len(compared))
     pixels = np.ones((ACF_CELL, ACF_CELL)) / ACF_CELL**2
     return np.kron(cells.reshape(shape.acf_cells), pixels).astype(np.float32)
 

@@ -10,19 +10,23 @@ detections are those in photographs, and those in the columns of a crop's middle
 overlap it by half: the same person at a wrong size, or twice. Their share is that of scenes with
 two people each. Others in crops are real people as a rule and don't count.
 
-Printed are log-average miss rates for several ways to join windows into detections.
+Printed are log-average miss rates for several weights of the trees on local cosines (0: without
+them) and softnesses of fusion, and for several other ways to join windows into detections.
 """
 
 import benchmarks.timing  # noqa: F401  isort: skip - sets one thread
 
 import argparse
+from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import cv2
 import numpy as np
 
 from benchmarks.accuracy.detector_choices import OBJECT, ROOT, SHAPE, STRIDE
 from visualwords.apps.detection.bootstrapping import Bootstrap
+from visualwords.apps.detection.channels import Channel
 from visualwords.apps.detection.detector_figures import DetectionFigures
 from visualwords.apps.detection.detector_training import Learning, train_windows
 from visualwords.apps.detection.levels import Search
@@ -35,15 +39,17 @@ LEAST_TREES, LEAST = -0.2, -1.5  # scores of windows that are looked at; trees b
 SAME = 0.1  # heights from the middle person's column, within which a detection is of that person
 PEOPLE = 2  # in a scene
 SEARCH = Search(SHAPE, OBJECT, STRIDE, 1.15, 64, 16)
+COSINES, SOFTNESS = (0.0, 0.5, 1.0, 2.0, 3.0), (0.5, 0.75, 1.0, 1.5)
+SHIPPED = {"overlap": 0.7, "softness": 0.75, "size": 0.95}
 JOINS = [
     {"overlap": 0.5},
     {"overlap": 0.5, "size": 0.95},
-    *({"overlap": 0.7, "softness": softness, "size": 0.95} for softness in (0.3, 0.5, 1.0)),
-    *({"overlap": overlap, "softness": 0.5, "size": 0.95} for overlap in (0.5, 0.6, 0.75)),
-    {"overlap": 0.7, "softness": 0.5},
+    *(SHIPPED | {"overlap": overlap} for overlap in (0.5, 0.6, 0.75)),
+    *(SHIPPED | {"size": size} for size in (0.9, 1.0)),
 ]
 
 Windows = tuple[np.ndarray, np.ndarray]  # boxes and scores
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray]  # and scores by local cosines
 
 
 def split() -> tuple[list, list, list, list]:
@@ -73,13 +79,22 @@ def scaled_crops(paths: list) -> list[tuple[np.ndarray, np.ndarray]]:
     return scenes
 
 
-def windows(image: np.ndarray, scanner: WindowScanner) -> Windows:
-    boxes, scores = [np.empty((0, 4))], [np.empty(0)]
+def windows(image: np.ndarray, scanner: WindowScanner, cosines: Channel) -> Parts:
+    """Windows that the scanner finds, and their scores by cosines beside its own."""
+    trees = scanner.model.channels[cosines.name].tables
+    boxes, scores, others = [np.empty((0, 4))], [np.empty(0)], [np.empty(0)]
     for level in SEARCH.levels(image):
         corners, found = scanner.scan(level.image, LEAST)
         boxes.append(SEARCH.boxes(level, corners))
         scores.append(found)
-    return np.vstack(boxes), np.concatenate(scores)
+        if len(corners):
+            others.append(cosines.scores_at(cosines.prepare(level.image), corners, trees))
+    return np.vstack(boxes), np.concatenate(scores), np.concatenate(others)
+
+
+def weighted(parts: Parts, weight: float) -> Windows:
+    boxes, scores, others = parts
+    return boxes, scores + weight * others
 
 
 def figures(crops: list[tuple[Windows, np.ndarray]], photographs: list[Windows], how: dict):
@@ -107,14 +122,8 @@ def figures(crops: list[tuple[Windows, np.ndarray]], photographs: list[Windows],
     return DetectionFigures(scores[order], is_right[order], len(crops), len(photographs))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--trees", type=int, default=512)
-    parser.add_argument("--depth", type=int, default=4)
-    parser.add_argument("--weight", type=float, default=2.0, help="of the trees")
-    parser.add_argument("--smallest", type=float, default=64 / 96, help="scale of crops; 1: none")
-    options = parser.parse_args()
+def search_held_out(options: argparse.Namespace) -> tuple[list, list]:
+    """Train, and return the windows of held-out crops, with the person's box, and photographs."""
     learning = Learning(1e-4, 1.0, 1.0, 0, options.weight, options.trees, options.depth)
     crops, photographs, held_crops, held_photographs = split()
     readers = [[partial(read_image, path) for path in paths] for paths in (crops, photographs)]
@@ -126,13 +135,35 @@ def main() -> None:
     print(f"windows in each round: {[one.n_new for one in bootstrap.rounds]}", flush=True)
     model = train_windows(samples, bootstrap.channels, learning, linear=False)
     model.first_thresholds[:] = options.weight * LEAST_TREES
-    scanner = WindowScanner(bootstrap.channels, model)
-    found = [(windows(image, scanner), box) for image, box in scaled_crops(held_crops)]
-    false = [windows(read_image(path), scanner) for path in held_photographs]
-    for how in JOINS:
-        one = figures(found, false, how)
+    acf, census, cosines, hog = bootstrap.channels
+    model = replace(model, stage_thresholds=model.stage_thresholds[:-1])
+    scanner = WindowScanner([acf, census, hog], model)
+    found = [(windows(image, scanner, cosines), box) for image, box in scaled_crops(held_crops)]
+    return found, [windows(read_image(path), scanner, cosines) for path in held_photographs]
+
+
+def show(crops: list[tuple[Parts, np.ndarray]], photographs: list[Parts]) -> None:
+    soft = [SHIPPED | {"softness": softness} for softness in SOFTNESS]
+    for weight, how in [*product(COSINES, soft), *product([1.0], JOINS)]:
+        found = [(weighted(parts, weight), box) for parts, box in crops]
+        one = figures(found, [weighted(parts, weight) for parts in photographs], how)
         shown = ", ".join(f"{name} {value}" for name, value in how.items())
-        print(f"{shown}: {one.log_average_miss_rate:.4f}, found {one.recall[-1]:.3f}", flush=True)
+        print(
+            f"cosines {weight}, {shown}: {one.log_average_miss_rate:.4f}, "
+            f"found {one.recall[-1]:.3f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--trees", type=int, default=512)
+    parser.add_argument("--depth", type=int, default=4)
+    parser.add_argument("--weight", type=float, default=2.0, help="of the trees")
+    parser.add_argument("--smallest", type=float, default=64 / 96, help="scale of crops; 1: none")
+    options = parser.parse_args()
+    show(*search_held_out(options))
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def main() -> None:
     options = parser.parse_args()
     crops, photographs, held_crops, held_photographs = split()
     bootstrap = Bootstrap(
-        "all", Search(SHAPE, OBJECT, STRIDE, 1.2, 48, 0), LEARNING, n_jobs=1, progress=Silent()
+        "quick", Search(SHAPE, OBJECT, STRIDE, 1.2, 48, 0), LEARNING, n_jobs=1, progress=Silent()
     )
     readers = [
         [partial(read_image, path) for path in paths[:: options.part]]
@@ -88,7 +88,11 @@ def main() -> None:
     samples = bootstrap.run(*readers, 1)
     print(f"windows in each round: {[one.n_new for one in bootstrap.rounds]}", flush=True)
     model = train_windows(samples, bootstrap.channels, LEARNING, linear=False, share=0.01)
-    trees = [train_trees(samples, LEARNING, shrinkage=shrinkage) for shrinkage in SHRINKAGES]
+    vectors, positive = samples.vectors[0], samples.positive
+    trees = [
+        train_trees(vectors, positive, 1.0, LEARNING, shrinkage=shrinkage)
+        for shrinkage in SHRINKAGES
+    ]
     scenes = make_scenes(held_crops, held_photographs[: options.scenes])
     truth = [boxes for _, boxes in scenes]
     found = [candidates(image, bootstrap, model, trees) for image, _ in scenes]

@@ -12,7 +12,7 @@ from visualwords.classifiers.solvers._boosted_trees import (
     tree_scores,
 )
 
-__all__ = ["BoostedTrees", "boost_trees"]
+__all__ = ["BoostedTrees", "boost_trees", "column_type"]
 
 MASS = 0.999  # of the weights; the lightest samples beyond it are not looked at in splits
 SMALLEST = 1e-4  # weight added to each class of a leaf, so that pure leaves stay finite
@@ -24,7 +24,7 @@ class BoostedTrees:
 
     Attributes
     ----------
-    features : (t, 2^depth − 1) uint16
+    features : (t, 2^depth − 1) uint16, or uint32 where there are more columns
         Columns that nodes compare, level by level: the children of node k are 2k + 1 and 2k + 2.
     values : (t, 2^depth − 1) uint8
         Highest value of a node's left side.
@@ -41,6 +41,11 @@ class BoostedTrees:
         scores = np.empty(len(rows), np.float32)
         tree_scores(rows, self.features, self.values, self.leaves, scores)
         return scores
+
+
+def column_type(n_columns: int) -> type[np.unsignedinteger]:
+    """Return the type of the numbers of columns."""
+    return np.uint16 if n_columns <= 1 << 16 else np.uint32
 
 
 def boost_trees(
@@ -83,7 +88,7 @@ def boost_trees(
     start = np.where(positive, 0.5 / max(labels.sum(), 1), 0.5 / max((1 - labels).sum(), 1))
     scores, leaf = np.zeros(n_samples), np.empty(n_samples, np.int64)
     n_leaves = 2**depth
-    features = np.empty((n_trees, n_leaves - 1), np.uint16)
+    features = np.empty((n_trees, n_leaves - 1), column_type(n_features))
     values = np.empty((n_trees, n_leaves - 1), np.uint8)
     leaves, sums = np.empty((n_trees, n_leaves), np.float32), np.empty((n_leaves, 2))
     for t in range(n_trees):
@@ -114,4 +119,4 @@ def _grow(
         descend(columns, split, node, rows)
         levels.append(split)
     every = np.vstack(levels)
-    return every[:, 0].astype(np.uint16), every[:, 1].astype(np.uint8)
+    return every[:, 0], every[:, 1].astype(np.uint8)

@@ -46,7 +46,7 @@ def test_the_cascade_looks_at_fewer_windows_at_every_stage(detector, street):
     trace = []
     detector.detect(street[0], trace=trace)
     names = [stage.name for stage in trace[0][1]]
-    assert names == ["trees of acf", "HIK of census", "HIK of hog"]
+    assert names == ["trees of acf", "HIK of census", "trees of cosines", "HIK of hog"]
     for _, stages in trace:
         numbers = [stages[0].n_windows, *(len(stage.survivors_yx) for stage in stages)]
         assert numbers == sorted(numbers, reverse=True)
@@ -110,6 +110,17 @@ def test_files_from_before_fusion_give_single_windows(detector, tmp_path):
     manifest["box_scale"] = -1
     with pytest.raises(ModelFileError, match=r"-1\.0 times as large"):
         restore_detector(manifest, arrays)
+
+
+def test_files_from_before_local_cosines_have_the_other_features(street, tmp_path):
+    quick = train(features="quick")
+    quick.save(tmp_path / "old.vw")
+    manifest, arrays = read_model(tmp_path / "old.vw")
+    manifest["parameters"]["features"] = "all"
+    del manifest["parameters"]["cosine_weight"]
+    old = restore_detector(manifest, arrays)
+    assert old.features == "quick"
+    np.testing.assert_array_equal(old.detect(street[0])[0], quick.detect(street[0])[0])
 
 
 def test_large_levels_are_searched_in_strips_with_the_same_result(detector, street, monkeypatch):
@@ -199,7 +210,7 @@ def test_windows_need_photographs_that_hold_them(rng):
     ("parameters", "message"),
     [
         ({"classifier": "forest"}, "choose from cascade, hik, linear"),
-        ({"features": "sift"}, "choose from all, both, hog, census, acf"),
+        ({"features": "sift"}, "choose from all, quick, both, hog, census, acf"),
         ({"threshold": 1.0}, "between 0 and 1"),
         ({"scale_factor": 1.0}, "from 1.01 to 100"),
         ({"padding": 0.5}, "a whole number from 0 to 1000"),

@@ -140,7 +140,7 @@ def test_windows_are_whole_cells(width, height):
 
 
 def test_unknown_features_and_strides_are_refused():
-    with pytest.raises(ValueError, match="choose from all, both, hog, census, acf"):
+    with pytest.raises(ValueError, match="choose from all, quick, both, hog, census, acf"):
         make_channels("sift", WindowShape(), 8)
     with pytest.raises(ValueError, match="4 or a multiple of 8"):
         make_channels("hog", WindowShape(), 6)
