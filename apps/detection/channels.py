@@ -14,7 +14,7 @@ from visualwords.apps.detection.window_tables import RaggedTables
 __all__ = ["FEATURES", "Channel", "make_channels"]
 
 FEATURES = {
-    "all": ("acf", "census", "cosines", "hog"),  # the order of the cascade
+    "all": ("acf", "census", "hog", "cosines"),  # the order of the cascade
     "quick": ("acf", "census", "hog"),
     "both": ("hog", "census"),
     "hog": ("hog",),

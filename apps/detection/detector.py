@@ -82,7 +82,7 @@ class PedestrianDetector(WithParameters):
     n_random : int, default 20
         Windows of every photograph to begin with.
     max_negatives : int, default 25000
-        Most windows to collect; bounds the memory (20 kB each).
+        Most windows to collect; bounds the memory (40 kB each).
     training_enlargement : float, default 2
         Photographs are searched for hard windows up to this scale.
     stage_recall : float

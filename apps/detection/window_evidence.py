@@ -29,7 +29,7 @@ class WindowEvidence:
     maps : dict of channel → (h, w) float32
         Each sums to the channel's score. A HOG value counts evenly for the pixels of its cell, a
         census count evenly for the pixels that have the code, all of the block where none has; a
-        tree's leaf half each for the two cells that it compared.
+        tree's leaf evenly for the cells that it compared.
     scores : dict of channel → float
     """
 

@@ -135,7 +135,7 @@ def search_held_out(options: argparse.Namespace) -> tuple[list, list]:
     print(f"windows in each round: {[one.n_new for one in bootstrap.rounds]}", flush=True)
     model = train_windows(samples, bootstrap.channels, learning, linear=False)
     model.first_thresholds[:] = options.weight * LEAST_TREES
-    acf, census, cosines, hog = bootstrap.channels
+    acf, census, hog, cosines = bootstrap.channels
     model = replace(model, stage_thresholds=model.stage_thresholds[:-1])
     scanner = WindowScanner([acf, census, hog], model)
     found = [(windows(image, scanner, cosines), box) for image, box in scaled_crops(held_crops)]
