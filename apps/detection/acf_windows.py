@@ -9,7 +9,7 @@ from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, MARGIN, Wi
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
 from visualwords.features.pixels import as_rgb
 
-__all__ = ["AcfWindows", "sums_of_parts"]
+__all__ = ["AcfWindows", "smooth_colours", "sums_of_parts"]
 
 COLOURS, ANGLES = 3, ACF_CHANNELS - 4  # between them one channel of lengths
 TURNS = np.arange(ANGLES // 2) * np.pi / ANGLES  # the others mirror them
@@ -64,7 +64,7 @@ class AcfWindows:
         means = np.empty((rows, columns, COLOURS), np.uint8)
         sums = np.empty((1 + ANGLES, rows, columns), np.float32)
         sum_cells(pixels, tuple(range(ACF_CELL)), COSINES, SINES, WIDEST, means, sums)
-        colours = _smooth(cv2.cvtColor(means, cv2.COLOR_RGB2Luv))
+        colours = smooth_colours(cv2.cvtColor(means, cv2.COLOR_RGB2Luv))
         fill_cells(colours, sums, WEAK, STEPS, cells)
         return cells
 
@@ -109,14 +109,12 @@ class AcfWindows:
         """Sums of windows that begin at some bytes of the cells."""
         scores = np.empty(len(starts), np.float32)
         if scores.size:
-            own = self.shape.acf_cells[1] * self.n_channels
-            beyond = (
-                prepared.shape[1] * self.n_channels - own
-            )  # of a row of cells, outside the window
+            # bytes of a row of cells that are inside and outside the window
+            inside = self.shape.acf_cells[1] * self.n_channels
+            outside = prepared.shape[1] * self.n_channels - inside
+            features = trees.features.astype(np.int64)
+            offsets = features + features // inside * outside
             flat = prepared.reshape(-1)
-            offsets = (
-                trees.features // trees.features.dtype.type(own) * np.int64(beyond) + trees.features
-            )
             sum_trees(flat, starts, offsets, trees.values, trees.leaves, least, scores)
         return scores
 
@@ -128,6 +126,6 @@ def sums_of_parts(trees: BoostedTrees, vectors: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _smooth(image: np.ndarray) -> np.ndarray:
-    """[1 2 1] / 4 along both axes."""
-    return cv2.GaussianBlur(image, (3, 3), 0, borderType=cv2.BORDER_REPLICATE)
+def smooth_colours(cells: np.ndarray) -> np.ndarray:
+    """Return the colours of cells, smoothed by [1 2 1] / 4 along both axes."""
+    return cv2.GaussianBlur(cells, (3, 3), 0, borderType=cv2.BORDER_REPLICATE)

@@ -12,7 +12,7 @@ from visualwords.apps.detection.acf_windows import (
     STEPS,
     WIDEST,
     AcfWindows,
-    _smooth,
+    smooth_colours,
 )
 from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, COSINE_CHANNELS
 from visualwords.features.pixels import as_rgb
@@ -56,7 +56,7 @@ class CosineWindows(AcfWindows):
         means = np.empty((2 * rows, 2 * columns, COLOURS), np.uint8)
         sums = np.empty((1 + ANGLES, 2 * rows, 2 * columns), np.float32)
         sum_cells(pixels, tuple(range(FINE)), COSINES, SINES, WIDEST, means, sums)
-        colours = _smooth(cv2.cvtColor(means, cv2.COLOR_RGB2Luv))
+        colours = smooth_colours(cv2.cvtColor(means, cv2.COLOR_RGB2Luv))
         planes = np.empty((ACF_CHANNELS, 2 * rows, 2 * columns), np.float32)
         fill_planes(colours, sums, WEAK, STEPS, planes)
         transform_planes(planes, GAINS, cells)
