@@ -79,7 +79,7 @@ class _Size(click.ParamType):
     "--tree-depth",
     type=click.IntRange(1, 8),
     metavar="N",
-    help="Comparisons of each boosted tree on channel features [default: 4].",
+    help="Comparisons of each boosted tree [default: 4].",
 )
 @click.option(
     "--folds",
