@@ -92,8 +92,12 @@ def test_the_table_of_recipes_is_what_was_measured():
     assert {row[0].strip("`") for row in rows} == set(measured)
     for name, *cells in rows:
         for data, cell in zip(("scene15", "caltech101", "corel1000"), cells):
-            figure = 100 * measured[name.strip("`")][data]["mean_per_class_accuracy"]
-            assert is_rounded(cell.strip("*"), [figure]), (name, data)
+            found = measured[name.strip("`")].get(data)
+            if found is None:
+                assert not cell, (name, data)  # what was not measured has no figure
+            else:
+                figure = 100 * found["mean_per_class_accuracy"]
+                assert is_rounded(cell.strip("*"), [figure]), (name, data)
 
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
