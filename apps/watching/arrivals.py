@@ -8,6 +8,7 @@ complete when their size and time have not changed for a while.
 import os
 import stat
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
@@ -126,6 +127,8 @@ class Arrivals:
                 if not event.is_directory:
                     events.put((os.fsdecode(event.src_path), False))
 
+        # new folders inside of new ones may be reported twice, of which watchdog warns
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         self._observer = Observer()
         self._observer.schedule(Reporter(), self.folder, recursive=True)
         try:

@@ -15,7 +15,7 @@ from visualwords.apps.classify_images.main import main
 from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.questions import Question
 
-COUNTS = {"common": 30, "rare": 8, "seldom": 6}
+COUNTS = {"common": 60, "rare": 20, "seldom": 15}
 
 
 @pytest.fixture(scope="module")
