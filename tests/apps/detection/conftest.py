@@ -12,7 +12,7 @@ def train(**parameters):
     crops = [crop(rng) for _ in range(40)]
     photographs = [scene(rng, height=150, width=200, n_shapes=20) for _ in range(9)]
     settings = {"window": WINDOW, "object_share": SHARE, "min_height": 60, "n_rounds": 2}
-    settings |= {"scale_factor": 1.1, "n_trees": 128}
+    settings |= {"scale_factor": 1.1, "n_trees": 64}
     return PedestrianDetector(**(settings | parameters)).fit(crops, photographs)
 
 
