@@ -163,6 +163,24 @@ def smooth(plane, out):
 
 
 @njit()
+def divide_by_length(sums, local, epsilon, steps):
+    """Divide sums of gradients by their mean length around, and count them in levels.
+
+    sums : (n, rows, columns) float32; overwritten      steps : (n,) float32, levels of a unit
+    local : (rows, columns) float32, mean lengths; overwritten by what they divide by
+    """
+    n, rows, columns = sums.shape
+    for i in range(rows):
+        for j in range(columns):
+            local[i, j] = np.float32(1) / (local[i, j] + epsilon)
+    for k in range(n):
+        plane = sums[k]
+        for i in range(rows):
+            for j in range(columns):
+                plane[i, j] *= local[i, j] * steps[k]
+
+
+@njit()
 def fill_cells(colours, sums, epsilon, steps, cells):
     """Copy colours; divide sums by the local mean length and write smoothed levels.
 
@@ -180,15 +198,9 @@ def fill_cells(colours, sums, epsilon, steps, cells):
             for c in range(first):
                 cells[i, j, c] = colours[i, j, c]
     half, top = np.float32(0.5), np.float32(255)
-    for i in range(rows):
-        for j in range(columns):
-            local[i, j] = np.float32(1) / (local[i, j] + epsilon)
+    divide_by_length(sums, local, epsilon, steps)
     for k in range(n):
-        plane = sums[k]
-        for i in range(rows):
-            for j in range(columns):
-                plane[i, j] *= local[i, j] * steps[k]
-        smooth(plane, smoothed)
+        smooth(sums[k], smoothed)
         for i in range(rows):
             for j in range(columns):
                 cells[i, j, first + k] = np.uint8(min(smoothed[i, j] + half, top))
@@ -209,15 +221,9 @@ def fill_planes(colours, sums, epsilon, steps, planes):
         for i in range(rows):
             for j in range(columns):
                 planes[c, i, j] = np.float32(colours[i, j, c])
-    for i in range(rows):
-        for j in range(columns):
-            local[i, j] = np.float32(1) / (local[i, j] + epsilon)
+    divide_by_length(sums, local, epsilon, steps)
     for k in range(n):
-        plane = sums[k]
-        for i in range(rows):
-            for j in range(columns):
-                plane[i, j] *= local[i, j] * steps[k]
-        smooth(plane, planes[first + k])
+        smooth(sums[k], planes[first + k])
 
 
 @njit()
