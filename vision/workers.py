@@ -8,14 +8,16 @@ joblib backend. A compiled loop that fills arrays of this process goes through
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import get_active_backend
 
 from visualwords.threads import n_threads, one_library_thread
 
-__all__ = ["map_on_workers", "n_workers", "within_reach", "workers_share_memory"]
+__all__ = ["InFile", "map_on_workers", "n_workers", "within_reach", "workers_share_memory"]
 
 
 def map_on_workers(
@@ -51,7 +53,8 @@ def map_on_workers(
     backend, _ = get_active_backend(prefer="threads")
     one_by_one = getattr(backend, "supports_return_generator", False)
     results = "generator" if one_by_one else "list"
-    pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=results)
+    ahead = "2 * n_jobs" if workers_share_memory() else "3 * n_jobs"  # messages take their time
+    pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as=results, pre_dispatch=ahead)
     with within_reach(shared) as known:
         # A piece travels inside a tuple: joblib's Dask backend would scatter arrays that are
         # arguments themselves, and scattered data is lost with the worker that holds it.
@@ -84,7 +87,8 @@ def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
 
     A backend whose workers have memory of their own may have a method ``sharing``: a context
     manager that sends each value once and yields references, which the backend replaces by the
-    values on its workers. Elsewhere the values themselves are passed.
+    values on its workers, or an `InFile`, which is read there. Elsewhere the values themselves are
+    passed.
 
     Examples
     --------
@@ -101,6 +105,20 @@ def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
         yield references
 
 
+class InFile:
+    """An array that `numpy.save` wrote to a file, which workers map into memory.
+
+    It is no array until a piece of work begins: a scheduler unpacks what it hands on.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def read(self) -> np.ndarray:
+        # "c": pages that are written to are copied, for compiled loops take writable arrays
+        return np.load(self.path, mmap_mode="c")
+
+
 class _Piecework:
     """A function of a piece of work, with the name that dashboards show."""
 
@@ -111,6 +129,7 @@ class _Piecework:
     def __call__(self, piece: tuple[Any, ...], *known: Any) -> Any:
         if not self.alone:
             return self.function(*known, *piece)
+        inputs = [x.read() if isinstance(x, InFile) else x for x in (*known, *piece)]
         # other threads of the worker have other pieces
         with parallel_config(backend="sequential"), one_library_thread():
-            return self.function(*known, *piece)
+            return self.function(*inputs)

@@ -1,19 +1,25 @@
 """joblib's Dask backend, extended to fail instead of waiting for ever for an idle cluster."""
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import numpy as np
+
 from visualwords.errors import ClusterError
+from visualwords.workers import InFile
 
 if TYPE_CHECKING:
     from distributed import Client
 
 STANDSTILL = 60  # seconds without any worker at work, after which the work fails
 POLL = 1.0  # seconds between two looks at the workers
+LARGE = 1 << 24  # bytes of an array from which workers of this machine read it from a file
 OVERRIDDEN = ("effective_n_jobs", "submit", "retrieve_result_callback")
 
 
@@ -24,8 +30,6 @@ def make_backend(client: "Client", patience: float) -> Any:
     call back. And joblib would do all work in this process when a single thread is left in the
     cluster; this backend leaves it there.
     """
-    from distributed import Future
-
     base: Any = _joblibs_backend()
     if base is None:
         return None
@@ -47,12 +51,17 @@ def make_backend(client: "Client", patience: float) -> Any:
 
         @contextmanager
         def sharing(self, values: Sequence[Any]) -> Iterator[list[Any]]:
-            """Yield futures of values, each sent to the cluster once; futures stay as they are."""
-            with _without_size_warnings():
-                yield [
-                    value if isinstance(value, Future) else _future_of(client, value)
-                    for value in values
-                ]
+            """Yield references to values, each sent or written once; references stay as they are.
+
+            Large arrays are written to files that workers of this machine map into memory: sent,
+            they would be in memory many times, most of them in this process.
+            """
+            with (
+                _without_size_warnings(),
+                tempfile.TemporaryDirectory(prefix="visualwords-") as folder,
+            ):
+                paths = (Path(folder, f"{number}.npy") for number in range(len(values)))
+                yield [_reference(client, value, path) for value, path in zip(values, paths)]
 
         def fail(self, problem: ClusterError) -> None:
             """Make all pending work fail."""
@@ -66,6 +75,19 @@ def make_backend(client: "Client", patience: float) -> Any:
 
     waiting: dict[Any, Callable[[Any], None]] = {}
     return Backend(client=client, wait_for_workers_timeout=patience)
+
+
+def _reference(client: "Client", value: Any, path: Path) -> Any:
+    """Return what stands for a value in what is sent to workers; what stands for one already."""
+    from distributed import Future, LocalCluster
+
+    if isinstance(value, Future | InFile):
+        return value
+    is_large = isinstance(value, np.ndarray) and value.nbytes >= LARGE
+    if is_large and isinstance(client.cluster, LocalCluster):
+        np.save(path, value)
+        return InFile(path)
+    return _future_of(client, value)
 
 
 def _future_of(client: "Client", value: Any) -> Any:

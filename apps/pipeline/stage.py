@@ -26,6 +26,7 @@ from visualwords.progress import Progress, Silent
 from visualwords.workers import map_on_workers, workers_share_memory
 
 CHUNK = 16  # images; small enough that Ctrl-C is answered at once
+PARCEL = 64  # images in a message of a worker
 
 VERSIONS = {  # of what stages do; to be raised when the same input gives something else
     "sample": 3,  # patches of one image
@@ -166,7 +167,8 @@ def each_image(
     env.progress.start(title, len(data))
     here = workers_share_memory()
     mark = "" if here or env.cache is None or not stages else _marked(env.cache)
-    chunks = [data.contents[i : i + CHUNK] for i in range(0, len(data), CHUNK)]
+    size = CHUNK if here else PARCEL
+    chunks = [data.contents[i : i + size] for i in range(0, len(data), size)]
     found = map_on_workers(
         _run_here if here else _run_elsewhere,
         ((chunk,) for chunk in chunks),
@@ -175,8 +177,8 @@ def each_image(
     )
     for chunk, results in zip(chunks, found):
         if not here:
-            check_seen(results)
-            results = [_received(stages, env, *pair) for pair in zip(chunk, results)]
+            check_seen(results.images)
+            results = [_received(stages, env, *pair) for pair in zip(chunk, results.images)]
         env.progress.advance(len(results))
         yield from results
 
@@ -203,7 +205,18 @@ def run_stages(
         return Skipped.of(content.name, problem)
 
 
-Sent = tuple[tuple[bytes, bytes], list[tuple[str, np.ndarray | None]]]
+Packed = tuple[np.dtype, tuple[int, ...], bytes]
+Sent = tuple[tuple[bytes, bytes], list[tuple[str, Packed | None]]]
+
+
+@dataclass(frozen=True)
+class _Parcel:
+    """What a worker sends of several images, packed as a whole.
+
+    Of lists Dask would pack every array and text on its own, which takes longer than to send them.
+    """
+
+    images: list[Sent | Skipped]
 
 
 def _run_elsewhere(
@@ -212,7 +225,7 @@ def _run_elsewhere(
     max_pixels: int,
     mark: str,
     contents: Sequence[Content],
-) -> list[Sent | Skipped]:
+) -> _Parcel:
     """Return for each file its identity, and each stage's key, with the array if need be."""
     shared = _has(cache, mark)
     sent: list[Sent | Skipped] = []
@@ -222,9 +235,18 @@ def _run_elsewhere(
             sent.append(made)
             continue
         keys = [stage.key_of(content, cache) for stage in stages]
-        arrays = [None if key and shared else array for key, array in zip(keys, made)]
+        arrays = [None if key and shared else _packed(array) for key, array in zip(keys, made)]
         sent.append((content.identity, list(zip(keys, arrays))))
-    return sent
+    return _Parcel(sent)
+
+
+def _packed(array: np.ndarray) -> Packed:
+    """Return what an array is made of; arrays themselves are no part of a parcel."""
+    return array.dtype, array.shape, array.tobytes()
+
+
+def _unpacked(dtype: np.dtype, shape: tuple[int, ...], values: bytes) -> np.ndarray:
+    return np.frombuffer(values, dtype).reshape(shape).copy()
 
 
 def _received(
@@ -241,13 +263,12 @@ def _received(
     return arrays
 
 
-def _fetched(cache: FeatureCache | None, key: str, array: np.ndarray | None) -> np.ndarray | None:
+def _fetched(cache: FeatureCache | None, key: str, sent: Packed | None) -> np.ndarray | None:
     """Return an array of the cache, or one that was sent, which is kept there."""
-    if cache is None:
-        return array
-    if array is None:
-        return cache.get(key, expected=True)
-    if key:
+    if sent is None:
+        return None if cache is None else cache.get(key, expected=True)
+    array = _unpacked(*sent)
+    if cache is not None and key:
         cache.put(key, array)
     return array
 

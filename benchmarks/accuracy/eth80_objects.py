@@ -8,27 +8,35 @@ which keep objects together. Mean accuracy per class, with its standard deviatio
 """
 
 import argparse
+from collections.abc import Iterator
+from itertools import islice
 from time import process_time
 
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
 from benchmarks.data import KEPT, image_folder
+from benchmarks.divisions import Division
 from visualwords import ImageClassifier
+from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.reproduce_papers.datasets import VIEWS
 
 OBJECTS = 10  # of each class
 
 
-def five_views() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return paths, classes and the numbers of the objects in their classes."""
+def objects_left_out() -> Iterator[Division]:
+    """Yield divisions into the five views of one object of each class, and of all others."""
     folder, found = image_folder("eth80"), []
     for path, label in zip(folder.paths, folder.labels):
         name, _, view = str(path).rpartition("/")[2].removesuffix(".jpg").partition("-")
         if view in VIEWS:
-            found.append((path, label, int(name.removeprefix(label))))
-    paths, labels, numbers = zip(*found)
-    return np.array(paths, object), np.array(labels), np.array(numbers)
+            found.append((path, label, name))
+    paths, labels, objects = zip(*found)
+    data = Dataset.of(list(paths), labels, objects)
+    numbers = np.array([int(name.removeprefix(label)) for _, label, name in found])
+    for number in np.unique(numbers):
+        parts = (np.flatnonzero(numbers != number), np.flatnonzero(numbers == number))
+        yield Division("eth80", int(number), *(data.part(part) for part in parts))
 
 
 def main() -> None:
@@ -39,18 +47,14 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache", default=str(KEPT / "cache"))
     options = parser.parse_args()
-    paths, labels, numbers = five_views()
     begun, accuracies = process_time(), []
-    for number in np.unique(numbers)[: options.folds]:
-        known, left_out = numbers != number, numbers == number
+    for division in islice(objects_left_out(), options.folds):
         model = ImageClassifier(
             options.recipe, n_jobs=options.jobs, cache_dir=options.cache, budget=options.budget
-        )
-        objects = [f"{label}{k}" for label, k in zip(labels[known], numbers[known])]
-        model.fit(list(paths[known]), labels[known], groups=objects)
-        guesses = model.predict(list(paths[left_out]))
-        accuracies.append(balanced_accuracy_score(labels[left_out], guesses))
-        print(f"objects {number}: {accuracies[-1]:.1%} by {model.recipe_.name}", flush=True)
+        ).fit(division.train)
+        guesses = model.predict(division.test)
+        accuracies.append(balanced_accuracy_score(division.test.labels, guesses))
+        print(f"objects {division.seed}: {accuracies[-1]:.1%} by {model.recipe_.name}", flush=True)
     spent = process_time() - begun
     spread = f"{np.mean(accuracies):.2%} ± {np.std(accuracies):.2%}"
     print(f"eth80, {options.recipe}: {spread} of {len(accuracies)}; {spent:.0f} s of CPU")

@@ -14,6 +14,7 @@ from PIL import Image
 from tests.apps.cluster.dask_workers import QUIET, a_killed_worker, local_workers
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.cluster import backend
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.classifiers import ICDClassifier, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
@@ -83,6 +84,29 @@ def test_a_worker_killed_in_training_changes_nothing(name, mortals):
     with on_cluster(mortals), a_killed_worker(mortals, stage):
         found = train(*data)
     assert found == expected
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_large_arrays_that_workers_read_from_files_change_nothing(name, client, monkeypatch):
+    _, train = TRAINING[name]
+    data = rows_of(300, 60)
+    expected = train(*data)
+    monkeypatch.setattr(backend, "LARGE", 1)
+    with on_cluster(client):
+        assert train(*data) == expected
+
+
+def kind_of(array):
+    return type(array) is np.memmap, array.flags.writeable, int(array.sum())
+
+
+def test_workers_of_this_machine_map_large_arrays_into_memory(client):
+    large, small = np.ones(backend.LARGE, np.int8), np.ones(100, np.int8)
+    with on_cluster(client):
+        there = list(map_on_workers(kind_of, [()], shared=[large]))
+        sent = list(map_on_workers(kind_of, [()], shared=[small]))
+    assert there == [(True, True, backend.LARGE)]
+    assert sent[0][0] is False
 
 
 def test_workers_train_on_joblibs_own_backend_too(client):
