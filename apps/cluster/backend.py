@@ -40,6 +40,8 @@ def make_backend(client: "Client", patience: float) -> Any:
 
         def submit(self, func: Any, callback: Any = None) -> Any:
             job = super().submit(func, callback)
+            # joblib gives the job a method of itself, a cycle that kept results for many messages
+            vars(job).pop("get", None)
             waiting[job] = callback
             job.add_done_callback(report)
             return job

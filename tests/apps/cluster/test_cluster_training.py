@@ -1,8 +1,10 @@
 """Classifiers trained by the workers of a Dask cluster, and what may go wrong there."""
 
+import gc
 import json
 import os
 import tempfile
+import weakref
 from pathlib import Path
 
 import dask
@@ -107,6 +109,26 @@ def test_workers_of_this_machine_map_large_arrays_into_memory(client):
         sent = list(map_on_workers(kind_of, [()], shared=[small]))
     assert there == [(True, True, backend.LARGE)]
     assert sent[0][0] is False
+
+
+class Answer:
+    """Something that can be asked whether it is still there."""
+
+
+def answer(number):
+    return Answer()
+
+
+def test_results_are_let_go_without_waiting_for_the_collection_of_garbage(client):
+    alive = []
+    gc.disable()
+    try:
+        with on_cluster(client):
+            for found in map_on_workers(answer, [(number,) for number in range(60)]):
+                alive = [left for left in alive if left() is not None] + [weakref.ref(found)]
+    finally:
+        gc.enable()
+    assert len(alive) < 30  # a batch of joblib may be as large
 
 
 def test_workers_train_on_joblibs_own_backend_too(client):
