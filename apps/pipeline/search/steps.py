@@ -34,7 +34,8 @@ SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are m
 GROWTH = 4  # of the sample, for the best
 FIRST = ("tiny", "photo", "vivid", "scene")  # that a budget is spent on (accuracy.md)
 THEN = ("combined", "rich", "object", "shape", "texture", "color", "fast", "words", "rich-words")
-FOR_RECIPES = 0.6  # of the budget, if there are more than the first; the rest is for changes
+FOR_FIRST = 0.75  # of the budget; the rest is for changes, of which channels may gain most
+FOR_RECIPES = 0.6  # of the budget, if there are more than the first
 SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
 FINALISTS = 3
 MOST_BYTES = 1e9  # of rows, for a changed recipe
@@ -127,7 +128,7 @@ def _planned(candidates: Sequence[Recipe], images: Images, limit: float) -> Plan
     chosen: list[Recipe] = []
     for recipe in sorted(ordered, key=_rank):
         more = [known for known in ordered if known in chosen or known is recipe]
-        share = 1.0 if _rank(recipe) < len(FIRST) else FOR_RECIPES
+        share = FOR_FIRST if _rank(recipe) < len(FIRST) else FOR_RECIPES
         if cost_of(more, images) <= share * limit:
             chosen = more
     chosen = chosen or ordered[:1]
@@ -154,7 +155,7 @@ def _in_size(candidates: Sequence[Recipe], images: Images, budget: float) -> lis
         found = [shrunk(recipe, side) for recipe in candidates]
         first = _cheapest_first([r for r in found if _rank(r) < len(FIRST)], images)
         if images.n <= SAMPLES[0]:
-            fits = cost_of(first, images) <= budget
+            fits = cost_of(first, images) <= FOR_FIRST * budget
         else:
             fits = all(cost_of([recipe], images) <= LATER * budget for recipe in first)
         if fits:

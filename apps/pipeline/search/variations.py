@@ -13,6 +13,7 @@ SMALL = 64  # pixels: images whose longer side is shorter have few patches
 ENLARGED = 96
 USUAL_SIDE = 640  # pixels: the `max_side` of recipes that do not say another
 ENLARGEABLE = 160  # pixels: images whose longer side is shorter may gain by twice the size
+SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 COLORS = "ColorStatistics"  # the channel whose best weight differs most between sets
 MORE_GAUSSIANS = 1.3  # times the cost of a channel that has twice as many
 USUAL_C = {LINEAR: 10.0, "ICDClassifier": 1e-3}
@@ -75,7 +76,7 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
     found += [_with_heavier_colors, centrist, colors, _finer]
-    return [*found, partial(_in_larger_size, images=images)]
+    return [*found, *(partial(size, images=images) for size in (_in_smaller_size, _in_larger_size))]
 
 
 def _unchanged(recipe: Recipe) -> None:
@@ -156,11 +157,19 @@ def _finer(recipe: Recipe) -> Recipe | None:
     return None
 
 
+def _in_smaller_size(recipe: Recipe, images: Images) -> Recipe | None:
+    """Return a recipe that shrinks images, or shrinks them further, if they are not small then."""
+    side = round(SMALLER * min(images.longer_side, recipe.max_side or USUAL_SIDE))
+    if recipe.min_side is not None or side < ENLARGEABLE:
+        return None
+    return replace(recipe, name=f"{recipe.name} {side} pixels", max_side=side)
+
+
 def _in_larger_size(recipe: Recipe, images: Images) -> Recipe | None:
     """Return a recipe that sees shrunk images less shrunk, or small ones in twice their size."""
     longer = images.longer_side
     if recipe.max_side is not None and recipe.max_side < min(longer, USUAL_SIDE):
-        side = min(2 * recipe.max_side, USUAL_SIDE)
+        side = 2 * recipe.max_side if 2 * recipe.max_side < longer else USUAL_SIDE
         return replace(recipe, name=f"{recipe.name} {side} pixels", max_side=side)
     if recipe.min_side is not None or longer >= ENLARGEABLE:
         return None

@@ -48,8 +48,9 @@ def test_a_shared_channel_counts_once():
     both = cost_of([photo, scene], images)
     assert both < cost_of([photo], images) + cost_of([scene], images)
     assert both == pytest.approx(cost_of([photo], images) + cost_of([scene], images, known=[photo]))
-    assert plan([scene, photo], images, both + 1e-9).recipes == [photo, scene]
-    assert plan([scene, photo], images, both - 0.01).recipes == [photo]
+    enough = both / steps.FOR_FIRST
+    assert plan([scene, photo], images, enough + 1e-9).recipes == [photo, scene]
+    assert plan([scene, photo], images, enough - 0.01).recipes == [photo]
 
 
 def test_copies_cost_as_much_as_originals_but_learn_nothing():
@@ -97,8 +98,8 @@ def test_a_budget_is_spent_on_the_most_promising_recipes_first():
             planned = plan(recipes_to_try(), Images(n, (size,)), 60)
             names = {recipe.name for recipe in planned.recipes}
             assert {"photo", "vivid"} <= names
-            assert n == 2000 or set(steps.FIRST) <= names
-            assert planned.seconds[-1] <= 60
+            assert n >= 1500 or set(steps.FIRST) <= names
+            assert planned.seconds[-1] <= steps.FOR_FIRST * 60
 
 
 def test_large_images_are_shrunk_where_the_budget_is_short_and_no_size_is_given():
@@ -113,17 +114,23 @@ def test_large_images_are_shrunk_where_the_budget_is_short_and_no_size_is_given(
 
 def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
     def last(recipe, size):
-        return [change(recipe) for change in changes([recipe], Images(100, (size,)))[-2:]]
+        return [change(recipe) for change in changes([recipe], Images(100, (size,)))[-3:]]
 
-    finer, larger = last(RECIPES["photo"], (100, 80))
+    finer, smaller, larger = last(RECIPES["photo"], (100, 80))
     assert finer.channels[0].fisher.n_gaussians == 128
     assert finer.channels[0].cost > RECIPES["photo"].channels[0].cost
     assert finer.channels[1:] == RECIPES["photo"].channels[1:]
+    assert smaller is None
     assert larger.min_side == 200
-    finer, larger = last(replace(RECIPES["words"], max_side=240), (500, 300))
+    finer, smaller, larger = last(replace(RECIPES["words"], max_side=240), (500, 300))
     assert finer.channels[0].words.n_words == 400
+    assert smaller.max_side == 180
     assert larger.max_side == 480
-    assert last(RECIPES["color"], (500, 300)) == [None, None]
+    finer, smaller, larger = last(RECIPES["color"], (500, 300))
+    assert finer is larger is None
+    assert smaller.max_side == 375
+    _, _, larger = last(smaller, (500, 300))
+    assert larger.max_side == RECIPES["color"].max_side  # which was tried
 
 
 def test_colors_of_patches_may_count_more():
@@ -196,7 +203,7 @@ def test_changes_are_tried_again_on_what_became_of_the_best():
     assert "HOG" in [channel.extractor for channel in best.channels]
     assert best.copies == ("rotations",)
     made = [
-        repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side))
+        repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side, r.max_side))
         for r in (step.recipe for step in tried)
     ]
     assert len(made) == len(set(made))
@@ -454,7 +461,7 @@ def test_equivalent_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, mo
     try:
         for number in range(3):
             path = tmp_path / f"{number}.vw"
-            words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "1s"]
+            words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "2s"]
             assert main(words) == 0
             models.append(path.read_bytes())
             busy.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
