@@ -9,6 +9,7 @@ from visualwords.codebook.kmeans import KMeansCodebook
 from visualwords.codebook.match_picture import draw_matches
 from visualwords.codebook.point_sets import FeatureSets
 from visualwords.codebook.pyramid_embedding import PyramidMatchEmbedding
+from visualwords.codebook.second_order import SecondOrderPooling
 from visualwords.codebook.spatial_pyramid import SpatialPyramid
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "KMeansCodebook",
     "Matches",
     "PyramidMatchEmbedding",
+    "SecondOrderPooling",
     "SpatialPyramid",
     "draw_matches",
     "match_points",

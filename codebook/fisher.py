@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._moments import fisher_gradients
-from visualwords.codebook.codebook import as_images, as_sets, balanced_rows
+from visualwords.codebook.codebook import as_images, training_sample
 from visualwords.codebook.gaussian_mixture import DiagonalMixture
 from visualwords.codebook.projection import AffineMap, Projection, check_finite
 from visualwords.codebook.soft_moments import SoftMoments
@@ -117,7 +117,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        descriptors = _training_sample(X, y, self.max_descriptors, random)
+        descriptors = training_sample(X, y, self.max_descriptors, random)
         check_finite(descriptors)
         self.projection_ = self._learn_projection(descriptors)
         mixture = DiagonalMixture.learn(
@@ -244,18 +244,3 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
-
-
-def _training_sample(
-    X: Any, labels: Any, most: int | None, random: np.random.RandomState
-) -> np.ndarray:
-    """At most ``most`` descriptors to learn from, balanced if they belong to images."""
-    if isinstance(X, np.ndarray):
-        if X.ndim != 2:
-            raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
-        few = most is None or len(X) <= most
-        return X if few else X[np.sort(random.permutation(len(X))[:most])]
-    sets = as_sets(X)
-    if most is None or len(sets.descriptors) <= most:
-        return sets.descriptors
-    return sets.descriptors[balanced_rows(sets, labels, most, random)]

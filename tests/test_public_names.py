@@ -23,6 +23,7 @@ PUBLIC = {
         "KMeansCodebook",
         "Matches",
         "PyramidMatchEmbedding",
+        "SecondOrderPooling",
         "SpatialPyramid",
         "draw_matches",
         "match_points",

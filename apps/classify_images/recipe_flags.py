@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
 
 CHANGES = (
-    *("codebook", "words", "fisher", "sets", "pyramid", "kernel", "solver", "C"),
+    *("codebook", "words", "fisher", "second_order", "sets", "pyramid", "kernel", "solver", "C"),
     *("max_side", "min_side", "copies"),
 )
 
@@ -36,6 +36,7 @@ class Cost(click.ParamType):
 
 
 NETWORK_COST = 30.0  # milliseconds by which auto plans: of a small network
+OF_PATCHES = ("words", "fisher", "second_order", "sets")  # which exclude each other
 OF_ALL = ("C", "max_side", "min_side", "copies")  # which "auto" changes in all that it tries
 
 OPTIONS = (
@@ -66,6 +67,13 @@ OPTIONS = (
         flag_value="default",
         metavar="[N]",
         help="Turn patches into Fisher vectors of N Gaussians [64].",
+    ),
+    click.option(
+        "--second-order",
+        is_flag=False,
+        flag_value="default",
+        metavar="[N]",
+        help="Turn patches into second moments of N principal components [64].",
     ),
     click.option("--sets", is_flag=True, help="Match patches as sets (pyramid match)."),
     click.option(
@@ -240,7 +248,7 @@ def chosen_recipe(
 
     if features and recipe != "auto":
         raise click.UsageError("--recipe and --feature exclude each other")
-    parts = [f"--{name}" for name in ("words", "fisher", "sets") if given.get(name)]
+    parts = [f"--{name.replace('_', '-')}" for name in OF_PATCHES if given.get(name)]
     if given.get("codebook") and not given.get("words"):
         parts.insert(0, "--codebook")
     if len(parts) > 1:
@@ -265,11 +273,12 @@ def _changes(given: dict[str, Any]) -> list[tuple[str, Any]]:
     from visualwords.apps.pipeline.composing import parsed
 
     values = {name: value for name, value in given.items() if value not in (None, False)}
-    if values.get("fisher") == "default":
-        values["fisher"] = True
+    for name in ("fisher", "second_order"):
+        if values.get(name) == "default":
+            values[name] = True
     if values.get("copies") == "all":
         values["copies"] = ["mirror", "rotations"]
-    for name in ("fisher", "pyramid"):
+    for name in ("fisher", "second_order", "pyramid"):
         if isinstance(values.get(name), str):
             values[name] = parsed(values[name])
     return [(name, values[name]) for name in CHANGES if name in values]

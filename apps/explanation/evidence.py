@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.explanation import fisher_evidence
+from visualwords.apps.explanation import fisher_evidence, second_order_evidence
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
-from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors
+from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors, SecondOrderPooling
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
 
@@ -16,6 +16,10 @@ WORDS = "each word's table value is shared equally among the patches counted in 
 FISHER = (
     "each column of a Fisher vector is shared among patches in proportion to their contributions "
     "before the square root: a gradient, scaled to add up to the score"
+)
+SECOND_ORDER = (
+    "second moments of a window are shared among its patches by the gradient of their logarithm, "
+    "scaled to add up to the score"
 )
 SETS = "each bin's weights are shared equally among the patches in it"
 NOWHERE = "the recipe has columns without a place in the image; they are part of the offset"
@@ -87,6 +91,9 @@ def _of_patches(
         shares, words = fisher_evidence.share(stage, encoder.prepared(found), values)
         k, d = stage.mixture_.means.shape
         of_words = values.reshape(-1, k, d, values.shape[1]).sum(axis=(0, 2), dtype=np.float64)
+    elif isinstance(stage, SecondOrderPooling):
+        method, word, words = SECOND_ORDER, "component", None
+        shares, of_words = second_order_evidence.share(stage, found, values)
     elif encoder.embedding is not None:
         method, word, words = SETS, "", None
         shares, of_words = _of_points(encoder, found, values), np.zeros((0, values.shape[1]))

@@ -24,6 +24,7 @@ from visualwords.codebook import (
     HIKCodebook,
     KMeansCodebook,
     PyramidMatchEmbedding,
+    SecondOrderPooling,
     SpatialPyramid,
 )
 from visualwords.errors import FolderError
@@ -90,7 +91,7 @@ class ChannelEncoder:
             return np.zeros(0, np.int8 if self.channel.linear else np.float32)
         if isinstance(self.stage, FeatureSetEncoder):
             return self.stage.transform([features]).points
-        if isinstance(self.stage, FisherVectors):
+        if isinstance(self.stage, FisherVectors | SecondOrderPooling):
             row = self.stage.encode(self.prepared(features))
             return _as_bytes(row, LENGTH * self.channel.weight)
         return self._encode_words(self.stage.encode(features))
@@ -150,6 +151,7 @@ class ChannelEncoder:
     def _new_stage(self, n_jobs: int | None = None) -> Any:
         """Return what learns from patches; None where there are none."""
         words, fisher, sets = self.channel.words, self.channel.fisher, self.channel.sets
+        second_order = self.channel.second_order
         if not self.n_patches:
             return None
         if words is not None:
@@ -170,6 +172,13 @@ class ChannelEncoder:
                 min(fisher.n_gaussians, -(-self.n_patches // PATCHES_PER_GAUSSIAN)),
                 fisher.n_components,
                 SpatialPyramid(windows_of(fisher.pyramid), weights=fisher.weights),
+                self.seed,
+                n_jobs=n_jobs,
+            )
+        if second_order is not None:
+            return SecondOrderPooling(
+                second_order.n_components,
+                SpatialPyramid(windows_of(second_order.pyramid), weights=second_order.weights),
                 self.seed,
                 n_jobs=n_jobs,
             )

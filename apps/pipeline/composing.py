@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from visualwords.apps.pipeline.recipe import Fisher, Hashes, MatchedSets, Recipe, Words
+from visualwords.apps.pipeline.recipe import PARTS, PARTS_OF_PATCHES, Recipe, Words
 from visualwords.apps.pipeline.recipe_names import (
     KINDS,
     check_extractor,
@@ -26,11 +26,11 @@ from visualwords.features.registry import find_extractor
 NETWORK = "onnx:"
 BASE = "words"  # what flags change if no recipe is named
 COSTS = {"kernel": 10.0, "pmsvm": 1.0}  # C of a classifier that a flag chose
-PARTS = {"words": Words, "fisher": Fisher, "sets": MatchedSets, "hashes": Hashes}
-REPRESENTATIONS = ("words", "fisher", "sets")
+NUMBERS = {"words": "n_words", "fisher": "n_gaussians", "second_order": "n_components"}
+IN_WINDOWS = tuple(NUMBERS)
 ICD_SOLVERS = ("dual", "gram", "primal")
 FLAGS = (
-    *("codebook", "words", "fisher", "sets", "pyramid"),
+    *("codebook", *PARTS_OF_PATCHES, "pyramid"),
     *("kernel", "solver", "C", "max_side", "min_side", "copies"),
 )
 
@@ -205,10 +205,9 @@ def variations(text: str) -> tuple[str, list[Any]]:
 
 def _change(table: dict[str, Any], key: str, value: Any) -> None:
     """Change one setting of a recipe's table."""
-    if key in ("words", "fisher"):
-        number = "n_words" if key == "words" else "n_gaussians"
+    if key in NUMBERS:
         for channel in _with_patches(table):
-            _turn_into(channel, key, {} if value is True else {number: value})
+            _turn_into(channel, key, {} if value is True else {NUMBERS[key]: value})
     elif key == "codebook":
         for channel in _with_patches(table):
             kept = {k: v for k, v in channel.get("words", {}).items() if k in _own(Words)}
@@ -234,11 +233,11 @@ def _change(table: dict[str, Any], key: str, value: Any) -> None:
 
 def _is_of_patches(key: str) -> bool:
     """Return whether a setting decides what patches become; such come first."""
-    return key in ("codebook", "words", "fisher", "sets") or key.startswith("hashes.")
+    return key in ("codebook", *PARTS_OF_PATCHES) or key.startswith("hashes.")
 
 
 def _turn_into(channel: dict[str, Any], part: str, values: dict[str, Any]) -> None:
-    for other in REPRESENTATIONS:
+    for other in PARTS_OF_PATCHES:
         if other != part:
             channel.pop(other, None)
     channel[part] = channel.get(part, {}) | values
@@ -259,11 +258,12 @@ def _with_patches(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _set_pyramid(table: dict[str, Any], value: Any) -> None:
-    found = [c for c in table["channels"] if "words" in c or "fisher" in c]
+    found = [c[name] for c in table["channels"] for name in IN_WINDOWS if name in c]
     if not found:
-        raise RecipeError("no channel has words or Fisher vectors; pyramid can't be set")
-    for channel in found:
-        part = channel["words" if "words" in channel else "fisher"]
+        raise RecipeError(
+            "no channel has words, Fisher vectors or second moments; pyramid can't be set"
+        )
+    for part in found:
         part["pyramid"] = value
         part.pop("weights", None)
 
@@ -374,7 +374,7 @@ def _represent(channel: dict[str, Any]) -> None:
 
 
 def _representation(channel: dict[str, Any]) -> str | None:
-    found = next((part for part in REPRESENTATIONS if part in channel), None)
+    found = next((part for part in PARTS_OF_PATCHES if part in channel), None)
     return "hashes" if "hashes" in channel else found
 
 

@@ -7,9 +7,8 @@ after all images were encoded.
 from visualwords.apps.pipeline.cached_arrays import features_of_sample
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.disk_training import COPIES, FROM_DISK
-from visualwords.apps.pipeline.recipe import Channel, Recipe, windows_of
-from visualwords.apps.pipeline.search.costs import Images, cost_of
-from visualwords.codebook import SpatialPyramid
+from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.search.costs import Images, columns_of_windows, cost_of
 from visualwords.errors import FolderError
 from visualwords.features.local_features import LocalFeatures
 from visualwords.images import MAX_PIXELS
@@ -46,13 +45,9 @@ def bytes_of_row(recipe: Recipe) -> int:
 
 
 def _bytes_of_channel(channel: Channel, recipe: Recipe) -> int:
-    if channel.fisher is not None:
-        windows = SpatialPyramid(windows_of(channel.fisher.pyramid)).n_windows
-        columns = 2 * channel.fisher.n_gaussians * channel.fisher.n_components * windows
-        return columns * (1 if channel.linear else 4)
-    if channel.words is not None:
-        windows = SpatialPyramid(windows_of(channel.words.pyramid)).n_windows
-        return 4 * channel.words.n_words * windows
+    columns = columns_of_windows(channel)
+    if columns is not None:
+        return columns * (1 if channel.linear and channel.words is None else 4)
     if channel.sets is not None:
         return OF_A_SET
     made = features_of_sample(channel, recipe.view)

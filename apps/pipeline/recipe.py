@@ -26,7 +26,9 @@ CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
 POWER_MEANS = {"chi2": -1.0, "hik": -math.inf, "intersection": -math.inf}  # their exponents
 NETWORK = "ONNXFeatures"  # the extractor that is a file of its own
 ONE_SIZE = (128, 128)  # width and height that images get for a descriptor of a fixed size
-LATER_FIELDS = {"hashes": None, "rescale": True}  # not in older files; written if they differ
+PARTS_OF_PATCHES = ("words", "fisher", "second_order", "sets")  # of which a channel has one at most
+# Not in older files; written if they differ.
+LATER_FIELDS = {"hashes": None, "rescale": True, "second_order": None}
 LATER_RECIPE_FIELDS: dict[str, Any] = {"min_side": None, "copies": ()}
 
 
@@ -84,6 +86,18 @@ class Fisher:
 
 
 @dataclass(frozen=True)
+class SecondOrder:
+    """Second-order pooling of patches in windows, as signed bytes for a linear classifier.
+
+    ``weights`` are those of the pyramid's levels.
+    """
+
+    n_components: int = 64
+    pyramid: Any = 8
+    weights: tuple[float, ...] | None = (2.0, 1.0, 1.4)
+
+
+@dataclass(frozen=True)
 class MatchedSets:
     """Sets of patches compared by the pyramid match, as sparse vectors.
 
@@ -108,16 +122,31 @@ class Hashes:
     normalize: bool = True
 
 
+PARTS: dict[str, Any] = {
+    "words": Words,
+    "fisher": Fisher,
+    "second_order": SecondOrder,
+    "sets": MatchedSets,
+    "hashes": Hashes,
+}
+REPRESENTATIONS = {  # of recipes, by the part that decides
+    "pyramid-match": "sets",
+    "fisher": "fisher",
+    "second-order": "second_order",
+    "words": "words",
+}
+
+
 @dataclass(frozen=True)
 class Channel:
     """One way to look at an image: an extractor, and how its numbers become a row.
 
-    Patches are counted as visual words, turned into Fisher vectors or matched as sets. Counts of a
-    whole image are divided by their sum and raised to ``power``: images of different sizes become
-    alike, and a power below one keeps large uniform areas from drowning everything else. Where
-    ``power`` is None the extractor has normalised its numbers itself. An extractor whose vector
-    has the size of the image (one with a parameter ``resize_wh`` that is not given, such as HOG)
-    gets every image stretched to 128×128 pixels.
+    Patches are counted as visual words, turned into Fisher vectors or second moments, or matched as
+    sets. Counts of a whole image are divided by their sum and raised to ``power``: images of
+    different sizes become alike, and a power below one keeps large uniform areas from drowning
+    everything else. Where ``power`` is None the extractor has normalised its numbers itself. An
+    extractor whose vector has the size of the image (one with a parameter ``resize_wh`` that is not
+    given, such as HOG) gets every image stretched to 128×128 pixels.
 
     ``linear`` says that the row is for a linear classifier: brought to length 1, times ``weight``
     (the root of what its kernel counts), as signed bytes. Others are for kernels: all numbers are
@@ -142,6 +171,7 @@ class Channel:
     cost: float = field(default=5.0, repr=False, compare=False)
     hashes: Hashes | None = None
     rescale: bool = True
+    second_order: SecondOrder | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.extractor, str):
@@ -158,8 +188,8 @@ class Channel:
 
     @property
     def representation(self) -> str | None:
-        """The part that describes patches: "words", "fisher" or "sets"; None for one vector."""
-        return next((p for p in ("words", "fisher", "sets") if getattr(self, p) is not None), None)
+        """The part that describes patches, such as "words"; None for one vector."""
+        return next((p for p in PARTS_OF_PATCHES if getattr(self, p) is not None), None)
 
     def described(self) -> str:
         """Return the extractor, and what its patches become, in a few words."""
@@ -169,6 +199,8 @@ class Channel:
             patches = f" in {self.words.n_words} words"
         elif self.fisher is not None:
             patches = f" in Fisher vectors of {self.fisher.n_gaussians} Gaussians"
+        elif self.second_order is not None:
+            patches = f" in second moments of {self.second_order.n_components} components"
         return f"{self.extractor}({settings}){patches}"
 
     def see(self, pixels: np.ndarray) -> "np.ndarray | LocalFeatures":
@@ -179,7 +211,7 @@ class Channel:
     @property
     def learns(self) -> bool:
         """Whether something is learned from patches before images can be encoded."""
-        return not (self.words is None and self.fisher is None and self.sets is None)
+        return self.representation is not None
 
     @property
     def is_network(self) -> bool:
@@ -204,14 +236,12 @@ class Channel:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Channel":
         """Restore a channel from what JSON made of it."""
-        parts = {"words": Words, "fisher": Fisher, "sets": MatchedSets, "hashes": Hashes}
-        restored = {
-            name: None if values.get(name) is None else kind(**values[name])
-            for name, kind in parts.items()
-        }
-        fisher = values["fisher"]
-        if fisher is not None and fisher["weights"] is not None:
-            restored["fisher"] = Fisher(**{**fisher, "weights": tuple(fisher["weights"])})
+        restored: dict[str, Any] = {}
+        for name, kind in PARTS.items():
+            part = values.get(name)
+            if part is not None and part.get("weights") is not None:
+                part = {**part, "weights": tuple(part["weights"])}
+            restored[name] = None if part is None else kind(**part)
         return cls(**{**values, **restored})
 
 
@@ -272,8 +302,8 @@ class Recipe:
 
     @property
     def representation(self) -> str:
-        """What the classifier sees: "pyramid-match", "fisher", "words" or "histogram"."""
-        for name, part in (("pyramid-match", "sets"), ("fisher", "fisher"), ("words", "words")):
+        """What the classifier sees, by the largest part: "fisher", "words", "histogram", …"""
+        for name, part in REPRESENTATIONS.items():
             if any(getattr(channel, part) is not None for channel in self.channels):
                 return name
         return "histogram"

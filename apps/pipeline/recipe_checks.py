@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, Rows, side_by_side
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import PARTS_OF_PATCHES, Channel, Recipe
 from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatureSets
@@ -16,6 +16,10 @@ from visualwords.features.local_features import LocalFeatureSets
 SHAPE = (64, 72, 3)  # of the noise
 N_IMAGES = 6
 COLUMNS = 256  # that a classifier is tried on
+SIGNED = {
+    "fisher": "Fisher vectors",
+    "second_order": "second moments",
+}  # parts with negative numbers
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -39,15 +43,15 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _check_parts(channel: Channel) -> None:
-    given = [name for name in ("words", "fisher", "sets") if getattr(channel, name) is not None]
+    given = [name for name in PARTS_OF_PATCHES if getattr(channel, name) is not None]
     if len(given) > 1:
         raise RecipeError(f"has {' and '.join(given)}; patches become one of them")
-    if channel.hashes is not None and (channel.fisher or channel.sets):
+    if channel.hashes is not None and given and channel.words is None:
         raise RecipeError(f"has hashes of {given[0]}; hash words, or one vector an image")
     extractor = channel.build()
     extractor.check_parameters()
     if not given and extractor.is_local:
-        raise RecipeError("gives patches; turn them into words, fisher or sets")
+        raise RecipeError("gives patches; turn them into words, fisher, second_order or sets")
     if given and type(extractor).extract is Extractor.extract:
         raise RecipeError(
             f"gives one vector an image, which has no {given[0]}; leave them out, or take an "
@@ -63,7 +67,7 @@ def _check_rows_fit(recipe: Recipe) -> None:
     has = {
         part
         for channel in recipe.channels
-        for part in ("sets", "hashes", "fisher")
+        for part in ("sets", "hashes", "fisher", "second_order")
         if getattr(channel, part) is not None
     }
     if "sets" in has and not (is_linear or kernel == "pyramid_match"):
@@ -75,10 +79,11 @@ def _check_rows_fit(recipe: Recipe) -> None:
         raise RecipeError("kernel 'pyramid_match' compares sets; every channel needs sets")
     if "hashes" in has and not is_linear:
         raise RecipeError(f"hashes need a classifier of kind 'linear'; it is {_described(recipe)}")
-    if "fisher" in has and recipe.classifier == "PmSVMClassifier":
+    signed = [name for part, name in SIGNED.items() if part in has]
+    if signed and recipe.classifier == "PmSVMClassifier":
         raise RecipeError(
-            "Fisher vectors have negative numbers, which classifier 'pmsvm' has no use for; "
-            "choose 'linear', 'icd' or 'kernel'"
+            f"{signed[0]} have negative numbers, which classifier 'pmsvm' has no use for; choose "
+            "'linear', 'icd' or 'kernel'"
         )
 
 

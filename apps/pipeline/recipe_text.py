@@ -9,11 +9,13 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from visualwords.apps.pipeline.recipe import (
+    PARTS,
     Channel,
     Fisher,
     Hashes,
     MatchedSets,
     Recipe,
+    SecondOrder,
     Words,
     windows_of,
 )
@@ -34,11 +36,11 @@ from visualwords.errors import RecipeError
 from visualwords.features.registry import find_extractor
 
 NONE = "none"  # TOML has no word for it
-PARTS = {"words": Words, "fisher": Fisher, "sets": MatchedSets, "hashes": Hashes}
 CHANNEL_KEYS = ("extractor", "params", *PARTS, "power", "weight", "rescale", "linear", "cost")
 RECIPE_KEYS = ("name", "summary", "max_side", "min_side", "copies", "channels", "classifier")
 CLASSIFIER_KEYS = ("kind", "kernel", "C", "params")
-Part = TypeVar("Part", Fisher, Hashes, MatchedSets)
+Part = TypeVar("Part", Fisher, Hashes, MatchedSets, SecondOrder)
+VECTORS = ("fisher", "second_order", "sets", "hashes")  # what linear classifiers take
 
 
 def from_toml(path_or_text: "str | os.PathLike[str]") -> Recipe:
@@ -155,12 +157,12 @@ def _codebook_parameters(codebook: str) -> dict[str, Any]:
 
 
 def part_of_table(kind: type[Part], what: str, values: dict[str, Any]) -> Part:
-    """Return the Fisher vectors, sets or hashes that a table describes."""
+    """Return the Fisher vectors, second moments, sets or hashes that a table describes."""
     names = [f.name for f in fields(kind)]
     for key in values:
         check_name(f"setting of {what}", key, names)
     given = {key: _fit(what, key, value, kind) for key, value in values.items()}
-    if kind is Fisher and "pyramid" in given:
+    if kind in (Fisher, SecondOrder) and "pyramid" in given:
         given.setdefault("weights", None)
     return kind(**given)
 
@@ -241,7 +243,7 @@ def _classifier(table: dict[str, Any], usual: str) -> tuple[str, dict[str, Any]]
 
 def usual_kind(kernel: str | None, channels: list[dict[str, Any]]) -> str:
     """Return the kind of classifier where none is given, by the kernel and what channels make."""
-    as_vectors = any(part in c for c in channels for part in ("fisher", "sets", "hashes"))
+    as_vectors = any(part in c for c in channels for part in VECTORS)
     return "linear" if kernel is None and as_vectors else kind_for(kernel)
 
 
@@ -312,8 +314,10 @@ def _channel_table(channel: Channel, with_linear: bool) -> dict[str, Any]:
         table["params"] = channel.params
     if channel.words is not None:
         table["words"] = _words_table(channel.words)
-    if channel.fisher is not None:
-        table["fisher"] = _fisher_table(channel.fisher)
+    for name in ("fisher", "second_order"):
+        part = getattr(channel, name)
+        if part is not None:
+            table[name] = _windows_table(part)
     for name in ("sets", "hashes"):
         part = getattr(channel, name)
         if part is not None:
@@ -336,13 +340,14 @@ def _words_table(words: Words) -> dict[str, Any]:
     return first | later | others
 
 
-def _fisher_table(fisher: Fisher) -> dict[str, Any]:
-    table: dict[str, Any] = {f.name: getattr(fisher, f.name) for f in fields(fisher)}
-    if not fisher.root:
-        del table["root"]
-    if fisher.pyramid == Fisher().pyramid and fisher.weights == Fisher().weights:
+def _windows_table(part: Fisher | SecondOrder) -> dict[str, Any]:
+    table: dict[str, Any] = {f.name: getattr(part, f.name) for f in fields(part)}
+    if not table.get("root"):
+        table.pop("root", None)
+    usual = type(part)()
+    if part.pyramid == usual.pyramid and part.weights == usual.weights:
         del table["pyramid"], table["weights"]
-    elif fisher.weights is None:
+    elif part.weights is None:
         del table["weights"]
     return table
 

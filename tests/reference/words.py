@@ -1,6 +1,7 @@
 """Slow definitions: nearest words, histograms in windows, kernel k-means, Fisher vectors."""
 
 import numpy as np
+import scipy.linalg
 
 
 def nearest_words(descriptors, words):
@@ -50,3 +51,19 @@ def fisher_by_definition(x, weights, means, variances):
     by_spread = (q * (differences**2 / variances - 1)).mean(axis=0)
     by_spread /= np.sqrt(2 * weights)[:, None]
     return np.concatenate([by_mean.ravel(), by_spread.ravel()])
+
+
+def second_moments_by_definition(x, regularization, power):
+    """log(Σ x xᵀ / n + ε I) as a vector, raised to a power, of length 1.
+
+    Carreira et al. (2012), on x as they are; off-diagonal numbers count twice in the length.
+    """
+    x = np.asarray(x, np.float64)
+    moments = sum(np.outer(one, one) for one in x) / len(x)
+    matrix = scipy.linalg.logm(moments + regularization * np.eye(x.shape[1]))
+    numbers = []
+    for i in range(len(matrix)):
+        for j in range(i, len(matrix)):
+            numbers.append(matrix[i, j] * (1 if i == j else 2**0.5))
+    raised = np.sign(numbers) * np.abs(numbers) ** power
+    return raised / np.linalg.norm(raised)

@@ -15,7 +15,7 @@ from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import IMAGES, PATCHES
-from visualwords.apps.pipeline.recipe import Channel, Recipe, windows_of
+from visualwords.apps.pipeline.recipe import Channel, Fisher, Recipe, Words, windows_of
 from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook import SpatialPyramid
@@ -169,9 +169,24 @@ def _of_classifier(recipe: Recipe, images: Images) -> float:
 
 
 def _n_columns(channel: Channel) -> int:
-    if channel.words is not None:
-        return channel.words.n_words * SpatialPyramid(windows_of(channel.words.pyramid)).n_windows
-    if channel.fisher is None:
-        return COLUMNS_OF_A_VECTOR
-    windows = SpatialPyramid(windows_of(channel.fisher.pyramid)).n_windows
-    return 2 * channel.fisher.n_gaussians * channel.fisher.n_components * windows
+    columns = columns_of_windows(channel)
+    return COLUMNS_OF_A_VECTOR if columns is None else columns
+
+
+def columns_of_windows(channel: Channel) -> int | None:
+    """Return the columns that patches in windows become; None of one vector, or sets.
+
+    Examples
+    --------
+    >>> from visualwords.apps.pipeline.recipes import RECIPES
+    >>> [columns_of_windows(channel) for channel in RECIPES["words"].channels]
+    [6200, 6200]
+    """
+    part = channel.words or channel.fisher or channel.second_order
+    if part is None:
+        return None
+    windows = SpatialPyramid(windows_of(part.pyramid)).n_windows
+    if isinstance(part, Words):
+        return part.n_words * windows
+    d = part.n_components
+    return windows * (2 * part.n_gaussians * d if isinstance(part, Fisher) else d * (d + 1) // 2)

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import Channel, Recipe, SecondOrder, windows_of
 from visualwords.apps.pipeline.recipes import LINEAR, MORE_HISTOGRAMS, MORE_LINEAR
 from visualwords.apps.pipeline.search.costs import Images
 from visualwords.apps.pipeline.view import MIRROR, ROTATIONS
+from visualwords.codebook import SpatialPyramid
 
 SMALL = 64  # pixels: images whose longer side is shorter have few patches
 ENLARGED = 96
@@ -15,6 +16,7 @@ USUAL_SIDE = 640  # pixels: the `max_side` of recipes that do not say another
 ENLARGEABLE = 160  # pixels: images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 COLORS = "ColorStatistics"  # the channel whose best weight differs most between sets
+OF_A_WINDOW = 0.3  # milliseconds by which second moments cost more than Fisher vectors
 MORE_GAUSSIANS = 1.3  # times the cost of a channel that has twice as many
 USUAL_C = {LINEAR: 10.0, "ICDClassifier": 1e-3}
 FACTORS = (0.1, 10.0)  # of C
@@ -70,7 +72,7 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
         else _unchanged
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
     ]
-    found: list[Change] = [*first]
+    found: list[Change] = [*first, _with_second_order]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
@@ -91,6 +93,29 @@ def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Re
     return replace(
         recipe,
         name=f"{recipe.name}+{'-'.join(part for part in _kind(channel) if part)}",
+        summary=f"{recipe.summary}; {channel.described()}",
+        channels=(*recipe.channels, channel),
+    )
+
+
+def _with_second_order(recipe: Recipe) -> Recipe | None:
+    """Return a recipe with second moments of the patches that its first Fisher vectors are of."""
+    beside = next((channel for channel in recipe.channels if channel.fisher is not None), None)
+    known = any(channel.second_order is not None for channel in recipe.channels)
+    if beside is None or beside.fisher is None or known or recipe.classifier != LINEAR:
+        return None
+    windows = SpatialPyramid(windows_of(beside.fisher.pyramid)).n_windows
+    channel = Channel(
+        beside.extractor,
+        beside.params,
+        second_order=SecondOrder(pyramid=beside.fisher.pyramid, weights=beside.fisher.weights),
+        linear=True,
+        weight=beside.weight,
+        cost=beside.cost + OF_A_WINDOW * windows,
+    )
+    return replace(
+        recipe,
+        name=f"{recipe.name}+second-order",
         summary=f"{recipe.summary}; {channel.described()}",
         channels=(*recipe.channels, channel),
     )

@@ -34,6 +34,7 @@ REPRESENTATIONS = {
     "words": ["--words", "8", "--pyramid", "2x1"],
     "hik words": ["--codebook", "hik", "--words", "8", "--pyramid", "8"],
     "fisher": ["--fisher", "2", "--pyramid", "1", "--set", "fisher.n_components=6"],
+    "second-order": ["--second-order", "6", "--pyramid", "1"],
     "sets": ["--sets", "--set", "sets.n_components=3"],
     "vector": [],
     "hashes": ["--set", "hashes.n_hashes=16", "--set", "hashes.n_bits=4"],
@@ -49,6 +50,7 @@ FIT = {  # which classifiers take what a representation makes
     "words": [*CLASSIFIERS],
     "hik words": [*CLASSIFIERS],
     "fisher": ["icd", "kernel", "linear"],
+    "second-order": ["linear", "icd", "kernel"],
     "sets": ["linear"],
     "vector": [*CLASSIFIERS],
     "hashes": ["linear"],
@@ -69,7 +71,7 @@ QUANTIZATIONS = {
 
 def combinations():
     for number, (name, feature) in enumerate(PATCHES.items()):
-        for representation in ("words", "hik words", "fisher", "sets"):
+        for representation in ("words", "hik words", "fisher", "second-order", "sets"):
             fits = FIT[representation]
             # every classifier meets every representation, extractors take turns with them
             chosen = fits[number % len(fits) :: len(PATCHES)] or fits[:1]
@@ -162,6 +164,9 @@ def test_several_features_are_combined(images, tmp_path, capsys):
         (["--feature", "DenseSIFT", "--kernel", "pyramid_match"], "every channel needs sets"),
         (["--feature", "DenseSIFT", "--fisher", "2", "--solver", "pmsvm"], "have negative numbers"),
         (["--feature", "ColorHistogram", "--fisher", "two"], "must be a whole number"),
+        (["--feature", "DenseSIFT", "--second-order", "0"], "must be a whole number"),
+        (["--feature", "DenseSIFT", "--second-order", "--fisher"], "exclude each other"),
+        (["--feature", "DenseSIFT", "--second-order", "--solver", "pmsvm"], "second moments have"),
         (["--feature", "Centrist", "--set", "hashes.n_bits=4", "--kernel", "hik"], "hashes need"),
         (["--feature", "DenseSIFT", "--words", "9", "--sets"], "exclude each other"),
         (["--recipe", "tiny", "--feature", "HOG"], "exclude each other"),

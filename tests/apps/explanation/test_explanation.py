@@ -5,10 +5,25 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, features
-from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe, Words
+from visualwords.apps.explanation import second_order_evidence
+from visualwords.apps.pipeline.recipe import SecondOrder
+from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, Words
+from visualwords.codebook import SecondOrderPooling
 from visualwords.features.column_places import places_of_pixels
 from visualwords.features.extractor import Extractor, as_grey
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.folders import ImageFolder
+
+
+@pytest.fixture
+def sets(rng):
+    """Give local features of four images."""
+    images = [
+        LocalFeatures(rng.random((n, 5)), rng.random((n, 2)), np.full(n, 8.0))
+        for n in (400, 60, 70, 80)
+    ]
+    return LocalFeatureSets.concatenate(images)
+
 
 PYRAMID = Recipe(
     "windows",
@@ -20,6 +35,13 @@ PYRAMID = Recipe(
     ),
 )
 
+SECOND_ORDER = Recipe(
+    "second moments",
+    "",
+    (Channel("DenseSIFT", {"step": 8}, second_order=SecondOrder(8), linear=True),),
+    classifier=LINEAR,
+)
+
 
 def total(explanation):
     return explanation.offsets + sum(c.evidence.sum(axis=0) for c in explanation.channels)
@@ -29,7 +51,7 @@ def decision(model, image):
     return model.decision_function([image])[0]
 
 
-@pytest.mark.parametrize("recipe", [*RECIPES.values(), PYRAMID], ids=lambda r: r.name)
+@pytest.mark.parametrize("recipe", [*RECIPES.values(), PYRAMID, SECOND_ORDER], ids=lambda r: r.name)
 @pytest.mark.parametrize("shape", [(48, 64), (51, 77)])
 def test_evidence_adds_up_to_the_score(photos, recipe, shape, rng):
     model = ImageClassifier(recipe).fit(photos)
@@ -52,6 +74,30 @@ def test_evidence_of_histograms_is_exact_and_leaves_nothing_over(photos, recipe)
     np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
     assert found.method[0].isupper()
     assert found.method.endswith(".")
+
+
+def test_evidence_of_second_moments_follows_their_gradient(sets, rng):
+    encoder, step = SecondOrderPooling(3, pyramid=1, power=1.0).fit(sets), 1e-6
+    mixed = 3 * sets[0].descriptors @ rng.normal(size=(5, 5))  # its moments are not the usual ones
+    one = LocalFeatures(mixed, sets[0].positions, sets[0].sizes)
+    numbers = encoder.unfold(logarithm(encoder, encoder.moments(one)[0]))[0]
+    weights = np.where(np.abs(numbers) > 0.5, np.linspace(-1, 1, 6), 0)[:, None]  # δ is 0.05
+    assert np.count_nonzero(weights) >= 3
+    shares, components = second_order_evidence.share(encoder, one, weights * numbers[:, None])
+    np.testing.assert_allclose(shares.sum(), (weights[:, 0] * numbers).sum(), rtol=1e-6)
+    np.testing.assert_allclose(components.sum(), shares.sum(), rtol=1e-6)
+    x, moments = encoder.whitened(one.descriptors).astype(float), encoder.moments(one)[0]
+    before = logarithm(encoder, moments.astype(float))
+    gains = [  # of the score, by a little more of one patch
+        (encoder.unfold(logarithm(encoder, moments + step * np.outer(p, p)) - before) @ weights)[0]
+        for p in x[:50]
+    ]
+    assert np.corrcoef(np.ravel(gains), shares[:50, 0])[0, 1] > 0.999
+
+
+def logarithm(encoder, moments):
+    values, vectors = encoder.eigen(moments)
+    return (vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1)
 
 
 def test_evidence_lies_where_the_colour_is(photos, rng):

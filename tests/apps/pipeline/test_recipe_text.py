@@ -6,7 +6,7 @@ import pytest
 
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.composing import compose, feature_table, read_recipe, variations
-from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, Recipe, Words
+from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, Recipe, SecondOrder, Words
 from visualwords.apps.pipeline.recipe_checks import check_recipe
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.errors import RecipeError
@@ -68,6 +68,22 @@ OWN = [
             "kernel_params": {"sigma": 2.0},
             "sub_polynomial": None,
         },
+    ),
+    Recipe(
+        "second",
+        "",
+        (
+            Channel("DenseSIFT", second_order=SecondOrder(32), linear=True),
+            Channel(
+                "DenseSIFT",
+                second_order=SecondOrder(pyramid=31, weights=(2.2, 1.4, 1.0)),
+                linear=True,
+            ),
+            Channel(
+                "DenseSIFT", second_order=SecondOrder(pyramid="3x1", weights=None), linear=True
+            ),
+        ),
+        classifier="ByteLinearClassifier",
     ),
     Recipe(
         "e",

@@ -133,6 +133,19 @@ def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
     assert larger.max_side == RECIPES["color"].max_side  # which was tried
 
 
+def test_second_moments_are_tried_of_the_patches_that_fisher_vectors_are_of():
+    best, tried = searched({"second-order": 0.1}, Images(100), 10_000, [RECIPES["object"]])
+    added, first = best.channels[-1], RECIPES["object"].channels[0]
+    assert (added.extractor, added.params) == (first.extractor, first.params)
+    assert added.second_order.pyramid == first.fisher.pyramid
+    assert added.second_order.weights == first.fisher.weights
+    assert added.cost > first.cost
+    assert sum("second-order" in step.recipe.name.split("+") for step in tried) >= 1
+    assert max(step.recipe.name.count("second-order") for step in tried) == 1
+    _, tried = searched({}, Images(100), 10_000, [RECIPES["words"]])
+    assert not any("second-order" in step.recipe.name for step in tried)
+
+
 def test_colors_of_patches_may_count_more():
     best, _ = searched({"colors×2": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
     weights = [channel.weight for channel in best.channels]

@@ -1,0 +1,237 @@
+"""Second-order pooling: how the components of an image's descriptors vary together."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from visualwords.codebook.codebook import as_images, training_sample
+from visualwords.codebook.projection import Projection, check_finite
+from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
+from visualwords.features.local_features import LocalFeatures
+from visualwords.progress import Progress
+from visualwords.threads import with_one_library_thread
+
+__all__ = ["SecondOrderPooling"]
+
+
+class SecondOrderPooling(TransformerMixin, BaseEstimator):
+    """Encode local features by the logarithm of their second moments in each window [1]_.
+
+    Descriptors are projected to principal components, each divided by its standard deviation. A
+    window of n such x has
+
+    L = log(Σ_i x_i x_iᵀ / n + ε I),
+
+    the logarithm of a matrix, by which the curved space of covariances becomes flat [2]_. Its
+    diagonal and √2 times what is above it are the window's numbers, of which ``sign(v) |v|^power``
+    is brought to length 1. A window like all training images has L near 0. They are signed: use a
+    linear classifier, or the GInt kernel.
+
+    Parameters
+    ----------
+    n_components : int, default 64
+        Principal components d.
+    pyramid : SpatialPyramid, or what its ``windows`` may be; default 8
+        The image, 2×2 windows and 3 horizontal strips.
+    random_state : int, RandomState or None
+    power : float, default 0.75, keyword only
+        1 for none.
+    regularization : float, default 0.1
+        ε, in variances of a component.
+    scope : {"window", "level", "image"}, default "window"
+        What is brought to length 1.
+    max_descriptors : int or None, default 200,000
+        Learn from no more than these.
+    n_jobs : ignored
+        Learning takes a moment; for the sake of other encoders.
+
+    Attributes
+    ----------
+    projection_ : Projection
+        Principal components.
+    center_, spread_ : (d,) float32
+        What is subtracted from them, and what they are divided by.
+
+    Notes
+    -----
+    Deviations from [1]_: components in place of all numbers of a descriptor, so that a window has
+    d (d + 1) / 2 numbers (2,080 of 64); nothing is said about places and colours; moments are those
+    of whitened components, and ε is larger, as folds of training images prefer
+    (docs/accuracy.md). A window without descriptors is 0.
+
+    References
+    ----------
+    .. [1] J. Carreira, R. Caseiro, J. Batista, C. Sminchisescu: Semantic segmentation with
+       second-order pooling, ECCV 2012.
+    .. [2] V. Arsigny, P. Fillard, X. Pennec, N. Ayache: Geometric means in a novel vector space
+       structure on symmetric positive-definite matrices, SIAM J. Matrix Anal. Appl. 29, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visualwords.features.local_features import LocalFeatures
+    >>> random = np.random.default_rng(0)
+    >>> image = LocalFeatures(random.random((50, 6)), random.random((50, 2)), np.full(50, 16.0))
+    >>> row = SecondOrderPooling(n_components=3, pyramid=1).fit_transform([image])
+    >>> row.shape, float((row ** 2).sum().round(5))
+    ((1, 6), 1.0)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        pyramid: Any = 8,
+        random_state: Any = None,
+        *,
+        power: float = 0.75,
+        regularization: float = 0.1,
+        scope: str = "window",
+        max_descriptors: int | None = 200_000,
+        n_jobs: int | None = None,
+    ):
+        self.n_components = n_components
+        self.pyramid = pyramid
+        self.random_state = random_state
+        self.power = power
+        self.regularization = regularization
+        self.scope = scope
+        self.max_descriptors = max_descriptors
+        self.n_jobs = n_jobs
+
+    @with_one_library_thread
+    def fit(
+        self, X: Any, y: Any = None, *, progress: Progress | None = None
+    ) -> "SecondOrderPooling":
+        """Learn the principal components, and how much each varies.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, iterable of LocalFeatures, or (n, d) array of descriptors
+        y : sequence of one label an image, optional
+            Classes, and the images of a class, have equal shares in the training descriptors. Not
+            used with an array, which is taken as a sample.
+        progress : ignored
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        descriptors = training_sample(X, y, self.max_descriptors, random)
+        check_finite(descriptors)
+        learned = Projection.learn(descriptors, min(self.n_components, descriptors.shape[1]))
+        self.projection_ = learned.rounded() if descriptors.dtype == np.uint8 else learned
+        components = self.projection_.apply(descriptors)
+        self.center_ = components.mean(axis=0, dtype=np.float64).astype(np.float32)
+        spread = components.std(axis=0, dtype=np.float64)
+        self.spread_ = np.maximum(spread, 1e-6 * max(spread.max(), 1e-30)).astype(np.float32)
+        return self
+
+    @with_one_library_thread
+    def transform(self, X: Any) -> np.ndarray:
+        """Return one vector an image.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, or iterable of LocalFeatures
+
+        Returns
+        -------
+        (n_images, n_windows × d (d + 1) / 2) float32
+        """
+        check_is_fitted(self, "projection_")
+        self._check_parameters()
+        images = as_images(X)
+        d = len(self.center_)
+        rows = np.empty((len(images), self._pyramid.n_windows * (d * (d + 1) // 2)), np.float32)
+        for row, one in zip(rows, images):
+            row[:] = self.encode(one)
+        return rows
+
+    def encode(self, features: LocalFeatures) -> np.ndarray:
+        """Return the vector of one image."""
+        check_finite(features.descriptors)
+        pyramid = self._pyramid
+        moments, n = self.moments(features)
+        values, vectors = self.eigen(moments)
+        logarithms = (vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1)
+        rows = self.unfold(logarithms)
+        rows[n == 0] = 0
+        return normalize(rows[None], pyramid, "l2", self.scope, self.power).ravel()
+
+    def whitened(self, descriptors: np.ndarray) -> np.ndarray:
+        """Return the components of descriptors, each of variance 1 in the training images."""
+        return (self.projection_.apply(descriptors) - self.center_) / self.spread_
+
+    def moments(self, features: LocalFeatures) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ x xᵀ / n of every window, (n_windows, d, d), and its number of patches."""
+        pyramid, x = self._pyramid, self.whitened(features.descriptors)
+        cells = pyramid.cells(features.positions)
+        member, d = pyramid.membership.astype(np.float32), x.shape[1]
+        counts = np.bincount(cells, minlength=member.shape[1])
+        ends = np.cumsum(counts)
+        x = x[np.argsort(cells, kind="stable")]
+        sums = np.zeros((len(counts), d, d), np.float32)
+        for cell in np.flatnonzero(counts):
+            inside = x[ends[cell] - counts[cell] : ends[cell]]
+            np.matmul(inside.T, inside, out=sums[cell])
+        n = member @ counts.astype(np.float32)
+        of_windows = (member @ sums.reshape(len(counts), -1)).reshape(-1, d, d)
+        return of_windows / np.maximum(n, 1)[:, None, None], n
+
+    def eigen(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues, ε added, and eigenvectors of symmetric matrices."""
+        values, vectors = np.linalg.eigh(moments)
+        return np.maximum(values, 0) + np.float32(self.regularization), vectors
+
+    def unfold(self, matrices: np.ndarray) -> np.ndarray:
+        """Return symmetric matrices as vectors of the same length: Σ v² = Σ m²."""
+        d = matrices.shape[1]
+        row, column = np.triu_indices(d)
+        factors = np.where(row == column, 1.0, np.sqrt(2.0)).astype(matrices.dtype)
+        return matrices[:, row, column] * factors
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns like ``level1_window2_component3_component5``."""
+        check_is_fitted(self, "projection_")
+        row, column = np.triu_indices(len(self.center_))
+        names = [f"component{i}_component{j}" for i, j in zip(row, column)]
+        return np.array(
+            [f"{window}_{name}" for window in self._pyramid.window_names() for name in names],
+            dtype=object,
+        )
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        return {
+            "mean": self.projection_.mean,
+            "directions": self.projection_.directions,
+            "center": self.center_,
+            "spread": self.spread_,
+        }
+
+    def set_state(self, state: dict[str, np.ndarray]) -> "SecondOrderPooling":
+        """Restore what :meth:`get_state` returned; the parameters must be the same."""
+        self.projection_ = Projection(state["mean"], state["directions"])
+        self.center_, self.spread_ = state["center"], state["spread"]
+        shape = self.projection_.directions.shape[:1]
+        if self.center_.shape != shape or self.spread_.shape != shape or not self.spread_.min() > 0:
+            raise ValueError("the components and what they are divided by do not fit together")
+        return self
+
+    @property
+    def _pyramid(self) -> SpatialPyramid:
+        return as_pyramid(self.pyramid)
+
+    def _check_parameters(self) -> None:
+        if self.scope not in SCOPES:
+            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
+        for name in ("power", "regularization"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name}={getattr(self, name)}; expected a positive number")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
