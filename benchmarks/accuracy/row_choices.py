@@ -21,6 +21,7 @@ from visualwords.apps.pipeline.recipes import (
     Recipe,
     Words,
 )
+from visualwords.apps.pipeline.search.variations import with_second_order
 from visualwords.folders import ImageFolder
 
 SIFT, CENTRIST = RECIPES["words"].channels
@@ -122,6 +123,15 @@ FISHER = {
     "scene, 128 Gaussians for both": fisher(*(gaussians(c, 128) for c in SCENE)),
     "combined, 128 Gaussians for SIFT": fisher(gaussians(SIFT_FISHER, 128), *COMBINED[1:]),
     "object": RECIPES["object"],
+    "SIFT": fisher(SIFT_FISHER),
+    "second moments": fisher(with_second_order(fisher(SIFT_FISHER)).channels[1]),
+    **{
+        f"{name}, second moments": with_second_order(recipe)
+        for name, recipe in {
+            "SIFT": fisher(SIFT_FISHER),
+            **{name: RECIPES[name] for name in ("scene", "photo", "vivid")},
+        }.items()
+    },
 }
 
 
@@ -135,6 +145,11 @@ def in_31_windows(channel: Channel, weight: float) -> Channel:
 OBJECT = RECIPES["object"].channels
 OBJECTS = {
     "object": RECIPES["object"],
+    "object, second moments": with_second_order(RECIPES["object"]),
+    "object, of 240 pixels": replace(RECIPES["object"], max_side=240),
+    "object, second moments, of 240 pixels": with_second_order(
+        replace(RECIPES["object"], max_side=240)
+    ),
     "object, CENTRIST Fisher": fisher(*OBJECT, in_31_windows(CENTRIST_FISHER, 0.7)),
     "object, coloured patches": fisher(*OBJECT, in_31_windows(PATCH_COLORS, 0.5)),
     "object, colours in cells": fisher(*OBJECT, in_31_windows(COLOR_CELLS, 1.0)),

@@ -72,7 +72,7 @@ def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = Tr
         else _unchanged
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
     ]
-    found: list[Change] = [*first, _with_second_order]
+    found: list[Change] = [*first, with_second_order]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
@@ -98,7 +98,7 @@ def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Re
     )
 
 
-def _with_second_order(recipe: Recipe) -> Recipe | None:
+def with_second_order(recipe: Recipe) -> Recipe | None:
     """Return a recipe with second moments of the patches that its first Fisher vectors are of."""
     beside = next((channel for channel in recipe.channels if channel.fisher is not None), None)
     known = any(channel.second_order is not None for channel in recipe.channels)
