@@ -28,6 +28,7 @@ from visualwords.apps.pipeline.search.noise import Result, paired_lead
 from visualwords.apps.pipeline.search.variations import sized_for
 from visualwords.apps.pipeline.training import Training
 from visualwords.folders import ImageFolder
+from visualwords.threads import with_one_library_thread
 
 
 def training_part(name: str, seed: int) -> ImageFolder:
@@ -36,6 +37,7 @@ def training_part(name: str, seed: int) -> ImageFolder:
     return folder.part("train") if "train" in folder.splits else folder.split(0.5, seed)[0]
 
 
+@with_one_library_thread
 def compare_on_folds(
     images: ImageFolder, recipes: Iterable[tuple[str, Recipe]], jobs: int, cache: str
 ) -> list[Result]:
