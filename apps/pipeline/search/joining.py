@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from visualwords.apps.pipeline.recipe import Channel, Recipe
-from visualwords.apps.pipeline.recipes import LINEAR
+from visualwords.apps.pipeline.recipes import LINEAR, RECIPES
 from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.search.variations import Change
 
@@ -80,6 +80,10 @@ def _reweighted(recipe: Recipe, given: Recipe, factor: float) -> Recipe | None:
 
 
 def _called(channel: Channel) -> str:
-    """Return the name of an extractor, or of a network's file."""
+    """Return the name of an extractor, or of a network's file, which is not that of a recipe."""
     path = channel.params.get("path")
-    return channel.extractor if path is None else os.path.splitext(os.path.basename(path))[0]
+    if path is None:
+        return channel.extractor
+    file = os.path.basename(path)
+    name = os.path.splitext(file)[0]
+    return file if name in RECIPES else name

@@ -278,6 +278,13 @@ def test_a_plan_leaves_time_for_given_channels(budget):
     assert planned.seconds[-1] + seconds_to_join(planned.recipes, GIVEN, images) <= budget
 
 
+def test_a_network_whose_file_has_the_name_of_a_recipe_is_another_recipe():
+    named = [
+        alone([Channel("ONNXFeatures", {"path": f"/n/{name}.onnx"})]) for name in ("a", "tiny")
+    ]
+    assert [recipe.name for recipe in named] == ["a", "tiny.onnx"]
+
+
 def test_a_given_channel_takes_the_form_of_the_classifier_beside_it():
     assert [join(RECIPES[name], GIVEN).channels[-1].linear for name in ("tiny", "photo")] == [0, 1]
     assert join(RECIPES["tiny"], GIVEN).channels[-1].weight == 1
