@@ -72,17 +72,17 @@ def choose_recipe(
     with_copies : bool
         Whether to try copies of training images.
     given : Recipe, optional
-        One of the candidates, whose channels are added to the best of the others.
+        One of the candidates, whose channels are tried after the others, and beside their best.
     grey : bool
         Whether no image has colours.
     """
     images = replace(Images.of(training.data, training.env.max_pixels), grey=grey)
-    planned = plan_with(given, candidates, images, budget)
+    planned = plan_with(given, candidates, images, budget, with_copies)
     training.env.progress.note(
         f"{planned.describe(images, budget)}; chosen by {METRICS[metric.name]} (--metric)"
     )
     trials = _Trials(training, metric, planned)
-    steps, late = search(planned, images, budget, with_copies, given), None
+    steps, late = search(planned, images, budget, with_copies), None
     result: Result | None = None
     best: Recipe | None = None
     while late is None:
@@ -196,8 +196,8 @@ def _repeating(
 ) -> float | None:
     """Return the budget whose search ends where the deadline did; None if there is none."""
     budget = ceil(trials.done * 1e4) / 1e4  # leaves no time for anything else
-    planned = plan_with(given, candidates, images, budget)
-    steps, result = search(planned, images, budget, with_copies, given), None
+    planned = plan_with(given, candidates, images, budget, with_copies)
+    steps, result = search(planned, images, budget, with_copies), None
     tried: list[tuple[str, int]] = []
     while True:
         try:

@@ -1,11 +1,12 @@
 """Channels that the user gives, such as networks, beside the best recipes of "auto".
 
-They are tried alone with all other recipes, then beside the best of those without them. How much
-they count there is chosen on folds, too: what is gained depends on it more than on anything else
-(docs/networks.md).
+They are tried alone after the search among all other recipes, then beside the best of those. How
+much they count there is chosen on folds, too: what is gained depends on it more than on anything
+else (docs/networks.md).
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,10 +15,21 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.recipes import LINEAR, RECIPES
 from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.search.variations import Change
+from visualwords.apps.pipeline.view import MIRROR, ROTATIONS
 
 BESIDE_FISHER = 4.0  # weight of one vector beside Fisher vectors of 8 windows: half of the kernel
-FACTORS = (0.5, 2.0)  # of the weight
+FACTORS = (0.5, 2.0)  # of the weight; what helps is repeated
+WEIGHTS = 3  # tries of weights that time is left for: half, twice, four times
 BASES = 2  # recipes that given channels are added to
+WITH_COPIES = (  # that the best of these may have by then, and how many joins with them
+    ((MIRROR, ROTATIONS), 1),
+    ((MIRROR,), BASES + WEIGHTS),
+    ((MIRROR,), 1),
+)
+FOR_COPIES = 0.25  # of the budget, at most, is kept so that given channels can see copies
+FOR_JOINS = 0.5  # of the budget; more only if they take it alone and beside one recipe
+
+WEIGHED = re.compile(r" weight×([0-9.e+-]+)")  # in the name of a recipe
 
 
 def alone(channels: Sequence[Channel]) -> Recipe:
@@ -28,25 +40,49 @@ def alone(channels: Sequence[Channel]) -> Recipe:
     return Recipe("+".join(map(_called, channels)), "", weighted, classifier=LINEAR)
 
 
-def joins(ranked: Sequence[Recipe], given: Recipe) -> list[Change]:
-    """Return what is tried with given channels, in this order.
+def seconds_to_join(
+    tried: Sequence[Recipe],
+    given: Recipe,
+    images: Images,
+    copies: tuple[str, ...] = (),
+    n: int = BASES + WEIGHTS,
+) -> float:
+    """Return what given channels cost: alone, and n times beside the costliest recipe with copies.
 
     Parameters
     ----------
-    ranked : recipes that were tried, the best first
+    tried : recipes whose channels are known
     given : the recipe of the given channels alone
+    images : those that both are tried on
+    copies : of images, that are added to recipes which have none
+    n : how many recipes are tried with given channels beside others
     """
-    others = [recipe for recipe in ranked if recipe.name != given.name]
-    return [
-        *(partial(_beside, base=base, given=given) for base in others[:BASES]),
-        *(partial(_reweighted, given=given, factor=factor) for factor in FACTORS),
-    ]
+    most = 0.0
+    for recipe in tried:
+        base = replace(recipe, copies=recipe.copies or copies)
+        both = join(base, given)
+        first = cost_of([both], images, known=[base, given])
+        most = max(most, first + (n - 1) * cost_of([both], images, known=[both]))
+    return cost_of([given], images) + most
 
 
-def seconds_to_join(tried: Sequence[Recipe], given: Recipe, images: Images) -> float:
-    """Return what all joins cost, if they are those of the costliest recipes that were tried."""
-    costs = [cost_of([join(recipe, given)], images, known=[*tried, given]) for recipe in tried]
-    return (BASES + len(FACTORS)) * max(costs)
+def seconds_to_keep(
+    tried: Sequence[Recipe], given: Recipe, images: Images, budget: float, with_copies: bool
+) -> float:
+    """Return the part of a budget that is kept for given channels.
+
+    It holds what is tried with them, and a recipe with copies beside them if this is not much. The
+    least is the given recipe alone and beside one other.
+    """
+    all_joins = seconds_to_join(tried, given, images)
+    for copies, n in WITH_COPIES if with_copies else ():
+        seconds = max(all_joins, seconds_to_join(tried, given, images, copies, n))
+        if seconds <= FOR_COPIES * budget:
+            return seconds
+    return max(
+        seconds_to_join(tried, given, images, n=1),
+        min(FOR_JOINS * budget, all_joins),
+    )
 
 
 def join(recipe: Recipe, given: Recipe) -> Recipe:
@@ -65,18 +101,41 @@ def join(recipe: Recipe, given: Recipe) -> Recipe:
     )
 
 
-def _beside(_: Recipe, base: Recipe, given: Recipe) -> Recipe:
-    return join(base, given)
+def changes_of_given(given: Recipe) -> list[Change]:
+    """Return what is tried with given channels when a recipe was changed: adding and weighing."""
+    return [partial(_joined, given=given), *weighings(given)]
 
 
-def _reweighted(recipe: Recipe, given: Recipe, factor: float) -> Recipe | None:
+def weighings(given: Recipe) -> list[Change]:
+    """Return changes of a recipe in which given channels count less and more beside others."""
+    return [partial(_weighed, given=given, factor=factor) for factor in FACTORS]
+
+
+def _joined(recipe: Recipe, given: Recipe) -> Recipe | None:
+    """Return a recipe with given channels, unless it has some of them."""
+    known = list(map(_bare, given.channels))
+    return None if any(_bare(c) in known for c in recipe.channels) else join(recipe, given)
+
+
+def _weighed(recipe: Recipe, given: Recipe, factor: float) -> Recipe | None:
     """Return a recipe whose given channels, beside others, count more or less."""
-    n = len(given.channels)
-    own, more = recipe.channels[:-n], recipe.channels[-n:]
-    if not own or [c.params for c in more] != [c.params for c in given.channels]:
+    known = list(map(_bare, given.channels))
+    is_given = [_bare(channel) in known for channel in recipe.channels]
+    if all(is_given) or not any(is_given):
         return None
-    weighted = tuple(replace(channel, weight=channel.weight * factor) for channel in more)
-    return replace(recipe, name=f"{recipe.name} weight×{factor:g}", channels=own + weighted)
+    channels = tuple(
+        replace(channel, weight=channel.weight * factor) if it else channel
+        for channel, it in zip(recipe.channels, is_given)
+    )
+    for before in WEIGHED.findall(recipe.name):
+        factor *= float(before)
+    name = WEIGHED.sub("", recipe.name) + ("" if factor == 1 else f" weight×{factor:g}")
+    return replace(recipe, name=name, channels=channels)
+
+
+def _bare(channel: Channel) -> Channel:
+    """Return a channel whatever its weight and form."""
+    return replace(channel, linear=False, weight=1.0)
 
 
 def _called(channel: Channel) -> str:
