@@ -18,7 +18,7 @@ from visualwords.apps.pipeline.encoding import IMAGES, PATCHES
 from visualwords.apps.pipeline.recipe import Channel, Fisher, Recipe, Words, windows_of
 from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.view import View
-from visualwords.codebook import SpatialPyramid
+from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.errors import ImageError
 
 SECONDS_OF_A_RECIPE = 0.3  # whatever it is
@@ -185,7 +185,7 @@ def columns_of_windows(channel: Channel) -> int | None:
     part = channel.words or channel.fisher or channel.second_order
     if part is None:
         return None
-    windows = SpatialPyramid(windows_of(part.pyramid)).n_windows
+    windows = as_pyramid(windows_of(part.pyramid)).n_windows
     if isinstance(part, Words):
         return part.n_words * windows
     d = part.n_components

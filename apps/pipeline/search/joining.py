@@ -88,7 +88,7 @@ def seconds_to_keep(
 def join(recipe: Recipe, given: Recipe) -> Recipe:
     """Return a recipe with given channels, in the form that its classifier takes."""
     linear = recipe.classifier == LINEAR
-    factor = 1.0 if recipe.representation == "fisher" else 1 / BESIDE_FISHER
+    factor = 1.0 if recipe.representation in ("fisher", "second-order") else 1 / BESIDE_FISHER
     more = tuple(
         replace(channel, linear=linear, weight=channel.weight * factor)
         for channel in given.channels

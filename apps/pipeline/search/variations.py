@@ -8,7 +8,7 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe, SecondOrder, windo
 from visualwords.apps.pipeline.recipes import LINEAR, MORE_HISTOGRAMS, MORE_LINEAR
 from visualwords.apps.pipeline.search.costs import Images
 from visualwords.apps.pipeline.view import MIRROR, ROTATIONS
-from visualwords.codebook import SpatialPyramid
+from visualwords.codebook.spatial_pyramid import as_pyramid
 
 SMALL = 64  # pixels: images whose longer side is shorter have few patches
 ENLARGED = 96
@@ -104,7 +104,7 @@ def with_second_order(recipe: Recipe) -> Recipe | None:
     known = any(channel.second_order is not None for channel in recipe.channels)
     if beside is None or beside.fisher is None or known or recipe.classifier != LINEAR:
         return None
-    windows = SpatialPyramid(windows_of(beside.fisher.pyramid)).n_windows
+    windows = as_pyramid(windows_of(beside.fisher.pyramid)).n_windows
     channel = Channel(
         beside.extractor,
         beside.params,
