@@ -14,8 +14,9 @@ from visualwords.apps.pipeline.metric import METRICS, Metric
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images
 from visualwords.apps.pipeline.search.noise import Result
+from visualwords.apps.pipeline.search.planning import Plan, plan_with
 from visualwords.apps.pipeline.search.sample import some_images
-from visualwords.apps.pipeline.search.steps import Plan, Try, plan_with, search
+from visualwords.apps.pipeline.search.steps import Try, search
 from visualwords.apps.pipeline.trained import Trained
 from visualwords.apps.pipeline.training import Training
 from visualwords.errors import FolderError

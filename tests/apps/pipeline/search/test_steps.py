@@ -1,0 +1,164 @@
+"""Which changes are tried, and what is kept of them."""
+
+from dataclasses import replace
+
+from tests.apps.pipeline.search.made_up import searched
+from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
+from visualwords.apps.pipeline.search.costs import Images
+from visualwords.apps.pipeline.search.noise import Result, leads
+from visualwords.apps.pipeline.search.planning import plan
+from visualwords.apps.pipeline.search.variations import changes
+
+
+def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
+    def last(recipe, size):
+        return [change(recipe) for change in changes([recipe], Images(100, (size,)))[-3:]]
+
+    finer, smaller, larger = last(RECIPES["photo"], (100, 80))
+    assert finer.channels[0].fisher.n_gaussians == 128
+    assert finer.channels[0].cost > RECIPES["photo"].channels[0].cost
+    assert finer.channels[1:] == RECIPES["photo"].channels[1:]
+    assert smaller is None
+    assert larger.min_side == 200
+    finer, smaller, larger = last(replace(RECIPES["words"], max_side=240), (500, 300))
+    assert finer.channels[0].words.n_words == 400
+    assert smaller.max_side == 180
+    assert larger.max_side == 480
+    finer, smaller, larger = last(RECIPES["color"], (500, 300))
+    assert finer is larger is None
+    assert smaller.max_side == 375
+    _, _, larger = last(smaller, (500, 300))
+    assert larger.max_side == RECIPES["color"].max_side  # which was tried
+
+
+def test_second_moments_are_tried_of_the_patches_that_fisher_vectors_are_of():
+    best, tried = searched({"second-order": 0.1}, Images(100), 10_000, [RECIPES["object"]])
+    added, first = best.channels[-1], RECIPES["object"].channels[0]
+    assert (added.extractor, added.params) == (first.extractor, first.params)
+    assert added.second_order.pyramid == first.fisher.pyramid
+    assert added.second_order.weights == first.fisher.weights
+    assert added.cost > first.cost
+    assert sum("second-order" in step.recipe.name.split("+") for step in tried) >= 1
+    assert max(step.recipe.name.count("second-order") for step in tried) == 1
+    _, tried = searched({}, Images(100), 10_000, [RECIPES["words"]])
+    assert not any("second-order" in step.recipe.name for step in tried)
+
+
+def test_colors_of_patches_may_count_more():
+    best, _ = searched({"colors×2": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
+    weights = [channel.weight for channel in best.channels]
+    usual = [channel.weight for channel in RECIPES["vivid"].channels]
+    assert weights == [usual[0], 2 * usual[1], usual[2]]
+
+
+def test_colors_of_patches_are_not_described_where_images_are_grey():
+    grey = Images(100, grey=True)
+    planned = plan(recipes_to_try(), grey, 10_000)
+    names = [recipe.name for recipe in planned.recipes]
+    assert "vivid in grey" not in names  # it is photo
+    assert {"photo", "color", "object in grey", "combined in grey"} <= set(names)
+    assert names.index("tiny") < names.index("photo") < names.index("object in grey")
+    _, tried = searched({}, grey, 1e5, recipes_to_try())
+    channels = [channel for step in tried for channel in step.recipe.channels]
+    assert not any(c.extractor == "ColorStatistics" or "color" in c.params for c in channels)
+    _, tried = searched({}, Images(100), 1e5, recipes_to_try())
+    assert any(step.recipe.name == "vivid" for step in tried)
+
+
+def test_channels_that_do_not_help_are_left_out():
+    merits = {"scene": 0.2, "without Centrist-fisher": 0.1}
+    best, _ = searched(merits, Images(100), 10_000, [RECIPES["scene"]])
+    assert best.channels == RECIPES["scene"].channels[:1]
+    alone = replace(RECIPES["scene"], channels=best.channels)
+    made = [change(alone) for change in changes([alone], Images(100))]
+    assert all(recipe is None or recipe.channels for recipe in made)
+
+
+def test_changes_are_tried_again_on_what_became_of_the_best():
+    merits = {"rotations": 0.1, "rotations+HOG": 0.1}  # HOG helps with rotations alone
+    best, tried = searched(merits, Images(100), 1e5, [RECIPES["photo"]])
+    assert "HOG" in [channel.extractor for channel in best.channels]
+    assert best.copies == ("rotations",)
+    made = [
+        repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side, r.max_side))
+        for r in (step.recipe for step in tried)
+    ]
+    assert len(made) == len(set(made))
+
+
+def test_what_gains_is_kept_one_change_after_the_other():
+    candidates = [RECIPES[name] for name in ("color", "photo", "scene")]
+    merits = {"photo": 0.2, "HOG": 0.1, "mirror": -0.1, "rotations": 0.1, "C=1": 0.05}
+    best, tried = searched(merits, Images(100), 10_000, candidates)
+    assert [channel.extractor for channel in best.channels] == [
+        "DenseSIFT",
+        "ColorHistogram",
+        "HOG",
+    ]
+    assert best.copies == ("rotations",)
+    assert best.classifier_params == {"C": 1.0}
+    names = [step.recipe.name for step in tried]
+    assert len(set(names)) == len(names)
+    assert [step.until for step in tried] == sorted(step.until for step in tried)
+    assert tried[-1].until <= 10_000
+
+
+def test_a_lead_inside_noise_does_not_change_the_choice():
+    best, _ = searched({"photo": 0.3, "HOG": 1e-3}, Images(1000), 1e5, [RECIPES["photo"]])
+    assert best == RECIPES["photo"]
+
+
+def test_probabilities_decide_between_equal_labels_if_they_are_sure():
+    everywhere = dict.fromkeys(range(50), 0)
+    right = {i: float(i % 5 > 0) for i in everywhere}
+    plain = Result(0.8, 0.8, right, {i: -0.5 - 0.01 * (i % 7) for i in everywhere}, everywhere)
+    surer = replace(plain, likelihoods={i: p + 0.1 for i, p in plain.likelihoods.items()})
+    mixed = replace(plain, likelihoods={i: (-1.0) ** i for i in everywhere})
+    assert leads(surer, plain)
+    assert not leads(plain, surer)
+    assert not leads(
+        mixed, replace(mixed, likelihoods={i: -v for i, v in mixed.likelihoods.items()})
+    )
+
+
+def test_changes_come_after_all_recipes_that_the_budget_holds():
+    planned = plan(recipes_to_try(), Images(400), 20)
+    _, tried = searched({}, Images(400), 20, recipes_to_try())
+    assert planned.left_out
+    n = len(planned.recipes)
+    assert [step.recipe for step in tried[:n]] == planned.recipes
+    assert all(step.recipe not in RECIPES.values() for step in tried[n:])
+
+
+def test_the_best_of_a_sample_are_tried_on_more_images():
+    images = Images(25_000, ((96, 96),))
+    candidates = [RECIPES[name] for name in ("color", "texture", "tiny", "fast", "words")]
+    best, tried = searched({"words": 0.2, "fast": 0.1, "tiny": 0.05}, images, 240, candidates)
+    sizes = {step.n_images for step in tried}
+    first = min(sizes)
+    assert sizes == {first, 4 * first}
+    finals = [step.recipe.name for step in tried if step.n_images > first]
+    assert finals[:3] == ["tiny", "fast", "words"]
+    assert best.name.startswith("words")
+
+
+def test_a_search_among_histograms_adds_no_patches():
+    candidates = recipes_to_try("histogram")
+    _, tried = searched({}, Images(100), 1e5, candidates)
+    assert all(channel.representation is None for step in tried for channel in step.recipe.channels)
+
+
+def test_copies_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
+    def tries_copies(candidates, **options):
+        possible = changes(candidates, Images(100), **options)
+        made = [change(candidates[0]) for change in possible]
+        return any(recipe is not None and recipe.copies for recipe in made)
+
+    photo = RECIPES["photo"]
+    assert tries_copies([photo])
+    assert not tries_copies([photo], with_copies=False)
+    given = replace(photo, copies=("mirror",))
+    assert all(
+        recipe is None or recipe.copies == ("mirror",)
+        for recipe in (change(given) for change in changes([given], Images(100)))
+    )
