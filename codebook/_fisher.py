@@ -97,7 +97,9 @@ def _project(quads, start, m, tables, scale, offset, sums, last, x):
         if start + first + POINTS <= quads.shape[0]:
             _multiply(quads, start + first, tables, sums, 0)
         else:
-            last[: quads.shape[0] - start - first] = quads[start + first :]
+            for p in range(quads.shape[0] - start - first):
+                for j in range(quads.shape[1]):
+                    last[p, j] = quads[start + first + p, j]
             _multiply(last, 0, tables, sums, 0)
         for p in range(min(POINTS, m - first)):
             for j in range(scale.size):

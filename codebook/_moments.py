@@ -18,11 +18,15 @@ def fisher_gradients(zeroth, sums, shares, starts, members, constants, out):
     """
     k, d = constants.shape[1:]
     mass, total = np.empty(k, np.float32), np.empty((k, 2, sums.shape[3]), np.float32)
+    flat = total.reshape(-1)
     for w in range(out.shape[0]):
         mass[:], total[:] = 0, 0
         for m in range(starts[w], starts[w + 1]):
-            mass += zeroth[members[m]]
-            total += sums[members[m]]
+            cell, added = zeroth[members[m]], sums[members[m]].reshape(-1)
+            for i in range(k):
+                mass[i] += cell[i]
+            for i in range(flat.size):
+                flat[i] += added[i]
         for i in range(k):
             for j in range(d):
                 mean, first = constants[0, i, j], total[i, 0, j]

@@ -63,6 +63,9 @@ def add_weights(words, weights, cells, offsets, starts, members, n_cells, n_word
             for j in range(words.shape[1]):
                 by_cell[cells[p], words[p, j]] += weights[p, j]
         for w in range(n_windows):
+            window = sums[i, w]
             for m in range(starts[w], starts[w + 1]):
-                sums[i, w] += by_cell[members[m]]
+                cell = by_cell[members[m]]
+                for k in range(n_words):
+                    window[k] += cell[k]
     return sums

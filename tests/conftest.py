@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,13 @@ def data_folder():
         return DATA / name
 
     return find
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Start three workers for two processors: many tests wait, for servers, signals and limits."""
+    n_workers = yield
+    return n_workers if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else n_workers * 3 // 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

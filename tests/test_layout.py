@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def imported_folder(module: str) -> str | None:
     return parts[1] if len(parts) > 1 and parts[1] in ORDER else "vision"
 
 
+@cache
 def imports_of(path: Path) -> list[str]:
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -92,10 +92,9 @@ def serve(
     limits = Limits(
         rate=rate, burst=int(2 * rate), n_workers=jobs or max(2, shared.n_threads(None))
     )
-    key = _read_key(api_key_file)
+    key, page = _read_key(api_key_file), _read_report(report, models[0])
     loaded = served_models(models, limits.max_pixels, network, in_processes=can_fork())
     with closing(loaded) as served, listen(host, port) as listener:
-        page = _read_report(report, models[0])
         address = address_of(listener)
         if not is_loopback(listener) and key is None:
             say(

@@ -20,7 +20,8 @@ def smooth_row(pixels, y, width, sums, planes):
     wide = np.empty(3 * width + 6, np.uint16)  # a pixel more on each side
     for k in range(n):
         wide[k + three] = u16(u16(above[k]) + u16(middle[k]) + u16(middle[k]) + u16(below[k]))
-    wide[:3], wide[3 * width + 3 :] = wide[3:6], wide[3 * width : 3 * width + 3]
+    for k in range(three):
+        wide[k], wide[n + three + k] = wide[k + three], wide[n + k]
     for k in range(n):
         both = u16(wide[k + three] + wide[k + three])  # numba adds in 64 bits where not told so
         sums[k] = u16(u16(wide[k] + both + wide[k + three + three] + u16(8)) >> u16(4))

@@ -154,14 +154,16 @@ def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, li
     scores : (groups, n, LANES) float32 or float64; gram @ (alpha * y) is kept up to date
     extremes : (groups, 2, LANES) become the largest and the smallest projected gradient met
     """
-    extremes[:, 0], extremes[:, 1] = -np.inf, np.inf
+    for g in range(extremes.shape[0]):
+        for c in range(LANES):
+            extremes[g, 0, c], extremes[g, 1, c] = -np.inf, np.inf
     near, rows = np.empty((BLOCK, BLOCK)), np.zeros(BLOCK, np.int64)
     here, changes = np.empty((BLOCK, LANES)), np.empty((BLOCK, LANES))
     steps = np.empty((BLOCK, LANES), scores.dtype)
     for start in range(0, order.size, BLOCK):
         count = min(BLOCK, order.size - start)
-        rows[:count] = order[start : start + count]
         for k in range(count):
+            rows[k] = order[start + k]
             for other in range(k):
                 near[other, k] = gram[rows[k], rows[other]]
         for g in range(scores.shape[0]):
@@ -170,7 +172,9 @@ def epoch_of_lanes(gram, order, y, diagonal, curvature, upper, alpha, scores, li
                     near, rows[:count], y[g], diagonal, curvature, upper, live[g], alpha[g],
                     scores[g], here, extremes[g], changes,
                 )  # fmt: skip
-                steps[:] = changes
+                for k in range(BLOCK):
+                    for c in range(LANES):
+                        steps[k, c] = changes[k, c]
                 add_block(gram, rows, steps, scores[g])
 
 

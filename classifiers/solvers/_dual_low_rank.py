@@ -329,7 +329,9 @@ def epoch(rows, samples, state, starts, block):
 def end_pass(n_iter, tol, upper, state):
     """After a pass: which members are solved, and which visit their shrunk samples again."""
     pending, violation, limits, seen = state.pending, state.violation, state.limits, state.seen
-    active = state.active
+    active, n_used = state.active, 0
+    for i in range(upper.size):
+        n_used += upper[i] != 0
     for m in range(pending.size):
         bit = np.uint8(1 << m)
         if pending[m]:
@@ -340,11 +342,13 @@ def end_pass(n_iter, tol, upper, state):
             if violation[m] > tol:
                 if n_iter > 1:
                     limits[m] = FAR * violation[m]
-            elif seen[2, m] == np.count_nonzero(upper):
+            elif seen[2, m] == n_used:
                 pending[m] = False
-                active &= ~bit
+                for i in range(active.size):
+                    active[i] &= ~bit
             else:
-                active |= np.where(upper > 0, bit, np.uint8(0))
+                for i in range(active.size):
+                    active[i] |= bit if upper[i] > 0 else np.uint8(0)
         seen[0, m], seen[1, m], seen[2, m] = -np.inf, np.inf, 0
 
 
@@ -352,7 +356,10 @@ def end_pass(n_iter, tol, upper, state):
 def passes(rows, samples, state, orders, block, n_iter, tol):
     """Pass after pass in the given orders, until all members are solved; returns how many."""
     for k in range(orders.shape[0]):
-        if not state.pending.any():
+        n_pending = 0
+        for m in range(state.pending.size):
+            n_pending += state.pending[m]
+        if n_pending == 0:
             return k
         epoch(rows, samples, state, orders[k], block)
         end_pass(n_iter + k + 1, tol, samples.upper, state)

@@ -1,5 +1,6 @@
 """A small folder of generated photographs; classes differ in colour and in structure."""
 
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -24,11 +25,25 @@ def noisy(color, rng, shape=(48, 64)):
     return np.clip(image, 0, 255).astype(np.uint8)
 
 
+@cache
+def photo_files() -> dict[str, bytes]:
+    """Return the names and contents of three classes of eight images each."""
+    rng = np.random.default_rng(1)
+    return {
+        f"{name}/{i}.png": cv2.imencode(".png", noisy(color, rng)[:, :, ::-1])[1].tobytes()
+        for name, color in COLORS.items()
+        for i in range(8)
+    }
+
+
+def write_photos(folder: Path) -> Path:
+    for name, content in photo_files().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
 @pytest.fixture
 def photos(tmp_path):
     """Give a folder with three classes of eight images each."""
-    rng = np.random.default_rng(1)
-    for name, color in COLORS.items():
-        for i in range(8):
-            write_png(tmp_path / "photos" / name / f"{i}.png", noisy(color, rng))
-    return tmp_path / "photos"
+    return write_photos(tmp_path / "photos")

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 
 import pytest
 
@@ -33,8 +34,10 @@ def imported_name(requirement):
     return IMPORTED_AS.get(name_of(requirement), name_of(requirement))
 
 
+@cache
 def third_party_imports():
-    """Yield the file, the package imported, and whether that happens when the file is imported."""
+    """List the file, the package imported, and whether that happens when the file is imported."""
+    found = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -48,7 +51,8 @@ def third_party_imports():
                     continue
                 for name in {name.partition(".")[0] for name in names}:
                     if name not in {*sys.stdlib_module_names, "visualwords"}:
-                        yield path, COMES_WITH.get(name, name), id(node) in at_once
+                        found.append((path, COMES_WITH.get(name, name), id(node) in at_once))
+    return found
 
 
 def needed_everywhere():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.apps.conftest import COLORS, noisy
+from tests.apps.conftest import COLORS, noisy, write_photos
 from visualwords import ImageClassifier, features
 from visualwords.apps.explanation import second_order_evidence
 from visualwords.apps.pipeline.recipe import SecondOrder
@@ -43,6 +43,20 @@ SECOND_ORDER = Recipe(
 )
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Give ``fitted(recipe)`` → its model of the photographs, which is trained once."""
+    folder, models = write_photos(tmp_path_factory.mktemp("fitted") / "photos"), {}
+
+    def fit(recipe):
+        name = recipe if isinstance(recipe, str) else recipe.name
+        if name not in models:
+            models[name] = ImageClassifier(recipe).fit(folder)
+        return models[name]
+
+    return fit
+
+
 def total(explanation):
     return explanation.offsets + sum(c.evidence.sum(axis=0) for c in explanation.channels)
 
@@ -53,8 +67,8 @@ def decision(model, image):
 
 @pytest.mark.parametrize("recipe", [*RECIPES.values(), PYRAMID, SECOND_ORDER], ids=lambda r: r.name)
 @pytest.mark.parametrize("shape", [(48, 64), (51, 77)])
-def test_evidence_adds_up_to_the_score(photos, recipe, shape, rng):
-    model = ImageClassifier(recipe).fit(photos)
+def test_evidence_adds_up_to_the_score(fitted, recipe, shape, rng):
+    model = fitted(recipe)
     image = noisy(COLORS["sea"], rng, shape)
     found = model.explain(image)
     np.testing.assert_allclose(found.scores, decision(model, image), rtol=0, atol=1e-9)
@@ -67,8 +81,8 @@ def test_evidence_adds_up_to_the_score(photos, recipe, shape, rng):
 
 
 @pytest.mark.parametrize("recipe", ["color", "texture", "shape", "words", PYRAMID])
-def test_evidence_of_histograms_is_exact_and_leaves_nothing_over(photos, recipe):
-    model = ImageClassifier(recipe).fit(photos)
+def test_evidence_of_histograms_is_exact_and_leaves_nothing_over(fitted, photos, recipe):
+    model = fitted(recipe)
     found = model.explain(ImageFolder(photos).paths[0])
     assert found.exact
     np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
@@ -100,8 +114,8 @@ def logarithm(encoder, moments):
     return (vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1)
 
 
-def test_evidence_lies_where_the_colour_is(photos, rng):
-    model = ImageClassifier("color").fit(photos)
+def test_evidence_lies_where_the_colour_is(fitted, rng):
+    model = fitted("color")
     image = noisy(COLORS["sand"], rng)
     image[:, :32] = noisy(COLORS["sea"], rng)[:, :32]
     heat = model.explain(image).heat_map("sea")
@@ -123,8 +137,8 @@ def test_two_classes_have_opposite_evidence(photos, rng):
     assert found.probabilities.argmax() == found.scores.argmax()
 
 
-def test_discriminative_words_are_sorted_by_absolute_value(photos):
-    found = ImageClassifier("words").fit(photos).explain(ImageFolder(photos).paths[0])
+def test_discriminative_words_are_sorted_by_absolute_value(fitted, photos):
+    found = fitted("words").explain(ImageFolder(photos).paths[0])
     words = found.discriminative_words(found.label, 5)
     values = [abs(one.value) for one in words]
     assert len(words) == 5
@@ -145,14 +159,14 @@ def test_an_image_without_patches_has_no_evidence(photos, rng):
     np.testing.assert_array_equal(found.offsets, found.scores)
 
 
-def test_an_unknown_class_is_refused_with_the_known_ones(photos):
-    found = ImageClassifier("color").fit(photos).explain(ImageFolder(photos).paths[0])
+def test_an_unknown_class_is_refused_with_the_known_ones(fitted, photos):
+    found = fitted("color").explain(ImageFolder(photos).paths[0])
     with pytest.raises(ValueError, match="no class 'moon'; it knows sand, sea, wood"):
         found.heat_map("moon")
 
 
-def test_evidence_of_matched_sets_is_that_of_their_bins(photos):
-    model = ImageClassifier("pyramid-match").fit(photos)
+def test_evidence_of_matched_sets_is_that_of_their_bins(fitted, photos):
+    model = fitted("pyramid-match")
     found = model.explain(ImageFolder(photos).paths[0])
     np.testing.assert_allclose(found.offsets, 0, atol=1e-5)
     assert not found.exact

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from tests.apps.conftest import COLORS, noisy
+from tests.apps.conftest import COLORS, noisy, write_photos
 from visualwords import ImageClassifier, load
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe
 from visualwords.apps.pipeline.saving import replay_golden
@@ -71,24 +71,30 @@ def test_scores_after_reload_are_the_same_bit_for_bit(photos, tmp_path, n_classe
     assert bytes_of(restored, tmp_path / "again.vw") == (tmp_path / "m.vw").read_bytes()
 
 
-def test_model_bytes_depend_neither_on_jobs_nor_on_the_order_of_files(photos, tmp_path):
-    one = bytes_of(ImageClassifier("auto", n_jobs=1).fit(photos), tmp_path / "1.vw")
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """Give the bytes of the model that one job makes of the photographs, without a cache."""
+    folder = tmp_path_factory.mktemp("expected")
+    model = ImageClassifier("auto", n_jobs=1).fit(write_photos(folder / "photos"))
+    return bytes_of(model, folder / "1.vw")
+
+
+def test_model_bytes_depend_neither_on_jobs_nor_on_the_order_of_files(photos, expected, tmp_path):
     shuffled = tmp_path / "elsewhere" / "photos"  # a model keeps the name of its folder
     files = sorted(photos.rglob("*.png"), key=lambda p: hash(p.name))
     for path in reversed(files):
         target = shuffled / path.relative_to(photos)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    assert bytes_of(ImageClassifier("auto", n_jobs=3).fit(shuffled), tmp_path / "3.vw") == one
+    assert bytes_of(ImageClassifier("auto", n_jobs=3).fit(shuffled), tmp_path / "3.vw") == expected
 
 
-def test_warm_and_cold_cache_give_the_same_model(photos, tmp_path):
-    cold = bytes_of(ImageClassifier("auto").fit(photos), tmp_path / "cold.vw")
+def test_warm_and_cold_cache_give_the_same_model(photos, expected, tmp_path):
     cache = tmp_path / "cache"
     filling = bytes_of(ImageClassifier("auto", cache_dir=cache).fit(photos), tmp_path / "a.vw")
     n_entries = sum(len(files) for *_, files in os.walk(cache))
     warm = bytes_of(ImageClassifier("auto", cache_dir=cache).fit(photos), tmp_path / "b.vw")
-    assert cold == filling == warm
+    assert expected == filling == warm
     assert n_entries == sum(len(files) for *_, files in os.walk(cache)) > 0
 
 
