@@ -30,7 +30,6 @@ __all__ = [
     "has_learned",
     "in_parts",
     "map_parts",
-    "training_sample",
 ]
 
 ROWS = 1 << 16  # of a part
@@ -276,18 +275,3 @@ def map_parts(
     [65536, 4464]
     """
     return list(map_on_workers(function, ((part,) for part in parts), n_jobs=n_jobs))
-
-
-def training_sample(
-    X: Any, labels: Any, most: int | None, random: np.random.RandomState
-) -> np.ndarray:
-    """Return at most ``most`` descriptors to learn from, balanced if they belong to images."""
-    if isinstance(X, np.ndarray):
-        if X.ndim != 2:
-            raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
-        few = most is None or len(X) <= most
-        return X if few else X[np.sort(random.permutation(len(X))[:most])]
-    sets = as_sets(X)
-    if most is None or len(sets.descriptors) <= most:
-        return sets.descriptors
-    return sets.descriptors[balanced_rows(sets, labels, most, random)]

@@ -3,16 +3,13 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._moments import fisher_gradients
-from visualwords.codebook.codebook import as_images, training_sample
 from visualwords.codebook.gaussian_mixture import DiagonalMixture
-from visualwords.codebook.projection import AffineMap, Projection, check_finite
+from visualwords.codebook.projection import AffineMap, Projection
 from visualwords.codebook.soft_moments import SoftMoments
-from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
+from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.features.local_features import LocalFeatures
 from visualwords.progress import Progress
 from visualwords.threads import with_one_library_thread
@@ -20,7 +17,7 @@ from visualwords.threads import with_one_library_thread
 __all__ = ["FisherVectors"]
 
 
-class FisherVectors(TransformerMixin, BaseEstimator):
+class FisherVectors(WindowVectors):
     """Encode local features by the gradients of a Gaussian mixture's log-likelihood [1]_.
 
     Descriptors are projected to principal components and described by K Gaussians with diagonal
@@ -117,8 +114,7 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        descriptors = training_sample(X, y, self.max_descriptors, random)
-        check_finite(descriptors)
+        descriptors = self._sample(X, y, random)
         self.projection_ = self._learn_projection(descriptors)
         mixture = DiagonalMixture.learn(
             self.projection_.apply(descriptors),
@@ -130,49 +126,6 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         )
         self._set_mixture(mixture)
         return self
-
-    @with_one_library_thread
-    def transform(self, X: Any) -> np.ndarray:
-        """Return one vector an image.
-
-        Parameters
-        ----------
-        X : LocalFeatureSets, or iterable of LocalFeatures
-
-        Returns
-        -------
-        (n_images, n_windows × 2 × n_gaussians × d) float32
-        """
-        check_is_fitted(self, "projection_")
-        self._check_parameters()
-        images = as_images(X)
-        n_columns = 2 * self._constants[0].size
-        rows = np.empty((len(images), self._pyramid.n_windows * n_columns), np.float32)
-        for row, one in zip(rows, images):
-            row[:] = self.encode(one)
-        return rows
-
-    def encode(self, features: LocalFeatures) -> np.ndarray:
-        """Return the vector of one image."""
-        pyramid = self._pyramid
-        check_finite(features.descriptors)
-        windows = self._gradients(features.descriptors, pyramid.cells(features.positions))
-        return normalize(windows[None], pyramid, "l2", self.scope, self.power).ravel()
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the columns like ``level1_window2_gaussian13_mean5``."""
-        check_is_fitted(self, "projection_")
-        k, d = self._constants.shape[1:]
-        names = [
-            f"gaussian{i}_{kind}{j}"
-            for kind in ("mean", "spread")
-            for i in range(k)
-            for j in range(d)
-        ]
-        return np.array(
-            [f"{window}_{name}" for window in self._pyramid.window_names() for name in names],
-            dtype=object,
-        )
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
@@ -191,9 +144,23 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         self._set_mixture(DiagonalMixture(state["weights"], state["means"], state["variances"]))
         return self
 
+    def _vectors(self, features: LocalFeatures) -> np.ndarray:
+        """Return the gradients of every window."""
+        return self._gradients(features.descriptors, self._pyramid.cells(features.positions))
+
     @property
-    def _pyramid(self) -> SpatialPyramid:
-        return as_pyramid(self.pyramid)
+    def _n_numbers(self) -> int:
+        return 2 * self._constants[0].size
+
+    def _column_names(self) -> list[str]:
+        """Return names like ``gaussian13_mean5``."""
+        k, d = self._constants.shape[1:]
+        return [
+            f"gaussian{i}_{kind}{j}"
+            for kind in ("mean", "spread")
+            for i in range(k)
+            for j in range(d)
+        ]
 
     def _learn_projection(self, descriptors: np.ndarray) -> Projection:
         d = descriptors.shape[1]
@@ -232,15 +199,3 @@ class FisherVectors(TransformerMixin, BaseEstimator):
         sums = sums.reshape(n_cells, k, 2, width)
         fisher_gradients(zeroth, sums, shares, *pyramid.members, self._constants, out)
         return out.reshape(len(n), -1)
-
-    def _check_parameters(self) -> None:
-        if self.scope not in SCOPES:
-            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
-        if not self.power > 0:
-            raise ValueError(f"power={self.power}; expected a positive number")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags

@@ -3,13 +3,10 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from visualwords.codebook.codebook import as_images, training_sample
-from visualwords.codebook.projection import Projection, check_finite
-from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
+from visualwords.codebook.projection import Projection
+from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.features.local_features import LocalFeatures
 from visualwords.progress import Progress
 from visualwords.threads import with_one_library_thread
@@ -17,7 +14,7 @@ from visualwords.threads import with_one_library_thread
 __all__ = ["SecondOrderPooling"]
 
 
-class SecondOrderPooling(TransformerMixin, BaseEstimator):
+class SecondOrderPooling(WindowVectors):
     """Encode local features by the logarithm of their second moments in each window [1]_.
 
     Descriptors are projected to principal components, each divided by its standard deviation. A
@@ -117,8 +114,7 @@ class SecondOrderPooling(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        descriptors = training_sample(X, y, self.max_descriptors, random)
-        check_finite(descriptors)
+        descriptors = self._sample(X, y, random)
         learned = Projection.learn(descriptors, min(self.n_components, descriptors.shape[1]))
         self.projection_ = learned.rounded() if descriptors.dtype == np.uint8 else learned
         components = self.projection_.apply(descriptors)
@@ -126,38 +122,6 @@ class SecondOrderPooling(TransformerMixin, BaseEstimator):
         spread = components.std(axis=0, dtype=np.float64)
         self.spread_ = np.maximum(spread, 1e-6 * max(spread.max(), 1e-30)).astype(np.float32)
         return self
-
-    @with_one_library_thread
-    def transform(self, X: Any) -> np.ndarray:
-        """Return one vector an image.
-
-        Parameters
-        ----------
-        X : LocalFeatureSets, or iterable of LocalFeatures
-
-        Returns
-        -------
-        (n_images, n_windows × d (d + 1) / 2) float32
-        """
-        check_is_fitted(self, "projection_")
-        self._check_parameters()
-        images = as_images(X)
-        d = len(self.center_)
-        rows = np.empty((len(images), self._pyramid.n_windows * (d * (d + 1) // 2)), np.float32)
-        for row, one in zip(rows, images):
-            row[:] = self.encode(one)
-        return rows
-
-    def encode(self, features: LocalFeatures) -> np.ndarray:
-        """Return the vector of one image."""
-        check_finite(features.descriptors)
-        pyramid = self._pyramid
-        moments, n = self.moments(features)
-        values, vectors = self.eigen(moments)
-        logarithms = (vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1)
-        rows = self.unfold(logarithms)
-        rows[n == 0] = 0
-        return normalize(rows[None], pyramid, "l2", self.scope, self.power).ravel()
 
     def whitened(self, descriptors: np.ndarray) -> np.ndarray:
         """Return the components of descriptors, each of variance 1 in the training images."""
@@ -191,16 +155,6 @@ class SecondOrderPooling(TransformerMixin, BaseEstimator):
         factors = np.where(row == column, 1.0, np.sqrt(2.0)).astype(matrices.dtype)
         return matrices[:, row, column] * factors
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Name the columns like ``level1_window2_component3_component5``."""
-        check_is_fitted(self, "projection_")
-        row, column = np.triu_indices(len(self.center_))
-        names = [f"component{i}_component{j}" for i, j in zip(row, column)]
-        return np.array(
-            [f"{window}_{name}" for window in self._pyramid.window_names() for name in names],
-            dtype=object,
-        )
-
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         return {
@@ -219,19 +173,24 @@ class SecondOrderPooling(TransformerMixin, BaseEstimator):
             raise ValueError("the components and what they are divided by do not fit together")
         return self
 
+    def _vectors(self, features: LocalFeatures) -> np.ndarray:
+        """Return the logarithms of every window's moments."""
+        moments, n = self.moments(features)
+        values, vectors = self.eigen(moments)
+        found = self.unfold((vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1))
+        found[n == 0] = 0
+        return found
+
     @property
-    def _pyramid(self) -> SpatialPyramid:
-        return as_pyramid(self.pyramid)
+    def _n_numbers(self) -> int:
+        return len(self.center_) * (len(self.center_) + 1) // 2
+
+    def _column_names(self) -> list[str]:
+        """Return names like ``component3_component5``."""
+        row, column = np.triu_indices(len(self.center_))
+        return [f"component{i}_component{j}" for i, j in zip(row, column)]
 
     def _check_parameters(self) -> None:
-        if self.scope not in SCOPES:
-            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
-        for name in ("power", "regularization"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name}={getattr(self, name)}; expected a positive number")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
+        super()._check_parameters()
+        if not self.regularization > 0:
+            raise ValueError(f"regularization={self.regularization}; expected a positive number")

@@ -1,0 +1,111 @@
+"""What encoders share that turn the patches of each window of an image into numbers."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from visualwords.codebook.codebook import as_images, as_sets, balanced_rows
+from visualwords.codebook.projection import Projection, check_finite
+from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
+from visualwords.features.local_features import LocalFeatures
+from visualwords.threads import with_one_library_thread
+
+__all__ = ["WindowVectors"]
+
+
+class WindowVectors(TransformerMixin, BaseEstimator):
+    """Base of encoders whose windows are vectors, raised to a power and brought to length 1.
+
+    A subclass learns ``projection_`` in ``fit``, and defines ``_vectors``, the numbers of every
+    window of an image, ``_n_numbers`` of them and ``_column_names``. It has the parameters below.
+    """
+
+    n_components: int | None
+    pyramid: Any
+    power: float
+    scope: str
+    max_descriptors: int | None
+    projection_: Projection
+
+    @with_one_library_thread
+    def transform(self, X: Any) -> np.ndarray:
+        """Return one vector an image.
+
+        Parameters
+        ----------
+        X : LocalFeatureSets, or iterable of LocalFeatures
+
+        Returns
+        -------
+        (n_images, n_windows × numbers of a window) float32
+        """
+        check_is_fitted(self, "projection_")
+        self._check_parameters()
+        images = as_images(X)
+        rows = np.empty((len(images), self._pyramid.n_windows * self._n_numbers), np.float32)
+        for row, one in zip(rows, images):
+            row[:] = self.encode(one)
+        return rows
+
+    def encode(self, features: LocalFeatures) -> np.ndarray:
+        """Return the vector of one image."""
+        check_finite(features.descriptors)
+        windows = self._vectors(features)
+        return normalize(windows[None], self._pyramid, "l2", self.scope, self.power).ravel()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns like ``level1_window2_…``."""
+        check_is_fitted(self, "projection_")
+        names = self._column_names()
+        return np.array(
+            [f"{window}_{name}" for window in self._pyramid.window_names() for name in names],
+            dtype=object,
+        )
+
+    def _vectors(self, features: LocalFeatures) -> np.ndarray:
+        """Return the numbers of every window, (n_windows, n) float32, which may be changed."""
+        raise NotImplementedError
+
+    @property
+    def _n_numbers(self) -> int:
+        raise NotImplementedError
+
+    def _column_names(self) -> list[str]:
+        """Return the names of a window's numbers."""
+        raise NotImplementedError
+
+    @property
+    def _pyramid(self) -> SpatialPyramid:
+        return as_pyramid(self.pyramid)
+
+    def _sample(self, X: Any, labels: Any, random: np.random.RandomState) -> np.ndarray:
+        """Return at most ``max_descriptors`` to learn from, balanced if they belong to images."""
+        found = _chosen(X, labels, self.max_descriptors, random)
+        check_finite(found)
+        return found
+
+    def _check_parameters(self) -> None:
+        if self.scope not in SCOPES:
+            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
+        if not self.power > 0:
+            raise ValueError(f"power={self.power}; expected a positive number")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+def _chosen(X: Any, labels: Any, most: int | None, random: np.random.RandomState) -> np.ndarray:
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2:
+            raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
+        few = most is None or len(X) <= most
+        return X if few else X[np.sort(random.permutation(len(X))[:most])]
+    sets = as_sets(X)
+    if most is None or len(sets.descriptors) <= most:
+        return sets.descriptors
+    return sets.descriptors[balanced_rows(sets, labels, most, random)]
