@@ -33,7 +33,11 @@ def objects_left_out() -> Iterator[Division]:
             found.append((path, label, name))
     paths, labels, objects = zip(*found)
     data = Dataset.of(list(paths), labels, objects)
-    numbers = np.array([int(name.removeprefix(label)) for _, label, name in found])
+    ranks = {}  # numbers of objects have gaps in some classes
+    for label in set(labels):
+        own = {int(name.removeprefix(label)) for _, known, name in found if known == label}
+        ranks |= {f"{label}{number}": rank for rank, number in enumerate(sorted(own))}
+    numbers = np.array([ranks[name] for _, _, name in found])
     for number in np.unique(numbers):
         parts = (np.flatnonzero(numbers != number), np.flatnonzero(numbers == number))
         yield Division("eth80", int(number), *(data.part(part) for part in parts))
