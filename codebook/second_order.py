@@ -42,8 +42,6 @@ class SecondOrderPooling(WindowVectors):
         What is brought to length 1.
     max_descriptors : int or None, default 200,000
         Learn from no more than these.
-    n_jobs : ignored
-        Learning takes a moment; for the sake of other encoders.
 
     Attributes
     ----------
@@ -87,7 +85,6 @@ class SecondOrderPooling(WindowVectors):
         regularization: float = 0.1,
         scope: str = "window",
         max_descriptors: int | None = 200_000,
-        n_jobs: int | None = None,
     ):
         self.n_components = n_components
         self.pyramid = pyramid
@@ -96,7 +93,6 @@ class SecondOrderPooling(WindowVectors):
         self.regularization = regularization
         self.scope = scope
         self.max_descriptors = max_descriptors
-        self.n_jobs = n_jobs
 
     @with_one_library_thread
     def fit(

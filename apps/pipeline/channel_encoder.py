@@ -180,7 +180,6 @@ class ChannelEncoder:
                 second_order.n_components,
                 SpatialPyramid(windows_of(second_order.pyramid), weights=second_order.weights),
                 self.seed,
-                n_jobs=n_jobs,
             )
         if sets is not None:
             return FeatureSetEncoder(sets.n_components, random_state=self.seed)
