@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from visualwords.features.centrist import Centrist
     from visualwords.features.color import ColorHistogram
     from visualwords.features.color_statistics import ColorStatistics
+    from visualwords.features.filters import DenseFilters
     from visualwords.features.hog import HOG
     from visualwords.features.keypoint_sift import KeypointSIFT
     from visualwords.features.onnx_features import ONNXFeatures
@@ -21,6 +22,7 @@ __all__ = [
     "Centrist",
     "ColorHistogram",
     "ColorStatistics",
+    "DenseFilters",
     "DenseSIFT",
     "KeypointSIFT",
     "ONNXFeatures",
@@ -33,6 +35,7 @@ __getattr__, __dir__ = on_first_use(
         "Centrist": "visualwords.features.centrist",
         "ColorHistogram": "visualwords.features.color",
         "ColorStatistics": "visualwords.features.color_statistics",
+        "DenseFilters": "visualwords.features.filters",
         "DenseSIFT": "visualwords.features.sift",
         "KeypointSIFT": "visualwords.features.keypoint_sift",
         "ONNXFeatures": "visualwords.features.onnx_features",

@@ -11,7 +11,8 @@ PUBLIC = {
         *["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
     ],
     "visualwords.features": [
-        *["HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseSIFT", "KeypointSIFT"],
+        *["HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseFilters", "DenseSIFT"],
+        "KeypointSIFT",
         "ONNXFeatures",
     ],
     "visualwords.codebook": [

@@ -29,7 +29,7 @@ from skimage import data
 from skimage.feature import hog
 
 from benchmarks.data import DATA
-from visualwords.features import HOG, Centrist, DenseSIFT
+from visualwords.features import HOG, Centrist, DenseFilters, DenseSIFT
 from visualwords.images import read_image
 
 OPENCV4 = """
@@ -110,6 +110,39 @@ def compare_sift(images: np.ndarray) -> None:
         table.check("    mean cosine on patches that are not flat", min(cosines), 0.995)
 
 
+def filters_with_opencv(image: np.ndarray) -> np.ndarray:
+    """Return what ``DenseFilters()`` does, by OpenCV's filters and NumPy's indices."""
+    x, u = np.arange(5) + 0.5, np.arange(5)[:, None]
+    basis = np.where(u == 0, 1, np.sqrt(2)) / np.sqrt(5) * np.cos(np.pi * u * x / 5)
+    triangle = np.array([1, 2, 3, 4, 3, 2, 1], np.float32) / 16
+    pixels = image.astype(np.float32)
+    found = [
+        cv2.sepFilter2D(pixels, -1, basis[n], basis[total - n], borderType=cv2.BORDER_REFLECT_101)
+        for total in (1, 2, 3)
+        for n in range(total + 1)
+    ]
+    maps = [np.maximum(r, 0) for r in found] + [np.maximum(-r, 0) for r in found]
+    pooled = [
+        cv2.sepFilter2D(m, -1, triangle, triangle, borderType=cv2.BORDER_CONSTANT) for m in maps
+    ]
+    cells = np.stack(pooled, axis=2)[2::4, 2::4]
+    patches = np.lib.stride_tricks.sliding_window_view(cells, (4, 4), axis=(0, 1))[::2, ::2]
+    rows = patches.transpose(0, 1, 3, 4, 2).reshape(-1, 16 * len(maps))
+    return 255 * np.sqrt(rows / (np.linalg.norm(rows, axis=1, keepdims=True) + 5))
+
+
+def compare_filters(images: np.ndarray) -> None:
+    table = Table("DenseFilters against cv2.sepFilter2D and NumPy, 3 images")
+    extractor = DenseFilters()
+    cosines = [
+        mean_cosine(extractor.extract(image).descriptors, filters_with_opencv(image))
+        for image in images
+    ]
+    ours = best_cpu_seconds(each(images, extractor.extract))
+    table.add("one scale, step 8", ours, best_cpu_seconds(each(images, filters_with_opencv)), 3)
+    table.check("    mean cosine", min(cosines), 0.999)
+
+
 def compare_hog(images: np.ndarray) -> None:
     table = Table("HOG (cells of 8, blocks of 2, 9 angles) against skimage.feature.hog, 3 images")
 
@@ -176,6 +209,7 @@ def measure_first_calls() -> None:
     print("\nFirst call, CPU seconds of compiling; bar 8 s cold, then from the cache")
     names = (
         "DenseSIFT()",
+        "DenseFilters()",
         "HOG()",
         "HOG(interpolated=True)",
         "Centrist()",
@@ -206,6 +240,7 @@ def main() -> None:
     cv2.setNumThreads(1)
     images = photographs()
     compare_sift(images)
+    compare_filters(images)
     compare_hog(images)
     compare_census(images)
     measure_first_calls()

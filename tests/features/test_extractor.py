@@ -16,6 +16,7 @@ from visualwords.features import (
     Centrist,
     ColorHistogram,
     ColorStatistics,
+    DenseFilters,
     DenseSIFT,
     KeypointSIFT,
 )
@@ -40,6 +41,7 @@ LOCAL = [
     DenseSIFT((3, 4), 5, color="opponent", dtype="float32", root=True),
     DenseSIFT(2, 3, sobel=True, contrast_threshold=1.0),
     DenseSIFT((4, 9), 6, padded=True),
+    DenseFilters((4, 7), 5, order=2, signs=False, color="opponent"),
     KeypointSIFT(),
     KeypointSIFT(30, detector="harris", dtype="float32", root=True),
 ]

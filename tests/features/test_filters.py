@@ -1,0 +1,116 @@
+"""DenseFilters against its definition, and its promises."""
+
+import cv2
+import numpy as np
+import pytest
+
+from tests.reference.filters import cosines, descriptor, responses
+from visualwords.features import DenseFilters
+from visualwords.features.sift import color_planes
+
+ROUNDED = np.rint(64 * cosines()) / 64
+
+
+def patches(length, step):
+    return range(0, length - 15, step)
+
+
+@pytest.mark.parametrize(("order", "signs", "step"), [(4, False, 8), (3, True, 5), (1, False, 6)])
+def test_descriptors_match_the_definition(photo, order, signs, step):
+    grey = np.ascontiguousarray(photo[60:135, 200:299, 1])
+    found = DenseFilters(4, step, order=order, signs=signs).extract(grey)
+    assert found.descriptors.dtype == np.uint8
+    places = [(x, y) for y in patches(75, step) for x in patches(99, step)]
+    for basis, tolerance in ((ROUNDED, 0.7), (cosines(), 4.5)):
+        maps = responses(grey, order, signs, basis)
+        expected = [descriptor(maps, x, y) for x, y in places]
+        np.testing.assert_allclose(found.descriptors, expected, atol=tolerance)
+
+
+def test_planes_of_a_colour_image_share_one_length(photo):
+    small = photo[60:92, 200:240]
+    found = DenseFilters(order=2, signs=False, color="opponent").extract(small).descriptors
+    maps = [responses(plane, 2, basis=ROUNDED) for plane in color_planes(small, "opponent")]
+    expected = descriptor(np.concatenate(maps, axis=2), 8, 0)
+    np.testing.assert_allclose(found[1], expected, atol=0.7)
+
+
+def test_larger_cells_see_a_smaller_image(photo):
+    grey = np.ascontiguousarray(photo[:96, :144, 0])
+    small = cv2.resize(grey, (72, 48), interpolation=cv2.INTER_AREA)
+    large, fine = DenseFilters(8, 16).extract(grey), DenseFilters(4, 8).extract(small)
+    np.testing.assert_array_equal(large.descriptors, fine.descriptors)
+    np.testing.assert_array_equal(large.positions, fine.positions)
+    assert set(large.sizes.tolist()) == {32.0}
+
+
+def test_scales_follow_each_other(photo):
+    both, coarse = DenseFilters((4, 6), 10).extract(photo), DenseFilters(6, 10).extract(photo)
+    np.testing.assert_array_equal(both.descriptors[-len(coarse) :], coarse.descriptors)
+
+
+def test_inverted_images_differ_only_with_signs(photo):
+    grey = np.ascontiguousarray(photo[:40, :40, 0])
+    plain, signed = DenseFilters(signs=False), DenseFilters()
+    found = plain.extract(grey).descriptors.astype(int)
+    assert np.abs(found - plain.extract(255 - grey).descriptors).max() <= 1
+    found = signed.extract(grey).descriptors.reshape(-1, 16, 2, 9).astype(int)
+    swapped = signed.extract(255 - grey).descriptors.reshape(-1, 16, 2, 9)[:, :, ::-1]
+    assert np.abs(found - swapped).max() <= 1
+    assert np.abs(found - found[:, :, ::-1]).max() > 50
+
+
+def test_brightness_and_strong_contrast_hardly_count(photo):
+    grey = np.ascontiguousarray(photo[:40, 60:100, 0] // 4 + 20)
+    found = DenseFilters().extract(grey).descriptors.astype(int)
+    np.testing.assert_array_equal(found, DenseFilters().extract(grey + np.uint8(90)).descriptors)
+    assert (DenseFilters().extract(np.full((20, 20), 200, np.uint8)).descriptors == 0).all()
+
+
+def test_the_strongest_pattern_fits_the_sums():
+    board = np.zeros((40, 40), np.uint8)
+    board[::2, ::2] = board[1::2, 1::2] = 255
+    stripes = np.repeat(np.arange(40) // 3 % 2 * 255, 40).reshape(40, 40).astype(np.uint8)
+    for image in (board, stripes):
+        maps = responses(image, 4, True, ROUNDED)
+        found = DenseFilters(order=4).extract(image).descriptors
+        np.testing.assert_allclose(found[5], descriptor(maps, 8, 8), atol=0.7)
+
+
+def test_an_image_smaller_than_a_patch_has_none():
+    assert DenseFilters().extract(np.zeros((15, 40), np.uint8)).descriptors.shape == (0, 288)
+    assert len(DenseFilters((4, 8)).extract(np.zeros((20, 40), np.uint8))) == 4
+
+
+def test_the_picture_is_bright_where_responses_are():
+    image = np.zeros((32, 48), np.uint8)
+    image[:, 24:] = 200
+    picture = DenseFilters().visualize(image)
+    assert picture.shape == (32, 48, 3)
+    assert picture[16, 20:28].max() == 255
+    assert (picture[:, 0] == 0).all()
+
+
+def test_columns_are_named():
+    names = DenseFilters(order=2, color="rgb").get_feature_names_out()
+    assert len(names) == len(set(names)) == 16 * 3 * 2 * 5
+    assert (names[0], names[-1]) == (
+        "plane0_cell0.0_filter0.1_above",
+        "plane2_cell3.3_filter2.0_below",
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"bin_size": 3}, "4 to 100"),
+        ({"bin_size": []}, "one or several"),
+        ({"bin_size": (4, 101)}, "1 to 100"),
+        ({"step": 0}, "step=0"),
+        ({"order": 5}, "order=5"),
+        ({"color": "hsv"}, "opponent"),
+    ],
+)
+def test_wrong_parameters_are_named(photo, settings, message):
+    with pytest.raises(ValueError, match=message):
+        DenseFilters(**settings).fit([photo])
