@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from visualwords.codebook._logarithm import log_matrices
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.features.local_features import LocalFeatures
@@ -55,7 +56,8 @@ class SecondOrderPooling(WindowVectors):
     Deviations from [1]_: components in place of all numbers of a descriptor, so that a window has
     d (d + 1) / 2 numbers (2,080 of 64); nothing is said about places and colours; moments are those
     of whitened components, and ε is larger, as folds of training images prefer
-    (docs/accuracy.md). A window without descriptors is 0.
+    (docs/accuracy.md). A window without descriptors is 0. Logarithms are computed without
+    eigenvectors, in single precision, to some 1e-5 (:mod:`visualwords.codebook._logarithm`).
 
     References
     ----------
@@ -121,7 +123,10 @@ class SecondOrderPooling(WindowVectors):
 
     def whitened(self, descriptors: np.ndarray) -> np.ndarray:
         """Return the components of descriptors, each of variance 1 in the training images."""
-        return (self.projection_.apply(descriptors) - self.center_) / self.spread_
+        found = self.projection_.apply(descriptors)
+        found -= self.center_
+        found /= self.spread_
+        return found
 
     def moments(self, features: LocalFeatures) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ x xᵀ / n of every window, (n_windows, d, d), and its number of patches."""
@@ -172,8 +177,8 @@ class SecondOrderPooling(WindowVectors):
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
         """Return the logarithms of every window's moments."""
         moments, n = self.moments(features)
-        values, vectors = self.eigen(moments)
-        found = self.unfold((vectors * np.log(values)[:, None]) @ vectors.transpose(0, 2, 1))
+        found = np.empty((len(n), self._n_numbers), np.float32)
+        log_matrices(moments, float(self.regularization), found)
         found[n == 0] = 0
         return found
 

@@ -1,4 +1,4 @@
-"""Words, windows and Fisher vectors against faiss, scikit-learn, OpenCV and scikit-image.
+"""Words, windows, Fisher vectors and second moments against the libraries that have the like.
 
 Run ``python -m benchmarks.speed.codebook``. CPU time of one thread, compilation not counted; what
 is compared is checked to be the same first. The descriptors are dense SIFT of photographs: those
@@ -27,8 +27,10 @@ from visualwords.codebook import (
     FisherVectors,
     HIKCodebook,
     KMeansCodebook,
+    SecondOrderPooling,
     SpatialPyramid,
 )
+from visualwords.codebook._logarithm import log_matrices
 from visualwords.features import DenseSIFT
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.folders import ImageFolder
@@ -46,7 +48,7 @@ def main() -> None:
     cv2.setNumThreads(1)
     warnings.simplefilter("ignore")  # scikit-learn: stopped after 10 iterations, as asked
     sets = real_descriptors()
-    wanted = sys.argv[1:] or ["assign", "fit", "hik", "windows", "image", "fisher"]
+    wanted = sys.argv[1:] or ["assign", "fit", "hik", "windows", "image", "fisher", "moments"]
     for name in wanted:
         BENCHMARKS[name](sets)
 
@@ -225,6 +227,29 @@ def check_fisher(ours: np.ndarray, theirs: list[np.ndarray]) -> None:
         assert a @ b / np.linalg.norm(b) > 0.9999
 
 
+def bench_moments(sets: LocalFeatureSets) -> None:
+    table = Table("Logarithms of second moments, 64 components, 31 windows of one image")
+    encoder = SecondOrderPooling(64, 31, random_state=0, max_descriptors=50_000).fit(sets)
+    found = np.empty((31, 64 * 65 // 2), np.float32)
+    epsilon = encoder.regularization
+
+    def with_eigenvectors(moments: np.ndarray) -> np.ndarray:
+        values, vectors = np.linalg.eigh(moments)
+        logs = np.log(np.maximum(values, 0) + epsilon)[:, None]
+        return encoder.unfold((vectors * logs) @ vectors.transpose(0, 2, 1))
+
+    for n in (1_000, 7_000):
+        image = LocalFeatures(sets.descriptors[:n], sets.positions[:n], sets.sizes[:n])
+        moments, _ = encoder.moments(image)
+        log_matrices(moments.copy(), epsilon, found)
+        np.testing.assert_allclose(found, with_eigenvectors(moments.astype(float)), atol=1e-3)
+        ours = best_cpu_seconds(lambda m=moments: log_matrices(m.copy(), epsilon, found))
+        for dtype in (np.float32, np.float64):
+            given = moments.astype(dtype)
+            theirs = best_cpu_seconds(lambda m=given: with_eigenvectors(m), 5)
+            table.add(f"{n:,} descriptors, eigh of {given.dtype}", ours, theirs, 1.5)
+
+
 BENCHMARKS = {
     "assign": bench_assignment,
     "fit": bench_fit,
@@ -232,6 +257,7 @@ BENCHMARKS = {
     "windows": bench_windows,
     "image": bench_image,
     "fisher": bench_fisher,
+    "moments": bench_moments,
 }
 
 if __name__ == "__main__":
