@@ -24,7 +24,7 @@ from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images, today
 from visualwords.apps.report import write_report
 from visualwords.apps.studio.class_folders import id_of
-from visualwords.errors import VisualWordsError
+from visualwords.errors import ImageError, VisualWordsError
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
 from visualwords.progress import StageTimes
@@ -119,6 +119,7 @@ def run(job: Job, news: News) -> None:
     times = StageTimes(news)
     folder = ImageFolder(job.root)
     data = Dataset.of_folder(folder, contents=Contents())
+    ids = {path: _id(path) for path in data.names}  # now: people move images while it is trained
     model = ImageClassifier(
         job.recipe,
         n_jobs=job.n_jobs,
@@ -148,15 +149,16 @@ def run(job: Job, news: News) -> None:
             seconds=times.seconds.copy(),
             progress=news,
         )
-    table = _table(job, model, data, trial)
+    table = _table(job, model, data, ids, trial)
     path = os.path.splitext(job.output)[0] + ".json"
     write_atomically(path, json.dumps(table).encode())
     news.tell(finished=path)
 
 
-def _table(job: Job, model: ImageClassifier, data: Dataset, trial: Trial | None) -> dict[str, Any]:
+def _table(
+    job: Job, model: ImageClassifier, data: Dataset, ids: dict[str, str], trial: Trial | None
+) -> dict[str, Any]:
     """Return what is known of each image and of the model."""
-    ids = {path: _id(path) for path in data.names}
     known: dict[str, Any] = {
         "kind": job.kind,
         "recipe": model.recipe_.name,
@@ -211,7 +213,11 @@ def _doubts(
     left_out = {one.source for one in model.skipped_}
     names = [name for name in data.names if name not in left_out]
     paths = [finding.about[0] for finding in found]
-    positions, _ = model.gallery_.query(model.transform(paths), len(names))
+    doubted = data.part(map(data.names.index, paths))  # with the bytes: they may have been moved
+    try:
+        positions, _ = model.gallery_.query(model.transform(doubted), len(names))
+    except ImageError:  # more bytes than are kept, and a file is no longer there
+        return []
     doubts = []
     for finding, path, order in zip(found, paths, positions):
         label = looks_like[path]
@@ -233,7 +239,7 @@ def _doubts(
 def _id(path: str) -> str:
     try:
         return id_of(path)
-    except OSError:  # deleted while the model was trained
+    except OSError:  # gone since its folder was listed
         return ""
 
 

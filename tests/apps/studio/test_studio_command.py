@@ -21,14 +21,14 @@ def test_the_studio_runs_until_interrupted_and_its_training_process_ends_with_it
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        status = httpx.get(f"{address}studio/status", timeout=30).json()
+        status = httpx.get(f"{address}studio/status", timeout=60).json()
         assert status["folder"] == str(tmp_path / "mine")
         assert status["models"] == []
-        assert httpx.get(address).text.startswith("<!doctype html>")
-        assert httpx.get(f"{address}api/model").status_code == 409
+        assert httpx.get(address, timeout=60).text.startswith("<!doctype html>")
+        assert httpx.get(f"{address}api/model", timeout=60).status_code == 409
     finally:
         process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
 
