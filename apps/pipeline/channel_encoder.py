@@ -35,6 +35,7 @@ from visualwords.progress import Progress, Silent
 PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5
 PATCHES_PER_WORD = 5
 PATCHES_PER_GAUSSIAN = 20
+MIXTURE_ITERATIONS = 12  # more change no figure of folds (docs/accuracy.md)
 UNIT = 4096.0  # shares of words are multiplied by this before they become float16
 LENGTH = 500.0  # of signed bytes: a whole image's numbers, or a window of a Fisher vector
 
@@ -173,6 +174,7 @@ class ChannelEncoder:
                 fisher.n_components,
                 SpatialPyramid(windows_of(fisher.pyramid), weights=fisher.weights),
                 self.seed,
+                max_iter=MIXTURE_ITERATIONS,
                 n_jobs=n_jobs,
             )
         if second_order is not None:

@@ -110,9 +110,9 @@ def _train_on_disk(
         kept,
         training.skipped,
         [content.digest for content in known.contents if content.digest],
-        signed,
         held_out,
         known.labels,
+        signed,
         distances,
     )
 

@@ -69,9 +69,9 @@ class ImageClassifier(FittedImageClassifier):
         time for.
     channels : sequence of Channel
         More channels, such as networks, which "auto" tries alone and beside the best recipes.
-    representation : {None, "histogram", "words", "fisher", "pyramid-match"}
+    representation : {None, "histogram", "words", "fisher", "second-order", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
-        pyramid match, whose models are large.
+        pyramid match and ``rich-words``, whose models are large.
     n_words, n_gaussians, pyramid, C, max_side, min_side, copies : optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.pipeline.recipes.change_recipe`.
@@ -360,7 +360,7 @@ class ImageClassifier(FittedImageClassifier):
 
     def _gallery(self, trained: Trained, data: Dataset, env: Environment) -> Gallery | None:
         """Return what is kept of the training images."""
-        if not self.keep_training:
+        if not self.keep_training or trained.signed is None:
             return None
         named = zip(data.labels, data.names)
         names = [f"{label}/{os.path.basename(name)}" for label, name in named]

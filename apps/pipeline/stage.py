@@ -30,9 +30,10 @@ PARCEL = 64  # images in a message of a worker
 
 VERSIONS = {  # of what stages do; to be raised when the same input gives something else
     "sample": 3,  # patches of one image
-    "learn": 3,  # an encoder, of the sample
-    "encode": 3,  # the row of one image
-    "train": 9,  # a recipe, of all images
+    "learn": 4,  # an encoder, of the sample
+    "encode": 4,  # the row of one image
+    "train": 10,  # a recipe, of all images
+    "sign": 1,  # signatures of all images
     "score": 6,  # what a model predicts for many files
     "thumbnail": 2,
     "portrait": 1,
@@ -175,7 +176,7 @@ def each_image(
         shared=[stages, env.cache, env.max_pixels, mark],
         n_jobs=env.n_jobs,
     )
-    for chunk, results in zip(chunks, found):
+    for chunk, results in zip(chunks, found, strict=True):  # workers warn of an end unseen
         if not here:
             check_seen(results.images)
             results = [_received(stages, env, *pair) for pair in zip(chunk, results.images)]

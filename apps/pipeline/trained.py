@@ -6,7 +6,7 @@ float32, so that a model and its file give the same scores bit for bit. A score 
 thousands of look-ups whose rounding errors cancel out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,8 @@ CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "he
 DISTANCES = "held out distances"
 VALUES, EXPONENTS = "table_values", "table_exponents"
 
+Signed = tuple[Signer, np.ndarray, np.ndarray]
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -43,11 +45,11 @@ class Trained:
     kept : positions of the images that it learned from
     skipped : the other images
     digests : fingerprints of the files
-    signed : what makes signatures, those of the images it learned from, by which similar images
-        are found, and their lengths
     held_out : scores of images by classifiers that did not learn from them, those of all folds
         for all images; None if a class is too small
     held_out_labels : the labels of these images
+    signed : what makes signatures, those of the images it learned from, by which similar images
+        are found, and their lengths; None of a recipe that is only compared with others
     held_out_distances : from these images (of many, from those that `novelty.spread` names) to the
         nearest one, to the classes and to the nearest direction outside of their fold, (n, 3), or
         None
@@ -59,9 +61,9 @@ class Trained:
     kept: np.ndarray
     skipped: list[Skipped]
     digests: list[bytes]
-    signed: tuple[Signer, np.ndarray, np.ndarray]
     held_out: np.ndarray | None
     held_out_labels: np.ndarray
+    signed: Signed | None = None
     held_out_distances: np.ndarray | None = None
 
 
@@ -122,22 +124,16 @@ def learn_novelty(
 
 
 def state_of(trained: Trained) -> State:
-    """Return what was learned in memory, from all images, as plain arrays."""
+    """Return what was learned in memory, from all images, but for signatures, as plain arrays."""
     if trained.skipped:
         raise ValueError("what was learned from some of the images is not kept")
-    signer, signatures, lengths = trained.signed
     state = {
         "kept": trained.kept,
         "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
-        "signatures": signatures,
-        "lengths": lengths,
-        **prefixed(SIGNER, signer.get_state()),
         **prefixed(CLASSIFIER, packed_state(trained.classifier)),
     }
     if trained.held_out is not None:
         state[HELD_OUT] = trained.held_out
-    if trained.held_out_distances is not None:
-        state[DISTANCES] = trained.held_out_distances
     for number, encoder in enumerate(trained.encoders):
         state |= prefixed(f"{CHANNEL}{number}/", encoder.get_state())
     return state
@@ -166,11 +162,52 @@ def trained_of(
         state["kept"],
         [],
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
-        (Signer().set_state(part_of(SIGNER, state)), state["signatures"], state["lengths"]),
         state.get(HELD_OUT),
         labels[state["kept"]],
-        state.get(DISTANCES),
     )
+
+
+def state_of_signatures(trained: Trained) -> State:
+    """Return the signatures of the images that a recipe learned from, as plain arrays."""
+    if trained.signed is None:
+        raise ValueError("the recipe has no signatures")
+    signer, signatures, lengths = trained.signed
+    state = {
+        "signatures": signatures,
+        "lengths": lengths,
+        **prefixed(SIGNER, signer.get_state()),
+    }
+    if trained.held_out_distances is not None:
+        state[DISTANCES] = trained.held_out_distances
+    return state
+
+
+def with_signatures(trained: Trained, state: State) -> Trained:
+    """Return a recipe with what `state_of_signatures` was given.
+
+    Raises
+    ------
+    ValueError, KeyError, …
+        If the signatures are not those of its images.
+    """
+    n_images = len(trained.kept)
+    n_bits, n_columns = state[f"{SIGNER}directions"].shape
+    _check_arrays(
+        state,
+        {
+            "signatures": ("i1", (n_images, n_bits)),
+            "lengths": ("f4", (n_images,)),
+            f"{SIGNER}mean": ("f4", (n_columns,)),
+            f"{SIGNER}directions": ("f2", (n_bits, n_columns)),
+            DISTANCES: ("f8", (len(spread(n_images)), 3)),
+        },
+    )
+    nearest = state[DISTANCES][:, 0] if DISTANCES in state else np.zeros(1)
+    if min(state["lengths"].min(), nearest.min()) < 0:
+        raise ValueError("lengths or distances are negative")
+    signer = Signer().set_state(part_of(SIGNER, state))
+    signed = signer, state["signatures"], state["lengths"]
+    return replace(trained, signed=signed, held_out_distances=state.get(DISTANCES))
 
 
 def _check(state: State, labels: np.ndarray) -> None:
@@ -181,22 +218,17 @@ def _check(state: State, labels: np.ndarray) -> None:
     if kept.min() < 0 or (np.diff(kept) <= 0).any() or kept.max() >= len(labels):
         raise ValueError("the positions of images are not those of the labels")
     n_classes, n_images = len(np.unique(labels[kept])), len(kept)
-    n_bits, n_columns = state[f"{SIGNER}directions"].shape
-    shapes: dict[str, tuple[str, tuple[int, ...]]] = {
-        "digests": ("u1", (DIGEST_BYTES * n_images,)),
-        "signatures": ("i1", (n_images, n_bits)),
-        "lengths": ("f4", (n_images,)),
-        f"{SIGNER}mean": ("f4", (n_columns,)),
-        f"{SIGNER}directions": ("f2", (n_bits, n_columns)),
-        HELD_OUT: ("f8", (n_images, n_classes) if n_classes > 2 else (n_images,)),
-        DISTANCES: ("f8", (len(spread(n_images)), 3)),
-    }
+    of_scores = (n_images, n_classes) if n_classes > 2 else (n_images,)
+    _check_arrays(
+        state, {"digests": ("u1", (DIGEST_BYTES * n_images,)), HELD_OUT: ("f8", of_scores)}
+    )
+
+
+def _check_arrays(state: State, shapes: dict[str, tuple[str, tuple[int, ...]]]) -> None:
+    """Refuse arrays of other types and shapes, and numbers that no training gives."""
     for name, (dtype, shape) in shapes.items():
         if name in state and (state[name].dtype != dtype or state[name].shape != shape):
             raise ValueError(f"{name} is not an array of type {dtype} and shape {shape}")
-    nearest = state[DISTANCES][:, 0] if DISTANCES in state else np.zeros(1)
-    if min(state["lengths"].min(), nearest.min()) < 0:
-        raise ValueError("lengths or distances are negative")
     check_numbers(state)
 
 

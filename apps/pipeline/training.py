@@ -5,6 +5,7 @@ connects them, and remembers the channels that several recipes share.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,19 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
-from visualwords.apps.pipeline.trained import Trained, round_tables, state_of, trained_of
+from visualwords.apps.pipeline.trained import (
+    Trained,
+    round_tables,
+    state_of,
+    state_of_signatures,
+    trained_of,
+    with_signatures,
+)
 from visualwords.apps.pipeline.view import View
 from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 
 FOLDS = 5
-
-_Signed = tuple[tuple[Signer, np.ndarray, np.ndarray], np.ndarray | None]
 
 
 class Training:
@@ -63,7 +69,6 @@ class Training:
         self._skipped: dict[str, list[Skipped]] = {}
         self._side_by_side: dict[tuple[str, ...], np.ndarray] = {}
         self._products: ChannelProducts | None = None
-        self._signed: dict[str, _Signed] = {}
 
     def train(self, recipe: Recipe) -> Trained:
         """Learn a recipe from the images that all its channels can take, or load it.
@@ -73,10 +78,11 @@ class Training:
         FolderError
             If fewer than two classes are left, or the images are too small for the patches.
         """
-        stage, content = self._stage(recipe), None
-        if self.env.cache is not None:
-            fingerprint_files(self.data, self.env)
-            content = self.data.fingerprint(labels=True)
+        return self.sign(self.try_recipe(recipe))
+
+    def try_recipe(self, recipe: Recipe) -> Trained:
+        """Learn a recipe as `train` does, but for signatures: enough to compare it with others."""
+        stage, content = self._stage("train", recipe), self._content()
         known = stage.load(content, self.env.cache)
         if known is not None:
             with suppress(Exception):  # an entry that others wrote can be wrong in any way
@@ -92,7 +98,6 @@ class Training:
         held_out = train_classifier(classifier, recipe, rows, data, folds, self.env, products)
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
-        signed, distances = self._sign(recipe, rows[: len(data)], data.codes, folds)
         trained = Trained(
             recipe,
             encoders,
@@ -100,14 +105,32 @@ class Training:
             np.array(self._kept(recipe), np.intp),
             self.skipped,
             [content.digest for content in data.contents if content.digest],
-            signed,
             held_out,
             data.labels,
-            distances,
         )
         if not trained.skipped:  # a file may have been out of reach for a moment only
             stage.store(content, self.env.cache, state_of(trained))
         return trained
+
+    def sign(self, trained: Trained) -> Trained:
+        """Add signatures of the images that a recipe learned from, and how far apart they are."""
+        stage, content = self._stage("sign", trained.recipe), self._content()
+        known = None if trained.skipped else stage.load(content, self.env.cache)
+        if known is not None:
+            with suppress(Exception):  # an entry that others wrote can be wrong in any way
+                return with_signatures(trained, known)
+        data, rows = self.encode(trained.recipe, trained.encoders)
+        folds = data.folds_of_all_classes(FOLDS, self.seed)
+        sketch = sketch_rows(rows[: len(data)])
+        signer = Signer().fit(sketch)
+        signed, apart = (signer, *signer.sign(sketch)), None
+        if folds is not None:
+            some = sketch[spread(len(sketch))]
+            apart = sampled_distances(signed, some, data.codes, folds, self.env.n_jobs)
+        found = replace(trained, signed=signed, held_out_distances=apart)
+        if not trained.skipped:
+            stage.store(content, self.env.cache, state_of_signatures(found))
+        return found
 
     def learn(self, recipe: Recipe) -> list[ChannelEncoder]:
         """Return the encoders of a recipe's channels; those that are new learn from a sample."""
@@ -194,22 +217,6 @@ class Training:
         self._products = self._products or ChannelProducts(self.env.n_jobs)
         return self._products.of(rows, names, [len(arrays[kept[0]]) for arrays in encoded])
 
-    def _sign(
-        self, recipe: Recipe, rows: Rows, codes: np.ndarray, folds: np.ndarray | None
-    ) -> "_Signed":
-        """Return signatures of originals, and how far they are from others; kept for one recipe."""
-        name = repr((recipe.channels, recipe.view, hash(tuple(self._kept(recipe)))))
-        if name not in self._signed:
-            sketch = sketch_rows(rows)
-            signer = Signer().fit(sketch)
-            signed = signer, *signer.sign(sketch)
-            apart = None
-            if folds is not None:
-                some = sketch[spread(len(sketch))]
-                apart = sampled_distances(signed, some, codes, folds, self.env.n_jobs)
-            self._signed = {name: (signed, apart)}
-        return self._signed[name]
-
     def part(self, positions: np.ndarray) -> "Training":
         """Return the training of some of the images."""
         return Training(self.data.part(positions), self.seed, self.env, self.class_weight)
@@ -223,7 +230,14 @@ class Training:
         names = _names_of_all_views(recipe)
         return sorted(set.intersection(*(set(self._encoded[name]) for name in names)))
 
-    def _stage(self, recipe: Recipe) -> Stage:
+    def _content(self) -> bytes | None:
+        """Return the fingerprint of images and labels; None without a cache."""
+        if self.env.cache is None:
+            return None
+        fingerprint_files(self.data, self.env)
+        return self.data.fingerprint(labels=True)
+
+    def _stage(self, name: str, recipe: Recipe) -> Stage:
         settings = {
             "recipe": recipe.to_json(),
             "extractors": [channel_settings(channel) for channel in recipe.channels],
@@ -232,7 +246,7 @@ class Training:
             "seed": self.seed,
             "class_weight": self.class_weight,
         }
-        return Stage("train", settings)
+        return Stage(name, settings)
 
 
 def train_classifier(

@@ -60,7 +60,7 @@ def compare(name: str, recipes: list[str], seed: int, jobs: int, cache: str) -> 
     )
     logs, right = {}, {}
     for recipe in recipes:
-        trained = training.train(sized_for(RECIPES[recipe], sizes))
+        trained = training.try_recipe(sized_for(RECIPES[recipe], sizes))
         logs[recipe] = log_probabilities(trained, data, folds)
         right[recipe] = logs[recipe].argmax(axis=1) == data.codes
         print(f"{name:24s} {(means @ right[recipe]).mean():6.1%}  {recipe}", flush=True)

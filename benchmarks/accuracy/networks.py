@@ -181,7 +181,7 @@ def weights(names: list[str], cache: str) -> None:
             rows = [replace(channel, power=power, weight=weight) for weight in WEIGHTS]
             tried = [combined]
             tried += [joining.join(combined, replace(given, channels=(row,))) for row in rows]
-            found = [100 * (metric.of(training.train(recipe)) or 0) for recipe in tried]
+            found = [100 * (metric.of(training.try_recipe(recipe)) or 0) for recipe in tried]
             figures = "".join(f"{figure:6.1f}" for figure in found)
             print(f"{name:11s} {power or 1:6g} {figures}", flush=True)
 

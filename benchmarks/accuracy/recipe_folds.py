@@ -52,7 +52,9 @@ def compare_on_folds(
     training, results, sizes = Training(data, 0, env), [], Images.of(data, env.max_pixels)
     for title, recipe in recipes:
         begun = process_time()
-        trained = training.train(sized_for(recipe, sizes))  # small images enlarged, as by `auto`
+        trained = training.try_recipe(
+            sized_for(recipe, sizes)
+        )  # small images enlarged, as by `auto`
         results.append(Result.of(trained, metric))
         lead, error = paired_lead(results[-1].gains, results[0].gains, results[0].classes)
         ahead = f"{100 * lead:+5.1f} ± {100 * error:.1f}" if len(results) > 1 else " " * 11

@@ -98,9 +98,10 @@ def choose_recipe(
             result = trials.run(step)
     if best is None:
         raise trials.failure
-    training.chosen = trials.of_all_images.get(best.name)
-    if training.chosen is not None:
-        training.skipped = training.chosen.skipped
+    chosen = trials.of_all_images.get(best.name)
+    if chosen is not None:
+        training.chosen = training.sign(chosen)
+        training.skipped = chosen.skipped
     return Choice(
         best,
         trials.figures,
@@ -146,7 +147,7 @@ class _Trials:
             }
         result = None
         try:
-            trained = self._part(step.n_images).train(recipe)
+            trained = self._part(step.n_images).try_recipe(recipe)
         except FolderError as problem:  # the images may be too small for its patches
             self.failure = problem
         else:

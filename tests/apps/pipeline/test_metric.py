@@ -13,7 +13,7 @@ LABELS = np.array(["defect"] * 10 + ["ok"] * 90)
 
 def trained(scores, labels=LABELS):
     """Return held-out scores, of the second class, without what made them."""
-    return Trained(None, [], None, np.arange(len(labels)), [], [], None, scores, labels)
+    return Trained(None, [], None, np.arange(len(labels)), [], [], scores, labels)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline import contents, encoding, predictions, training
+from visualwords.apps.pipeline import contents, encoding, predictions, stage, training
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
@@ -15,6 +15,7 @@ from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
 from visualwords.apps.pipeline.view import View
+from visualwords.classifiers import calibration
 from visualwords.codebook import FisherVectors
 from visualwords.features.local_features import LocalFeatureSets
 from visualwords.folders import ImageFolder
@@ -204,3 +205,20 @@ def test_bytes_of_all_channels_are_kept_once(photos):
     apart = one_by_one.encode(recipe, one_by_one.learn(recipe))[1]
     np.testing.assert_array_equal(rows, apart)
     assert rows.dtype == apart.dtype == np.int8
+
+
+def test_what_workers_give_is_taken_to_its_end(photos, monkeypatch):
+    """Workers of other processes warn where the last result is taken and the end is not awaited."""
+    begun, ended = [], []
+    give = stage.map_on_workers
+
+    def watched(function, *arguments, **options):
+        begun.append(function)
+        yield from give(function, *arguments, **options)
+        ended.append(function)
+
+    for module in (stage, calibration):
+        monkeypatch.setattr(module, "map_on_workers", watched)
+    ImageClassifier("color").fit(photos).predict(ImageFolder(photos))
+    assert begun == ended
+    assert {one.__module__ for one in begun} == {stage.__name__, calibration.__name__}

@@ -133,18 +133,19 @@ def test_equivalent_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, mo
     busy: list[subprocess.Popen] = []
     models = []
     try:
-        for number in range(3):
+        for number in range(2):
             path = tmp_path / f"{number}.vw"
+            for _ in range(3 * number):
+                busy.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             words = ["train", str(photos), "-o", str(path), "--no-cache", "--budget", "2s"]
             assert main(words) == 0
             models.append(path.read_bytes())
-            busy.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
     finally:
         for process in busy:
             process.kill()
             process.wait()
     assert len(load(path).tried_) > 1
-    assert models[0] == models[1] == models[2]
+    assert models[0] == models[1]
 
 
 def test_what_wins_on_a_sample_is_trained_on_all_images(photos, monkeypatch):
