@@ -32,6 +32,12 @@ FEW_IMAGES = 10  # of a class
 )
 @recipe_flags.composing
 @click.option(
+    "--representation",
+    type=click.Choice(["histogram", "words", "fisher", "second-order", "pyramid-match"]),
+    help="Let auto choose among recipes of this kind only; evidence is exact for histograms and "
+    "words [default: all but pyramid-match].",
+)
+@click.option(
     "--budget",
     type=options.Seconds(),
     default=60.0,
@@ -101,6 +107,7 @@ def train(
     output: str,
     recipe: "str | Recipe",
     overrides: dict[str, Any],
+    representation: str | None,
     budget: float,
     deadline: float | None,
     label_from: str | None,
@@ -144,9 +151,12 @@ def train(
         raise click.UsageError("--test, --test-size and --folds exclude each other")
     if metric == "cost" and not costs:
         raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
+    if representation is not None and recipe != "auto":
+        raise click.UsageError("--representation is for auto; leave out the recipe and its flags")
     model = ImageClassifier(
         recipe,
         random_state=seed,
+        representation=representation,
         budget=budget,
         deadline=deadline,
         **overrides,

@@ -55,8 +55,8 @@ def _check_parts(channel: Channel) -> None:
     if given and type(extractor).extract is Extractor.extract:
         raise RecipeError(
             f"gives one vector an image, which has no {given[0]}; leave them out, or take an "
-            "extractor of patches: DenseSIFT, KeypointSIFT, Centrist, ColorHistogram, "
-            "ColorStatistics, HOG"
+            "extractor of patches: DenseSIFT, DenseFilters, KeypointSIFT, Centrist, "
+            "ColorHistogram, ColorStatistics, HOG"
         )
 
 

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from visualwords.apps.pipeline.recipe import Channel, Fisher, MatchedSets, Recipe, Words
+from visualwords.apps.pipeline.recipe import (
+    Channel,
+    Fisher,
+    MatchedSets,
+    Recipe,
+    SecondOrder,
+    Words,
+)
 
 __all__ = [
     "RECIPES",
@@ -12,6 +19,7 @@ __all__ = [
     "Fisher",
     "MatchedSets",
     "Recipe",
+    "SecondOrder",
     "Words",
     "change_recipe",
     "find_recipe",
@@ -38,6 +46,12 @@ _MANY_WORDS = (
         {"bin_size": 4, "step": 4, "sobel": True},
         words=Words(n_words=1000),
         cost=8,
+    ),
+    Channel(
+        "DenseFilters",
+        {"bin_size": [4, 6, 8, 12], "step": 6},
+        words=Words(n_words=1000),
+        cost=18,
     ),
 )
 _SIFT_SETS = Channel("DenseSIFT", {"bin_size": [6, 12], "step": 8}, sets=MatchedSets(), cost=10)
@@ -82,6 +96,26 @@ _PATCH_COLORS = Channel(
     weight=0.7,
     cost=7,
 )
+_FILTER_FISHER = Channel(
+    "DenseFilters", {"bin_size": [4, 6, 8, 12], "step": 8}, fisher=Fisher(), linear=True, cost=11
+)
+_COLOR_FILTER_FISHER = replace(
+    _FILTER_FISHER, params={**_FILTER_FISHER.params, "color": "opponent"}, cost=26
+)
+_OBJECT_MOMENTS = Channel(
+    "DenseSIFT",
+    {"bin_size": [4, 6, 8, 12, 16], "step": 6, "root": True},
+    second_order=SecondOrder(pyramid=31, weights=(2.2, 1.4, 1.0)),
+    linear=True,
+    cost=16,
+)
+# Folds prefer magnitudes for second moments, and signs for Fisher vectors.
+FILTER_MAGNITUDES = replace(
+    _FILTER_FISHER, params={**_FILTER_FISHER.params, "order": 4, "signs": False}
+)
+_OBJECT_FILTER_MOMENTS = replace(
+    FILTER_MAGNITUDES, fisher=None, second_order=_OBJECT_MOMENTS.second_order, cost=13
+)
 _OBJECT_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, power=None, linear=True, weight=3.4, cost=1)
 _OBJECT_TEXTURE = Channel("Centrist", {"layout": "pyramid"}, linear=True, weight=2.0, cost=1)
 _COLOR_WINDOWS = Channel(
@@ -99,15 +133,17 @@ ASKED_FOR = ("rich-words", "pyramid-match")  # that "auto" tries among their kin
 # classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
 _SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
 _TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
-MORE_LINEAR = (  # the last two only after copies of training images were tried: they cost most
+MORE_LINEAR = (  # the last three, which cost most, after copies of training images
+    _FILTER_FISHER,
     _PATCH_COLORS,
     _SHAPE_BESIDE,
     _COLOR_WINDOWS,
     _TEXTURE_BESIDE,
+    _COLOR_FILTER_FISHER,
     _CENTRIST_FISHER,
     _COLOR_FISHER,
 )
-MORE_HISTOGRAMS = (None, _SHAPE, _COLOR, _TEXTURE, None, None)
+MORE_HISTOGRAMS = (None, None, _SHAPE, _COLOR, _TEXTURE, None, None, None)
 
 RECIPES = {
     recipe.name: recipe
@@ -124,7 +160,7 @@ RECIPES = {
         ),
         Recipe(
             "rich-words",
-            "as words, 1,000 each, also of SIFT of the Sobel image: slower, larger, better",
+            "as words, 1,000 each, also of the Sobel image and of filters: slower, larger, better",
             _MANY_WORDS,
         ),
         Recipe(
@@ -174,6 +210,30 @@ RECIPES = {
             "rich",
             "as scene, with 128 Gaussians for SIFT: slower, larger and a little better",
             (_RICH_FISHER, _CENTRIST_FISHER),
+            classifier=LINEAR,
+        ),
+        Recipe(
+            "pattern",
+            "as scene, with Fisher vectors of responses to filters: edges, bars, spots, stripes",
+            (_SIFT_FISHER, _CENTRIST_FISHER, _FILTER_FISHER),
+            classifier=LINEAR,
+        ),
+        Recipe(
+            "chromatic",
+            "Fisher vectors of filters on opponent colours, and colours in 3×3 windows",
+            (_COLOR_FILTER_FISHER, _COLOR_WINDOWS),
+            classifier=LINEAR,
+        ),
+        Recipe(
+            "moments",
+            "second moments of SIFT and of filters in 31 windows; HOG, colours and CENTRIST",
+            (
+                _OBJECT_MOMENTS,
+                _OBJECT_FILTER_MOMENTS,
+                _OBJECT_SHAPE,
+                _COLOR_WINDOWS,
+                _OBJECT_TEXTURE,
+            ),
             classifier=LINEAR,
         ),
         Recipe(

@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.recipes import (
     Recipe,
     Words,
 )
-from visualwords.apps.pipeline.search.variations import with_second_order
+from visualwords.apps.pipeline.search.variations import with_filter_moments, with_second_order
 from visualwords.folders import ImageFolder
 
 SIFT, CENTRIST = RECIPES["words"].channels
@@ -65,7 +65,9 @@ WORDS = {
     "words, colours": words(SIFT, CENTRIST, COLOR_PATCHES),
     "1,000 words": words(many(SIFT), many(CENTRIST)),
     "1,000 words, Sobel SIFT": words(many(SIFT), many(CENTRIST), many(seen(SIFT, sobel=True))),
+    "rich-words without filters": words(*RECIPES["rich-words"].channels[:3]),
     "rich-words": RECIPES["rich-words"],
+    "rich-words, mirrored": replace(RECIPES["rich-words"], copies=("mirror",)),
     "rich-words, both sizes of CENTRIST": words(
         *RECIPES["rich-words"].channels, many(seen(CENTRIST, patch_size=24))
     ),
@@ -88,7 +90,7 @@ def gaussians(channel: Channel, n: int) -> Channel:
 
 
 SIFT_FISHER, CENTRIST_FISHER = RECIPES["scene"].channels
-COLOR_CELLS, SHAPE, COLOR_WINDOWS, TEXTURE, _, COLOR_FISHER = MORE_LINEAR
+FILTERS, COLOR_CELLS, SHAPE, COLOR_WINDOWS, TEXTURE, COLOR_FILTERS, _, COLOR_FISHER = MORE_LINEAR
 SOBEL_FISHER = replace(seen(SIFT_FISHER, sobel=True), weight=0.7)
 PATCH_COLORS = Channel(
     "ColorHistogram",
@@ -125,6 +127,17 @@ FISHER = {
     "object": RECIPES["object"],
     "SIFT": fisher(SIFT_FISHER),
     "second moments": fisher(with_second_order(fisher(SIFT_FISHER)).channels[1]),
+    "filters": fisher(FILTERS),
+    "SIFT, filters": fisher(SIFT_FISHER, FILTERS),
+    "SIFT, second moments of filters": with_filter_moments(fisher(SIFT_FISHER)),
+    "pattern": RECIPES["pattern"],
+    "pattern, second moments of filters": with_filter_moments(RECIPES["pattern"]),
+    "photo, filters": fisher(*RECIPES["photo"].channels, FILTERS),
+    "photo, second moments of filters": with_filter_moments(RECIPES["photo"]),
+    "coloured filters": fisher(COLOR_FILTERS),
+    "chromatic": RECIPES["chromatic"],
+    "moments": RECIPES["moments"],
+    "moments, filters": fisher(*RECIPES["moments"].channels, FILTERS),
     **{
         f"{name}, second moments": with_second_order(recipe)
         for name, recipe in {
@@ -149,6 +162,13 @@ OBJECTS = {
     "object, of 240 pixels": replace(RECIPES["object"], max_side=240),
     "object, second moments, of 240 pixels": with_second_order(
         replace(RECIPES["object"], max_side=240)
+    ),
+    "object, second moments of filters, of 240 pixels": with_filter_moments(
+        replace(RECIPES["object"], max_side=240)
+    ),
+    "moments, of 240 pixels": replace(RECIPES["moments"], max_side=240),
+    "moments, filters, of 240 pixels": replace(
+        fisher(*RECIPES["moments"].channels, FILTERS), max_side=240
     ),
     "object, CENTRIST Fisher": fisher(*OBJECT, in_31_windows(CENTRIST_FISHER, 0.7)),
     "object, coloured patches": fisher(*OBJECT, in_31_windows(PATCH_COLORS, 0.5)),

@@ -8,6 +8,7 @@ images of 32 to 350 pixels, raised by some tenths for what comes before and afte
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,14 +16,23 @@ from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import IMAGES, PATCHES
-from visualwords.apps.pipeline.recipe import Channel, Fisher, Recipe, Words, windows_of
+from visualwords.apps.pipeline.recipe import (
+    Channel,
+    Fisher,
+    Recipe,
+    SecondOrder,
+    Words,
+    windows_of,
+)
 from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.errors import ImageError
 
 SECONDS_OF_A_RECIPE = 0.3  # whatever it is
-SECONDS_TO_LEARN = 2.0  # words or Gaussians of one channel from a full sample
+SECONDS_TO_LEARN = {"fisher": 1.6, "second_order": 0.3}  # a channel, from a full sample
+SECONDS_TO_LEARN_WORDS = 2.0  # or sets
+MS_OF_A_LOGARITHM = 0.1  # of a window's second moments of 64 components, whatever the image's size
 SHARE_OF_A_CORE = 0.6  # of the cost of a channel, which is that of one core
 MS_OF_AN_IMAGE = 0.7  # each time that it is read, whatever is made of it
 MS_OF_A_MEGABYTE = 16.0  # of its file, JPEG or PNG, which one core decodes and shrinks
@@ -69,9 +79,7 @@ class Images:
 
     def megapixels(self, view: View = View()) -> float:  # noqa: B008  (it is frozen)
         """Return the mean size, in megapixels, as a recipe sees the images."""
-        sizes = np.array(self.sizes_wh, float)
-        scale = np.array([view.scale(longer) for longer in sizes.max(axis=1)])
-        return float((sizes.prod(axis=1) * scale**2).mean() / 1e6)
+        return _megapixels(self.sizes_wh, view)
 
     @property
     def longer_side(self) -> float:
@@ -81,6 +89,13 @@ class Images:
     def some(self, n: int) -> "Images":
         """Return as many of them."""
         return replace(self, n=min(n, self.n))
+
+
+@lru_cache(maxsize=256)  # planning asks for the same views thousands of times
+def _megapixels(sizes_wh: tuple[tuple[int, int], ...], view: View) -> float:
+    sizes = np.array(sizes_wh, float)
+    scale = np.array([view.scale(longer) for longer in sizes.max(axis=1)])
+    return float((sizes.prod(axis=1) * scale**2).mean() / 1e6)
 
 
 def _size_of(content: Content, max_pixels: int) -> tuple[int, int] | None:
@@ -111,8 +126,9 @@ def cost_of(recipes: Iterable[Recipe], images: Images, known: Iterable[Recipe] =
     done = {name for recipe in known for name in _channels(recipe)}
     seconds = 0.0
     for recipe in recipes:
-        new = [pair for name, pair in _channels(recipe).items() if name not in done]
-        done.update(_channels(recipe))
+        channels = _channels(recipe)
+        new = [pair for name, pair in channels.items() if name not in done]
+        done.update(channels)
         seconds += _of_reading(new, images) + _of_classifier(recipe, images)
         seconds += sum(_of_channel(channel, view, images) for channel, view in new)
     return seconds
@@ -143,10 +159,26 @@ def _of_channel(channel: Channel, view: View, images: Images) -> float:
     """Return the seconds that one channel takes, beside the reading of images."""
     size, learns = images.megapixels(view), channel.learns and not view.turn
     seen = COSTS_ARE_FOR if channel.is_network else size  # networks see one size
-    described = SHARE_OF_A_CORE * channel.cost / 1000 * seen / COSTS_ARE_FOR
-    rows = images.n * _n_columns(channel) * NS_OF_A_COLUMN / 1e9
+    logarithms = SHARE_OF_A_CORE * ms_of_logarithms(channel.second_order) / 1000
+    described = SHARE_OF_A_CORE * channel.cost / 1000 - logarithms
+    rows = images.n * (logarithms + _n_columns(channel) * NS_OF_A_COLUMN / 1e9)
     share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES) if learns else 0.0
-    return _times_read(images, learns) * described + SECONDS_TO_LEARN * share + rows
+    learning = share * SECONDS_TO_LEARN.get(str(channel.representation), SECONDS_TO_LEARN_WORDS)
+    return _times_read(images, learns) * described * seen / COSTS_ARE_FOR + learning + rows
+
+
+def ms_of_logarithms(part: SecondOrder | None) -> float:
+    """Return the milliseconds of one core that second moments of one image take, once summed.
+
+    Examples
+    --------
+    >>> round(ms_of_logarithms(SecondOrder(64, pyramid=31)), 1)
+    3.1
+    """
+    if part is None:
+        return 0.0
+    windows = as_pyramid(windows_of(part.pyramid)).n_windows
+    return windows * MS_OF_A_LOGARITHM * (part.n_components / 64) ** 3
 
 
 def _times_read(images: Images, learns: bool) -> int:

@@ -15,8 +15,11 @@ from visualwords.apps.pipeline.search.variations import for_grey_images, shrunk,
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
-FIRST = ("tiny", "photo", "vivid", "scene")  # that a budget is spent on (accuracy.md)
-THEN = ("combined", "rich", "object", "shape", "texture", "color", "fast", "words", "rich-words")
+FIRST = ("tiny", "photo", "vivid", "scene", "moments")  # that a budget is spent on (accuracy.md)
+THEN = (
+    *("pattern", "chromatic", "combined", "rich", "object", "shape", "texture", "color", "fast"),
+    *("words", "rich-words"),
+)
 FOR_FIRST = 0.75  # of the budget; the rest is for changes, of which channels may gain most
 FOR_RECIPES = 0.6  # of the budget, if there are more than the first
 SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time

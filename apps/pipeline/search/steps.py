@@ -7,8 +7,9 @@ it knows no clock, and does no work itself.
    of more than 2,000, on a sample that is small enough for half of the budget.
 2. The best of them on a sample are tried on four times as many images.
 3. The best recipe is changed, one thing at a time: channels are added, training images mirrored and
-   rotated, C changed, more Gaussians or words learned, images seen in another size. What is ahead
-   by more than noise is kept, and then all changes that are new to the recipe are tried again.
+   rotated, C changed, more Gaussians or words learned, images seen in another size. Where the
+   budget did not hold all recipes, second moments of filters come first. What is ahead by more
+   than noise is kept, and then all changes that are new to the recipe are tried again.
 4. Channels that the user gives have a part of the budget that all this leaves (`Plan.kept`). They
    are tried alone, beside the best recipe and beside the second of the candidates, there with
    half and twice the weight, again while this helps; then the best of all is changed as before.
@@ -77,7 +78,7 @@ def search(planned: Plan, images: Images, budget: float, with_copies: bool = Tru
     if planned.n_images < planned.n_more:
         round_ = yield from _finals(round_, images.some(planned.n_more), first, later)
     second = round_.ranked()[1:2]
-    possible = changes(planned.recipes, images, with_copies)
+    possible = changes(planned.recipes, images, with_copies, in_haste=bool(planned.left_out))
     yield from _changed(round_, images, first, possible, later)
     if given is not None:
         yield from _with_given(round_, images, budget, given, second)

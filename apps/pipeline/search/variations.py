@@ -4,11 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from visualwords.apps.pipeline.recipe import Channel, Recipe, SecondOrder, windows_of
-from visualwords.apps.pipeline.recipes import LINEAR, MORE_HISTOGRAMS, MORE_LINEAR
-from visualwords.apps.pipeline.search.costs import Images
+from visualwords.apps.pipeline.recipe import Channel, Recipe, SecondOrder
+from visualwords.apps.pipeline.recipes import (
+    FILTER_MAGNITUDES,
+    LINEAR,
+    MORE_HISTOGRAMS,
+    MORE_LINEAR,
+)
+from visualwords.apps.pipeline.search.costs import Images, ms_of_logarithms
 from visualwords.apps.pipeline.view import MIRROR, ROTATIONS
-from visualwords.codebook.spatial_pyramid import as_pyramid
 
 SMALL = 64  # pixels: images whose longer side is shorter have few patches
 ENLARGED = 96
@@ -16,7 +20,6 @@ USUAL_SIDE = 640  # pixels: the `max_side` of recipes that do not say another
 ENLARGEABLE = 160  # pixels: images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 COLORS = "ColorStatistics"  # the channel whose best weight differs most between sets
-OF_A_WINDOW = 0.3  # milliseconds by which second moments cost more than Fisher vectors
 MORE_GAUSSIANS = 1.3  # times the cost of a channel that has twice as many
 USUAL_C = {LINEAR: 10.0, "ICDClassifier": 1e-3}
 FACTORS = (0.1, 10.0)  # of C
@@ -48,10 +51,11 @@ def for_grey_images(recipes: Sequence[Recipe]) -> list[Recipe]:
     found: dict[str, Recipe] = {}
     for recipe in recipes:
         left = tuple(channel for channel in recipe.channels if not _sees_colors(channel))
+        if any(c.learns for c in recipe.channels) and not any(c.learns for c in left):
+            continue  # nothing is left of its patches
         if left != recipe.channels:
             recipe = replace(recipe, name=f"{recipe.name} in grey", channels=left)
-        if left:
-            found.setdefault(repr((left, recipe.classifier)), recipe)
+        found.setdefault(repr((left, recipe.classifier)), recipe)
     return list(found.values())
 
 
@@ -59,25 +63,30 @@ def _sees_colors(channel: Channel) -> bool:
     return channel.extractor == COLORS or channel.params.get("color") is not None
 
 
-def changes(candidates: Sequence[Recipe], images: Images, with_copies: bool = True) -> list[Change]:
+def changes(
+    candidates: Sequence[Recipe], images: Images, with_copies: bool = True, in_haste: bool = False
+) -> list[Change]:
     """Return what is tried on the best of the candidates, each once, in this order.
 
     Channels are only of kinds that the candidates have, so that a search among words stays one.
-    Copies are left out where they were asked for, or can't be trained on.
+    Copies are left out where they were asked for, or can't be trained on. In haste, second moments
+    of filters come first: of what costs as little, they gain most on folds of most sets.
     """
     kinds = {channel.representation for recipe in candidates for channel in recipe.channels}
-    *first, centrist, colors = [
+    *first, color_filters, centrist, colors = [
         partial(_with_channel, linear=linear, vector=vector)
         if linear.representation in kinds and not (images.grey and _sees_colors(linear))
         else _unchanged
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
     ]
-    found: list[Change] = [*first, with_second_order]
+    found: list[Change] = [*first, with_filter_moments, with_second_order]
+    if in_haste:
+        found = [with_filter_moments, *first, with_second_order]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
-    found += [_with_heavier_colors, centrist, colors, _finer]
+    found += [_with_heavier_colors, color_filters, centrist, colors, _finer]
     return [*found, *(partial(size, images=images) for size in (_in_smaller_size, _in_larger_size))]
 
 
@@ -101,21 +110,28 @@ def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Re
 def with_second_order(recipe: Recipe) -> Recipe | None:
     """Return a recipe with second moments of the patches that its first Fisher vectors are of."""
     beside = next((channel for channel in recipe.channels if channel.fisher is not None), None)
-    known = any(channel.second_order is not None for channel in recipe.channels)
-    if beside is None or beside.fisher is None or known or recipe.classifier != LINEAR:
+    return None if beside is None else _with_moments(recipe, beside, "second-order")
+
+
+def with_filter_moments(recipe: Recipe) -> Recipe | None:
+    """Return a recipe with second moments of responses to filters."""
+    return _with_moments(recipe, FILTER_MAGNITUDES, "filter-moments")
+
+
+def _with_moments(recipe: Recipe, of: Channel, called: str) -> Recipe | None:
+    """Return a recipe with second moments of the patches of a Fisher channel, in its windows."""
+    parts = [channel.fisher or channel.second_order for channel in recipe.channels]
+    windows = next((part for part in parts if part is not None), None)
+    if windows is None or recipe.classifier != LINEAR:
         return None
-    windows = as_pyramid(windows_of(beside.fisher.pyramid)).n_windows
-    channel = Channel(
-        beside.extractor,
-        beside.params,
-        second_order=SecondOrder(pyramid=beside.fisher.pyramid, weights=beside.fisher.weights),
-        linear=True,
-        weight=beside.weight,
-        cost=beside.cost + OF_A_WINDOW * windows,
-    )
+    part = SecondOrder(pyramid=windows.pyramid, weights=windows.weights)
+    cost = of.cost + ms_of_logarithms(part)
+    channel = replace(of, fisher=None, second_order=part, cost=cost)
+    if any(_kind(channel) == _kind(known) for known in recipe.channels):
+        return None
     return replace(
         recipe,
-        name=f"{recipe.name}+second-order",
+        name=f"{recipe.name}+{called}",
         summary=f"{recipe.summary}; {channel.described()}",
         channels=(*recipe.channels, channel),
     )

@@ -30,7 +30,7 @@ def run_process(*arguments, environment=None):
         [*COMMAND, *map(os.fsencode, arguments)],
         capture_output=True,
         env={**os.environ, **(environment or {})},
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -72,6 +72,15 @@ def test_train_tests_on_a_held_out_share_and_tells_json_what_it_did(photos, tmp_
     assert summary["skipped"] == []
     assert target.exists()
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_auto_keeps_to_one_representation_if_asked_to(photos, tmp_path, capsys):
+    out = str(tmp_path / "m.vw")
+    words = ["train", str(photos), "-o", out, "--no-cache", "--budget", "0.001s"]
+    assert main([*words, "--representation", "words"]) == 0
+    assert load(out).recipe_.representation == "words"
+    assert main([*words, "--representation", "words", "--recipe", "scene"]) == 2
+    assert "--representation is for auto" in capsys.readouterr().err
 
 
 def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
@@ -178,7 +187,7 @@ def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path,
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=120)
     assert process.returncode == 130
     kept = {path: path.read_bytes() for path in SegmentFolder(cache).segments()}
     n_kept = SegmentFolder(cache).n_entries()
@@ -306,7 +315,7 @@ def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
     )
     time.sleep(3)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert b"interrupted" in errors
     assert b"Traceback" not in errors

@@ -85,7 +85,8 @@ def test_a_budget_is_spent_on_the_most_promising_recipes_first():
             planned = plan(recipes_to_try(), Images(n, (size,)), 60)
             names = {recipe.name for recipe in planned.recipes}
             assert {"photo", "vivid"} <= names
-            assert n >= 1500 or set(planning.FIRST) <= names
+            assert n >= 1500 or set(planning.FIRST[:-1]) <= names
+            assert n >= 1000 or set(planning.FIRST) <= names
             assert planned.seconds[-1] <= planning.FOR_FIRST * 60
 
 
@@ -105,8 +106,11 @@ def test_large_images_cost_more_until_they_are_shrunk():
     costs = [cost_of([object_recipe], images) for images in (small, large, huge)]
     assert costs[1] > 3 * costs[0]
     assert huge.megapixels(View(640)) == pytest.approx(large.megapixels(View(640)))
-    names = {r.name for r in plan(recipes_to_try(), small, 30).recipes}
-    assert names > {r.name for r in plan(recipes_to_try(), large, 30).recipes}
+    few, many = (
+        {recipe.name for recipe in plan(recipes_to_try(), images, 30).recipes} & {*planning.FIRST}
+        for images in (large, small)
+    )
+    assert few < many
 
 
 def test_large_files_cost_time_to_decode(tmp_path, rng):

@@ -4,7 +4,12 @@ from dataclasses import replace
 
 from tests.apps.pipeline.search.made_up import searched
 from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
-from visualwords.apps.pipeline.search.costs import Images
+from visualwords.apps.pipeline.search.costs import (
+    SHARE_OF_A_CORE,
+    Images,
+    cost_of,
+    ms_of_logarithms,
+)
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import plan
 from visualwords.apps.pipeline.search.variations import changes
@@ -44,6 +49,37 @@ def test_second_moments_are_tried_of_the_patches_that_fisher_vectors_are_of():
     assert not any("second-order" in step.recipe.name for step in tried)
 
 
+def test_second_moments_of_filters_are_tried_in_the_windows_of_the_recipe():
+    merits = {"filter-moments": 0.1, "second-order": 0.1}
+    best, _ = searched(merits, Images(100), 10_000, [RECIPES["object"]])
+    filters, sift = best.channels[-2:]
+    assert (filters.extractor, sift.extractor) == ("DenseFilters", "DenseSIFT")
+    assert filters.second_order == sift.second_order
+    assert filters.params == RECIPES["moments"].channels[1].params
+    assert filters.second_order == RECIPES["moments"].channels[1].second_order
+    for name in ("moments", "words"):
+        _, tried = searched({}, Images(100), 10_000, [RECIPES[name]])
+        assert not any("filter-moments" in step.recipe.name for step in tried)
+
+
+def test_second_moments_of_filters_come_first_where_the_budget_left_recipes_out():
+    for budget, is_first in ((45, True), (10_000, False)):
+        candidates = [RECIPES["photo"], RECIPES["object"]]
+        planned = plan(candidates, Images(500), budget)
+        assert bool(planned.left_out) is is_first
+        _, tried = searched({"photo": 0.2}, Images(500), budget, candidates)
+        changed = tried[len(planned.recipes)].recipe.name
+        assert changed == ("photo+filter-moments" if is_first else "photo+DenseFilters-fisher")
+
+
+def test_logarithms_of_second_moments_cost_the_same_whatever_the_size():
+    moments = [replace(RECIPES["moments"], channels=RECIPES["moments"].channels[:1])]
+    tiny, small, large = (cost_of(moments, Images(500, ((n, n),))) for n in (16, 64, 640))
+    logarithms = 0.5 * SHARE_OF_A_CORE * ms_of_logarithms(moments[0].channels[0].second_order)
+    assert logarithms < tiny < small < tiny + 1
+    assert large > 5 * small
+
+
 def test_colors_of_patches_may_count_more():
     best, _ = searched({"colors×2": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
     weights = [channel.weight for channel in best.channels]
@@ -56,6 +92,7 @@ def test_colors_of_patches_are_not_described_where_images_are_grey():
     planned = plan(recipes_to_try(), grey, 10_000)
     names = [recipe.name for recipe in planned.recipes]
     assert "vivid in grey" not in names  # it is photo
+    assert not any("chromatic" in name for name in names)  # all its patches are coloured
     assert {"photo", "color", "object in grey", "combined in grey"} <= set(names)
     assert names.index("tiny") < names.index("photo") < names.index("object in grey")
     _, tried = searched({}, grey, 1e5, recipes_to_try())
