@@ -69,9 +69,8 @@ def held_out_scores(
     scores = np.empty(y.size if classes.size == 2 else (y.size, classes.size))
     divisions = divide(folds)
     shared = [estimator, X, y, sample_weight]
-    for (_, test), found in zip(
-        divisions, map_on_workers(_score_fold, divisions, shared=shared, n_jobs=1)
-    ):
+    scored = map_on_workers(_score_fold, divisions, shared=shared, n_jobs=1)
+    for (_, test), found in zip(divisions, scored, strict=True):  # workers warn of an end unseen
         scores[test] = found
     return scores
 

@@ -58,7 +58,7 @@ def search_files(
         detector = with_threads(detector, n_jobs)
     shared = [detector, draw and here]
     found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
-    for path, answer in zip(paths, found):
+    for path, answer in zip(paths, found, strict=True):  # workers warn of an end unseen
         if isinstance(answer, Skipped):
             answer = replace(answer, source=path)
             check_seen([answer])

@@ -1,5 +1,8 @@
 """A small folder of generated photographs; classes differ in colour and in structure."""
 
+import os
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -47,3 +50,25 @@ def write_photos(folder: Path) -> Path:
 def photos(tmp_path):
     """Give a folder with three classes of eight images each."""
     return write_photos(tmp_path / "photos")
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a file that the first worker makes that needs it; the others wait for it."""
+    from visualwords.files import lock_file  # not before `tests.windows_like` hides locks
+
+    folder = factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with open(folder / f"{name}.lock", "wb") as lock:
+        while not lock_file(lock):
+            time.sleep(0.2)
+        if not (folder / name).exists():
+            make(folder / name)
+    return folder / name
+
+
+@pytest.fixture(scope="session")
+def detector_file(tmp_path_factory):
+    """Give the path of a small detector of figures."""
+    from tests.apps.detection.figures import train
+
+    return made_once(tmp_path_factory, "figures.vw", lambda path: train().save(path))

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from tests.apps.cluster.dask_workers import QUIET, a_killed_worker, local_workers
-from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
+from tests.apps.detection.figures import train as train_detector
 from visualwords import ImageClassifier
 from visualwords.apps.cluster import backend as cluster_backend
 from visualwords.apps.cluster import connection

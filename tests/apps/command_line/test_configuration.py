@@ -89,7 +89,7 @@ def test_names_that_look_like_flags_come_after_two_dashes(settle, capsys):
 
 def test_cache_says_its_size_and_is_emptied(photos, settle, capsys):
     settle("")
-    n_entries = 4 * 24 + 1  # images: encoded, thumbnail, portrait, appearance; what was learned
+    n_entries = 4 * 24 + 2  # images: encoded, thumbnail, portrait, appearance; model, signatures
     assert main(["train", "photos", "-o", "a.vw", "--recipe", "color", "--cache", "kept"]) == 0
     assert main(["cache", "info", "--cache", "kept", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"] == n_entries

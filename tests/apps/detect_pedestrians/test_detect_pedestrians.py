@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 import visualwords
-from tests.apps.detection.conftest import train
 from tests.apps.detection.figures import crop, scene
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.annotations.coco import write_coco
@@ -22,11 +21,9 @@ from visualwords.images import read_image
 BOXES = [[40, 60, 64, 132], [150, 30, 187, 141]]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "figures.vw"
-    train().save(path)
-    return str(path)
+@pytest.fixture
+def model(detector_file):
+    return str(detector_file)
 
 
 @pytest.fixture

@@ -3,22 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.apps.detection.figures import SHARE, WINDOW, crop, scene
-from visualwords import PedestrianDetector
-
-
-def train(**parameters):
-    rng = np.random.default_rng(7)
-    crops = [crop(rng) for _ in range(40)]
-    photographs = [scene(rng, height=150, width=200, n_shapes=20) for _ in range(9)]
-    settings = {"window": WINDOW, "object_share": SHARE, "min_height": 60, "n_rounds": 2}
-    settings |= {"scale_factor": 1.1, "n_trees": 64}
-    return PedestrianDetector(**(settings | parameters)).fit(crops, photographs)
+import visualwords
+from tests.apps.detection.figures import scene
 
 
 @pytest.fixture(scope="session")
-def detector():
-    return train()
+def detector(detector_file):
+    return visualwords.load(detector_file)
 
 
 @pytest.fixture(scope="session")

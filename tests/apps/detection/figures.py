@@ -3,6 +3,8 @@
 import cv2
 import numpy as np
 
+from visualwords import PedestrianDetector
+
 WINDOW = (48, 96)  # width, height
 SHARE = (0.5, 0.75)
 
@@ -60,3 +62,12 @@ def scene(rng, boxes=(), height=200, width=260, n_shapes=9):
     for box in boxes:
         draw_figure(rng, image, box)
     return image
+
+
+def train(**parameters):
+    rng = np.random.default_rng(7)
+    crops = [crop(rng) for _ in range(40)]
+    photographs = [scene(rng, height=150, width=200, n_shapes=20) for _ in range(9)]
+    settings = {"window": WINDOW, "object_share": SHARE, "min_height": 60, "n_rounds": 2}
+    settings |= {"scale_factor": 1.1, "n_trees": 64}
+    return PedestrianDetector(**(settings | parameters)).fit(crops, photographs)

@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import visualwords
-from tests.apps.detection.conftest import train
-from tests.apps.detection.figures import crop, scene
+from tests.apps.detection.figures import crop, scene, train
 from visualwords import PedestrianDetector
 from visualwords.apps.detection import levels
 from visualwords.apps.detection.detector_figures import match

@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from tests.apps.conftest import COLORS, noisy
-from tests.apps.detection.conftest import train as train_detector
 from tests.apps.detection.figures import scene
 from tests.apps.page.conftest import matches
 from visualwords import ImageClassifier
@@ -193,10 +192,8 @@ def test_a_detector_says_what_it_finds():
     assert mugs["summary"].startswith("Detects objects of class mug")
 
 
-def test_a_trained_detector_gives_the_boxes_of_the_library(tmp_path):
-    path = tmp_path / "figures.vw"
-    train_detector().save(path)
-    figures = answers_of(path, max_pixels=1_000_000)
+def test_a_trained_detector_gives_the_boxes_of_the_library(detector_file):
+    figures = answers_of(detector_file, max_pixels=1_000_000)
     image = scene(np.random.default_rng(3), [[40, 60, 64, 132], [150, 30, 187, 141]])
     answer = figures.predict(encode_image(image), Question())
     boxes, confidences = figures.model.detect(image)

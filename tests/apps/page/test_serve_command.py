@@ -33,12 +33,12 @@ def test_serves_until_interrupted_and_finds_the_report_beside_the_model(model):
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        about = httpx.get(f"{address}api/model", timeout=20).json()
+        about = httpx.get(f"{address}api/model", timeout=60).json()
         assert (about["name"], about["report"]) == ("beach", True)
-        assert "the report" in httpx.get(f"{address}report").text
+        assert "the report" in httpx.get(f"{address}report", timeout=60).text
     finally:
         process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert "warning" not in errors
@@ -52,10 +52,11 @@ def test_warns_beyond_loopback(model):
     try:
         address = process.stdout.readline().strip()
         for host, status in (("box.lan", 200), ("192.0.2.7", 200), ("evil.example", 403)):
-            assert httpx.get(address, headers={"Host": host}).status_code == status
+            answer = httpx.get(address, headers={"Host": host}, timeout=60)
+            assert answer.status_code == status
     finally:
         process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=120)
     assert "no password" in errors
 
 

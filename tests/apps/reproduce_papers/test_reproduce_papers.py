@@ -39,7 +39,7 @@ def run(*arguments, **environment):
         capture_output=True,
         text=True,
         env={**os.environ, **environment},
-        timeout=120,
+        timeout=600,
     )
 
 
