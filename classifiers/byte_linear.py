@@ -8,7 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.byte_blocks import exact_product
-from visualwords.classifiers.byte_training import Problem, Solution, train_on_bytes
+from visualwords.classifiers.byte_training import (
+    Problem,
+    Solution,
+    solve_on_products,
+    sums_of_rows,
+    train_on_bytes,
+)
 from visualwords.classifiers.row_file import RowFile
 from visualwords.threads import with_one_library_thread
 
@@ -75,13 +81,12 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def fit(self, X: Any, y: Any) -> "ByteLinearClassifier":
         """Learn the weights of int8 rows (n, d): an array, or a `RowFile` in random order."""
-        self._keep(*self._train(X, y, None))
+        X = _checked(X)
+        self._keep(train_on_bytes(X, self._problem(y, None)))
         return self
 
     @with_one_library_thread
-    def fit_and_hold_out(
-        self, X: Any, y: Any, folds: np.ndarray, products: np.ndarray | None = None
-    ) -> np.ndarray:
+    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
         Parameters
@@ -90,14 +95,40 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         y : (n,) labels
         folds : (n,) int
             The fold of every row; the rows outside of any fold must have all classes.
-        products : (n, n) float64, optional
-            X Xᵀ, where it is known.
 
         Returns
         -------
         (n,) for two classes, else (n, n_classes)
         """
-        return self._keep(*self._train(X, y, np.asarray(folds), products))
+        X = _checked(X)
+        return self._keep(train_on_bytes(X, self._problem(y, np.asarray(folds))))
+
+    @with_one_library_thread
+    def fit_on_products(self, products: np.ndarray, y: Any, folds: np.ndarray) -> np.ndarray:
+        """Learn from X Xᵀ alone, (n, n) float64; return held-out scores as `fit_and_hold_out` does.
+
+        Weights are found by `add_rows`: who compares many classifiers needs those of the best only.
+        """
+        found = solve_on_products(products, self._problem(y, np.asarray(folds)))
+        self.coefficients_, self.mean_square_ = found.coefficients, found.mean_square
+        self.n_iter_ = found.n_iter
+        return found.held_out
+
+    @with_one_library_thread
+    def add_rows(self, X: Any) -> "ByteLinearClassifier":
+        """Find the weights of what `fit_on_products` learned from the products of int8 rows."""
+        X = _checked(X)
+        if len(X) != self.coefficients_.shape[1]:
+            raise ValueError(f"{len(X)} rows; the products were {self.coefficients_.shape[1]}")
+        weights = sums_of_rows(X, self.coefficients_)
+        self._keep(Solution(weights, self.mean_square_, self.n_iter_, None))
+        del self.coefficients_, self.mean_square_
+        return self
+
+    @property
+    def lacks_rows(self) -> bool:
+        """Whether it has learned from products, and `add_rows` is to come."""
+        return hasattr(self, "coefficients_")
 
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
@@ -122,6 +153,13 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_is_fitted(self)
+        if self.lacks_rows:
+            return {
+                "classes": self.classes_,
+                "coefficients": self.coefficients_,
+                "mean_square": np.array(self.mean_square_),
+                "n_iter": np.array(self.n_iter_),
+            }
         return {
             "classes": self.classes_,
             "weights": self.weights_,
@@ -131,30 +169,30 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def set_state(self, state: dict[str, np.ndarray]) -> "ByteLinearClassifier":
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
-        self.classes_ = np.asarray(state["classes"])
+        self.classes_, self.n_iter_ = np.asarray(state["classes"]), int(state["n_iter"])
+        n_outputs = 1 if self.classes_.size == 2 else self.classes_.size
+        if "coefficients" in state:
+            self.coefficients_ = np.asarray(state["coefficients"], np.float64)
+            self.mean_square_ = float(state["mean_square"])
+            if self.coefficients_.shape[:1] != (n_outputs,) or self.coefficients_.ndim != 2:
+                raise ValueError("coefficients and classes do not belong together")
+            return self
         self.weights_ = _checked(state["weights"])
         self.factors_ = np.asarray(state["factors"], np.float64)
-        self.n_iter_ = int(state["n_iter"])
-        n_outputs = 1 if self.classes_.size == 2 else self.classes_.size
         if self.weights_.shape[0] != n_outputs or self.factors_.shape != (n_outputs,):
             raise ValueError("weights and classes do not belong together; the file is damaged")
         return self
 
-    def _train(
-        self, X: Any, y: Any, folds: np.ndarray | None, products: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Solution]:
-        """Return the classes and what was learned of them."""
-        X = _checked(X)
-        classes, codes = one_vs_rest.encode_labels(y)
-        costs = one_vs_rest.sample_costs(self.C, codes, classes, self.class_weight)
-        problem = Problem(
-            codes, costs, classes.size, folds, self.tol, self.random_state, self.n_jobs
-        )
-        return classes, train_on_bytes(X, problem, products)
+    def _problem(self, y: Any, folds: np.ndarray | None) -> Problem:
+        """Return the machines of classes, which are learned."""
+        self.classes_, codes = one_vs_rest.encode_labels(y)
+        n_classes = self.classes_.size
+        costs = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)
+        return Problem(codes, costs, n_classes, folds, self.tol, self.random_state, self.n_jobs)
 
-    def _keep(self, classes: np.ndarray, found: Solution) -> Any:
+    def _keep(self, found: Solution) -> Any:
         """Round the weights of a solution; return its held-out scores."""
-        self.classes_, self.n_iter_ = classes, found.n_iter
+        self.n_iter_ = found.n_iter
         largest = np.maximum(np.abs(found.weights).max(axis=1, initial=0), 1e-30)
         largest = largest.astype(np.float64)
         self.weights_ = np.rint(found.weights * (127 / largest)[:, None]).astype(np.int8)

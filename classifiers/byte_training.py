@@ -98,17 +98,35 @@ def gram_is_faster(n: int, n_problems: int) -> bool:
     return n < ROWS_FOR_EACH_PROBLEM * n_problems + ROWS_FOR_ANY and 4 * n * n <= LARGEST_GRAM
 
 
-def train_on_bytes(X: Any, problem: Problem, products: np.ndarray | None = None) -> Solution:
+@dataclass(frozen=True)
+class DualSolution:
+    """What was learned from the products of all rows, before the rows themselves are needed.
+
+    Attributes
+    ----------
+    coefficients : (n_outputs, n) float64
+        α y of every row.
+    mean_square, n_iter, held_out : as in `Solution`
+    """
+
+    coefficients: np.ndarray
+    mean_square: float
+    n_iter: int
+    held_out: np.ndarray | None
+
+
+def train_on_bytes(X: Any, problem: Problem) -> Solution:
     """Train on an array of bytes in the faster way, or on a `RowFile` in blocks.
 
-    Rows of a file must be in random order; products within its blocks are kept beside it. Who has
-    the products of all rows (`products_of`) saves their computation.
+    Rows of a file must be in random order; products within its blocks are kept beside it.
     """
     n_trainings = 1 if problem.folds is None else 1 + len(np.unique(problem.folds))
     if isinstance(X, RowFile):
         return _train_in_blocks(X, problem, None, RowFile(f"{X.path}-products"))
-    if products is not None or gram_is_faster(len(X), n_trainings * problem.n_outputs):
-        return _train_on_gram(X, problem, products)
+    if gram_is_faster(len(X), n_trainings * problem.n_outputs):
+        dual = solve_on_products(products_of(X, problem.n_jobs), problem)
+        weights = sums_of_rows(X, dual.coefficients)
+        return Solution(weights, dual.mean_square, dual.n_iter, dual.held_out)
     order = np.random.default_rng(problem.seed).permutation(len(X))
     return _train_in_blocks(X, problem, order, None)
 
@@ -144,26 +162,29 @@ def _train_in_blocks(
     return Solution(solved.weights, mean_square, solved.n_iter, held_out)
 
 
-def _train_on_gram(X: np.ndarray, problem: Problem, products: np.ndarray | None) -> Solution:
-    """Solve all machines on the matrix of all products, which is computed once."""
-    if products is None:
-        products = products_of(X, problem.n_jobs)
+def solve_on_products(products: np.ndarray, problem: Problem) -> DualSolution:
+    """Solve all machines on the matrix of the products of all rows, (n, n) float64."""
     mean_square = max(float(np.mean(np.diagonal(products))), 1.0)
     gram = (products / mean_square).astype(np.float32)
     divisions = [] if problem.folds is None else divide(problem.folds)
     whole, *others = _solve(gram, problem, [None, *(train for train, _ in divisions)])
     coefficients, n_iter = whole
+    held_out = None
+    if problem.folds is not None:
+        held_out = np.zeros((len(gram), problem.n_outputs))
+        for (train, test), (found, _) in zip(divisions, others):
+            held_out[test] = gram[np.ix_(test, train)].astype(np.float64) @ found.T
+        held_out = held_out[:, 0] if problem.n_classes == 2 else held_out
+    return DualSolution(coefficients, mean_square, n_iter, held_out)
+
+
+def sums_of_rows(X: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """Return the weights of machines: Σ α y x, (n_outputs, d) float32."""
     weights = np.zeros((len(coefficients), X.shape[1]), np.float32)
     for start in range(0, X.shape[1], COLUMNS_AT_A_TIME):
         part = slice(start, start + COLUMNS_AT_A_TIME)
         weights[:, part] = coefficients @ X[:, part].astype(np.float64)
-    held_out = None
-    if problem.folds is not None:
-        held_out = np.zeros((len(X), problem.n_outputs))
-        for (train, test), (found, _) in zip(divisions, others):
-            held_out[test] = gram[np.ix_(test, train)].astype(np.float64) @ found.T
-        held_out = held_out[:, 0] if problem.n_classes == 2 else held_out
-    return Solution(weights, mean_square, n_iter, held_out)
+    return weights
 
 
 def _solve(

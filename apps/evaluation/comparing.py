@@ -14,6 +14,7 @@ import numpy as np
 from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
+from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.encoding import encode_each
 from visualwords.apps.pipeline.estimates import check_training
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -21,7 +22,6 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.recipe_checks import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.stage import Environment
-from visualwords.apps.pipeline.training import Training
 from visualwords.cache import DEFAULT_SIZE, open_cache
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.images import MAX_PIXELS
@@ -272,19 +272,18 @@ def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environm
     if any(not isinstance(c.source, str) for d in divisions for c in d.training.contents):
         return  # the cache keeps what is made of files
     for view in sorted({recipe.view for recipe in recipes}, key=str):
-        channels: dict[str, Channel] = {
-            repr(channel): channel
+        seen: dict[str, Channel] = {
+            repr(channel.unweighted): channel.unweighted
             for recipe in recipes
             for channel in recipe.channels
             if recipe.view == view
         }
-        together = Recipe(
-            "all", "", tuple(channels.values()), view.max_side, min_side=view.min_side
-        )
+        together = Recipe("all", "", tuple(seen.values()), view.max_side, min_side=view.min_side)
         encoders = {}
         everything: dict[int, Any] = {}
         for division in divisions:
-            for encoder in Training(division.training, division.seed, env).learn(together):
+            channels = EncodedChannels(division.training, division.seed, env)
+            for encoder in channels.learn(together):
                 encoders[encoder.fingerprint()] = encoder
             for part in (division.training, division.testing):
                 everything |= {id(content): content for content in part.contents}

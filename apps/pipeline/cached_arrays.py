@@ -145,6 +145,12 @@ def try_out(trained: Trained) -> None:
     if len(found) < len(encoders):  # the image is not for this recipe
         return
     rows = side_by_side([encoder.assemble([one]) for encoder, one in found])
+    if getattr(trained.classifier, "lacks_rows", False):
+        if trained.classifier.coefficients_.shape[1] != len(trained.kept) * len(
+            trained.recipe.views
+        ):
+            raise ValueError("the coefficients are not those of the images")
+        return
     scores = trained.classifier.decision_function(rows)
     n_classes = len(np.unique(trained.held_out_labels))
     if scores.shape not in [(1, n_classes), *([(1,)] if n_classes == 2 else [])]:

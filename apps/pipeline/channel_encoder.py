@@ -8,6 +8,7 @@ matrix of many.
 import hashlib
 import json
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -37,6 +38,7 @@ PATCHES_PER_WORD = 5
 PATCHES_PER_GAUSSIAN = 20
 MIXTURE_ITERATIONS = 12  # more change no figure of folds (docs/accuracy.md)
 UNIT = 4096.0  # shares of words are multiplied by this before they become float16
+ROWS_AT_A_TIME = 64  # while bytes are weighted
 LENGTH = 500.0  # of signed bytes: a whole image's numbers, or a window of a Fisher vector
 
 CODEBOOKS = {"KMeansCodebook": KMeansCodebook, "HIKCodebook": HIKCodebook}
@@ -85,7 +87,10 @@ class ChannelEncoder:
         return self
 
     def encode(self, features: Features) -> np.ndarray:
-        """Return what is kept of one image: a row of few bytes a column, or points of a set."""
+        """Return what is kept of one image: a row of few bytes a column, or points of a set.
+
+        It is the same whatever the channel's weight, which `assemble` multiplies with.
+        """
         if not isinstance(features, LocalFeatures):
             return self._encode_vector(features)
         if self.stage is None:
@@ -93,17 +98,18 @@ class ChannelEncoder:
         if isinstance(self.stage, FeatureSetEncoder):
             return self.stage.transform([features]).points
         if isinstance(self.stage, FisherVectors | SecondOrderPooling):
-            row = self.stage.encode(self.prepared(features))
-            return _as_bytes(row, LENGTH * self.channel.weight)
+            return _as_bytes(self.stage.encode(self.prepared(features)) * np.float32(LENGTH))
         return self._encode_words(self.stage.encode(features))
 
     def assemble(self, encoded: list[np.ndarray], *, learn: bool = False) -> Rows:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""
         if isinstance(self.stage, FeatureSetEncoder):
             return self._embed(encoded, learn)
-        rows = _stacked(encoded)
+        rows = stacked(encoded)
+        if rows.dtype == np.int8 and self.channel.linear:
+            return weighted(rows, self.channel.weight)
         if rows.dtype == np.int8:
-            return rows if self.channel.linear else rows.astype(np.float32) / np.float32(LENGTH)
+            return rows.astype(np.float32) / np.float32(LENGTH)
         if learn:
             self.scale = _scale_of(rows[rows != 0])
             if not self.channel.rescale:
@@ -130,6 +136,12 @@ class ChannelEncoder:
         self.embedding = self._new_embedding().set_state(learned) if learned else None
         return self
 
+    def of(self, channel: Channel) -> "ChannelEncoder":
+        """Return this encoder for a channel that differs in its weight, with what was learned."""
+        other = copy(self)
+        other.channel = channel
+        return other
+
     def column_names(self) -> list[str]:
         """Name the columns of `assemble`."""
         hashes = self.channel.hashes
@@ -144,7 +156,8 @@ class ChannelEncoder:
 
     def fingerprint(self) -> str:
         """Return a name for what `encode` does; part of the keys of what it made."""
-        digest = hashlib.blake2b(repr((self.channel, self.n_patches)).encode(), digest_size=16)
+        kept = repr((self.channel.unweighted, self.n_patches))
+        digest = hashlib.blake2b(kept.encode(), digest_size=16)
         if self.stage is not None:
             add_to(digest, self.stage.get_state())
         return digest.hexdigest()
@@ -249,9 +262,9 @@ class ChannelEncoder:
         return (counts * np.float32(UNIT)).astype(np.float16)
 
     def _in_bytes(self, numbers: np.ndarray) -> np.ndarray:
-        """Return numbers brought to length 1 and weighted, for a linear classifier."""
+        """Return numbers brought to one length, for a linear classifier."""
         length = np.sqrt((numbers.astype(np.float64) ** 2).sum())
-        return _as_bytes(numbers / max(length, 1e-12), LENGTH * self.channel.weight)
+        return _as_bytes(numbers * np.float32(LENGTH / max(length, 1e-12)))
 
 
 def channel_settings(channel: Channel) -> dict[str, Any]:
@@ -287,7 +300,8 @@ def rows_of(encoders: Sequence[ChannelEncoder], images: list[list[np.ndarray]]) 
     """Return the matrix of images, each encoded by all channels of a recipe that has learned."""
     lengths = {tuple(map(len, arrays)) for arrays in images}
     if len(lengths) == 1 and all(encoder.channel.linear for encoder in encoders):
-        return np.concatenate([a for arrays in images for a in arrays]).reshape(len(images), -1)
+        rows = np.concatenate([a for arrays in images for a in arrays]).reshape(len(images), -1)
+        return weigh_side_by_side(rows, encoders, *lengths)
     parts = [e.assemble([arrays[c] for arrays in images]) for c, e in enumerate(encoders)]
     return side_by_side(parts)
 
@@ -302,8 +316,32 @@ def side_by_side(rows: list[Rows]) -> Rows:
     return np.concatenate(rows, axis=1)
 
 
-def _as_bytes(values: np.ndarray, factor: float) -> np.ndarray:
-    return np.clip(np.rint(values * np.float32(factor)), -127, 127).astype(np.int8)
+def weigh_side_by_side(
+    rows: np.ndarray, encoders: Sequence[ChannelEncoder], widths: Sequence[int]
+) -> np.ndarray:
+    """Multiply the bytes of channels, side by side, with their weights, in place."""
+    for encoder, width, end in zip(encoders, widths, np.cumsum(widths)):
+        if encoder.channel.weight != 1:
+            part = rows[:, end - width : end]
+            for start in range(0, len(part), ROWS_AT_A_TIME):
+                some = part[start : start + ROWS_AT_A_TIME]
+                some[:] = weighted(some, encoder.channel.weight)
+    return rows
+
+
+def weighted(rows: np.ndarray, weight: float) -> np.ndarray:
+    """Return bytes times a weight, rounded; those that are too large are 127.
+
+    Examples
+    --------
+    >>> weighted(np.array([[1, 3, -100]], np.int8), 1.5).tolist()
+    [[2, 4, -127]]
+    """
+    return rows if weight == 1 else _as_bytes(rows * np.float32(weight))
+
+
+def _as_bytes(values: np.ndarray) -> np.ndarray:
+    return np.clip(np.rint(values), -127, 127).astype(np.int8)
 
 
 def _comparable(numbers: np.ndarray, power: float | None) -> np.ndarray:
@@ -325,7 +363,8 @@ def _scale_of(numbers: np.ndarray) -> float:
     return float(np.percentile(np.abs(numbers), PERCENTILE)) if numbers.size else 1.0
 
 
-def _stacked(encoded: list[np.ndarray]) -> np.ndarray:
+def stacked(encoded: list[np.ndarray]) -> np.ndarray:
+    """Return the arrays of many images as a matrix."""
     sizes = {len(vector) for vector in encoded}
     if len(sizes) > 1:
         raise FolderError(

@@ -44,7 +44,7 @@ def trial_of(training: Training, candidates: Sequence[Recipe]) -> tuple[Training
 
 def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
     """Learn a recipe in memory if its rows take at most so many bytes, else from disk."""
-    encoders = training.learn(recipe)
+    encoders = training.channels.learn(recipe)
     data = training.data
     some = data.part(chosen_images(data.codes, training.seed))
     found = encode(encoders, some, recipe.view, training.env)

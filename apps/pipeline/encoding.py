@@ -98,7 +98,7 @@ def learn(encoders: Sequence[ChannelEncoder], data: Dataset, view: View, env: En
 def _learn_stage(encoder: ChannelEncoder, view: View, env: Environment) -> Stage:
     settings = {
         **channel_settings(encoder.channel),
-        "channel": repr(encoder.channel),
+        "channel": repr(encoder.channel.unweighted),
         "sample": [IMAGES, PATCHES, LEAST],
         **view.settings(),
         "max_pixels": env.max_pixels,

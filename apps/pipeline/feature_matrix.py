@@ -15,11 +15,11 @@ from scipy import sparse
 from visualwords.apps.command_line.csv_cells import csv_cells
 from visualwords.apps.pipeline.channel_encoder import Rows, names_of_columns, side_by_side
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.encoding import encode
 from visualwords.apps.pipeline.estimates import check_features
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.stage import Environment
-from visualwords.apps.pipeline.training import Training
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.files import write_atomically
 
@@ -65,7 +65,7 @@ def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 
     check_features(recipe, data)
     is_training = np.array([split in (None, "train") for split in data.splits], bool)
     part = data.part(np.flatnonzero(is_training)) if is_training.any() else data
-    encoders = Training(part, seed, env).learn(recipe)
+    encoders = EncodedChannels(part, seed, env).learn(recipe)
     found = encode(encoders, data, recipe.view, env)
     if not len(found.kept):
         raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -148,9 +148,9 @@ class Channel:
     extractor whose vector has the size of the image (one with a parameter ``resize_wh`` that is not
     given, such as HOG) gets every image stretched to 128×128 pixels.
 
-    ``linear`` says that the row is for a linear classifier: brought to length 1, times ``weight``
-    (the root of what its kernel counts), as signed bytes. Others are for kernels: all numbers are
-    divided by the training images' 97.5th percentile (natural numbers stay with
+    ``linear`` says that the row is for a linear classifier: brought to one length, as signed bytes,
+    times ``weight`` (the root of what its kernel counts), rounded again. Others are for kernels:
+    all numbers are divided by the training images' 97.5th percentile (natural numbers stay with
     ``rescale=False``) and multiplied by ``weight``. With ``hashes`` the row is then hashed.
 
     ``extractor`` is a name, or a fitted scikit-learn transformer that takes a list of RGB images
@@ -227,6 +227,11 @@ class Channel:
         if not self.is_network or self.learns:
             return self
         return Channel(self.extractor, self.params, power=None)
+
+    @property
+    def unweighted(self) -> "Channel":
+        """The channel with weight 1: what is learned and kept of images is the same for both."""
+        return self if self.weight == 1 else replace(self, weight=1.0)
 
     @property
     def is_transformer(self) -> bool:

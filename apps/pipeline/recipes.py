@@ -88,7 +88,7 @@ _OBJECT_COLOR_FISHER = Channel(
     cost=17,
 )
 _COLOR_FISHER = replace(_OBJECT_COLOR_FISHER, fisher=Fisher(n_components=80))
-_PATCH_COLORS = Channel(
+PATCH_COLORS = Channel(
     "ColorStatistics",
     {"bin_size": [4, 6, 8, 12], "step": 8},
     fisher=Fisher(),
@@ -135,7 +135,7 @@ _SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
 _TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
 MORE_LINEAR = (  # the last three, which cost most, after copies of training images
     _FILTER_FISHER,
-    _PATCH_COLORS,
+    PATCH_COLORS,
     _SHAPE_BESIDE,
     _COLOR_WINDOWS,
     _TEXTURE_BESIDE,
@@ -190,7 +190,7 @@ RECIPES = {
         Recipe(
             "vivid",
             "as photo, with Fisher vectors of colours in the cells of patches: slower and better",
-            (_SIFT_FISHER, _PATCH_COLORS, _COLOR_WINDOWS),
+            (_SIFT_FISHER, PATCH_COLORS, _COLOR_WINDOWS),
             classifier=LINEAR,
         ),
         Recipe(

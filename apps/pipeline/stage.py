@@ -30,9 +30,9 @@ PARCEL = 64  # images in a message of a worker
 
 VERSIONS = {  # of what stages do; to be raised when the same input gives something else
     "sample": 3,  # patches of one image
-    "learn": 4,  # an encoder, of the sample
-    "encode": 4,  # the row of one image
-    "train": 10,  # a recipe, of all images
+    "learn": 5,  # an encoder, of the sample
+    "encode": 5,  # the row of one image
+    "train": 11,  # a recipe, of all images
     "sign": 1,  # signatures of all images
     "score": 6,  # what a model predicts for many files
     "thumbnail": 2,

@@ -1,7 +1,6 @@
 """Training a recipe: patches are sampled, encoders learn, images are encoded, a classifier is fit.
 
-Each stage is a plain function (`encoding`, here) and its results are cached; this
-connects them, and remembers the channels that several recipes share.
+Each stage is a plain function (`encoding`, here) and its results are cached; this connects them.
 """
 
 from contextlib import suppress
@@ -11,17 +10,12 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.pipeline.cached_arrays import try_out
-from visualwords.apps.pipeline.channel_encoder import (
-    ChannelEncoder,
-    Rows,
-    channel_settings,
-    side_by_side,
-)
-from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
+from visualwords.apps.pipeline.channel_encoder import Rows, channel_settings
+from visualwords.apps.pipeline.channel_products import are_shared
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoding import chosen_images, encode, learn
+from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.novelty import sampled_distances, spread
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import LINEAR
 from visualwords.apps.pipeline.similarity import Signer, sketch_rows
 from visualwords.apps.pipeline.stage import Environment, Stage, fingerprint_files
@@ -33,7 +27,6 @@ from visualwords.apps.pipeline.trained import (
     trained_of,
     with_signatures,
 )
-from visualwords.apps.pipeline.view import View
 from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 
@@ -53,6 +46,8 @@ class Training:
 
     Attributes
     ----------
+    channels : EncodedChannels
+        What channels made of the images.
     skipped : list of Skipped
         What the recipe that was trained last, or chosen, left out.
     chosen : Trained or None
@@ -64,11 +59,7 @@ class Training:
         self.class_weight = class_weight
         self.skipped: list[Skipped] = []
         self.chosen: Trained | None = None
-        self._encoders: dict[str, ChannelEncoder] = {}
-        self._encoded: dict[str, dict[int, np.ndarray]] = {}
-        self._skipped: dict[str, list[Skipped]] = {}
-        self._side_by_side: dict[tuple[str, ...], np.ndarray] = {}
-        self._products: ChannelProducts | None = None
+        self.channels = EncodedChannels(data, seed, env)
 
     def train(self, recipe: Recipe) -> Trained:
         """Learn a recipe from the images that all its channels can take, or load it.
@@ -78,10 +69,10 @@ class Training:
         FolderError
             If fewer than two classes are left, or the images are too small for the patches.
         """
-        return self.sign(self.try_recipe(recipe))
+        return self.finish(self.try_recipe(recipe))
 
     def try_recipe(self, recipe: Recipe) -> Trained:
-        """Learn a recipe as `train` does, but for signatures: enough to compare it with others."""
+        """Learn a recipe as far as it takes to compare it with others, or load it."""
         stage, content = self._stage("train", recipe), self._content()
         known = stage.load(content, self.env.cache)
         if known is not None:
@@ -90,36 +81,51 @@ class Training:
                 try_out(trained)
                 self.skipped = []
                 return trained
-        encoders = self.learn(recipe)  # from a sample of patches
-        data, rows = self.encode(recipe, encoders)  # of the images that can be read
+        encoders = self.channels.learn(recipe)  # from a sample of patches
+        self.channels.encode(recipe, encoders)
+        kept = self.channels.kept(recipe)
+        self.skipped = self.channels.skipped(recipe)
+        data = self.data.part(kept)  # the images that can be read
+        data.check_classes()
         folds = data.folds_of_all_classes(FOLDS, self.seed)
         classifier = self.build_classifier(recipe)
-        products = self._products_of(recipe, rows, data, folds)
-        held_out = train_classifier(classifier, recipe, rows, data, folds, self.env, products)
+        if self._shares_products(recipe, data, folds):
+            held_out = self._compare_products(classifier, recipe, data, folds)
+        else:
+            rows = self.channels.rows(recipe, encoders)
+            held_out = train_classifier(classifier, recipe, rows, data, folds, self.env)
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
         trained = Trained(
             recipe,
             encoders,
             classifier,
-            np.array(self._kept(recipe), np.intp),
+            np.array(kept, np.intp),
             self.skipped,
             [content.digest for content in data.contents if content.digest],
             held_out,
             data.labels,
         )
-        if not trained.skipped:  # a file may have been out of reach for a moment only
-            stage.store(content, self.env.cache, state_of(trained))
+        self._store(trained)
         return trained
 
-    def sign(self, trained: Trained) -> Trained:
+    def finish(self, trained: Trained) -> Trained:
+        """Add what comparing recipes does not need: weights, and signatures of the images."""
+        if getattr(trained.classifier, "lacks_rows", False):
+            rows = self.channels.rows(trained.recipe, trained.encoders, last=True)
+            trained.classifier.add_rows(rows)
+            self._store(trained)
+        return self._signed(trained)
+
+    def _signed(self, trained: Trained) -> Trained:
         """Add signatures of the images that a recipe learned from, and how far apart they are."""
         stage, content = self._stage("sign", trained.recipe), self._content()
         known = None if trained.skipped else stage.load(content, self.env.cache)
         if known is not None:
             with suppress(Exception):  # an entry that others wrote can be wrong in any way
                 return with_signatures(trained, known)
-        data, rows = self.encode(trained.recipe, trained.encoders)
+        rows = self.channels.rows(trained.recipe, trained.encoders, last=True)
+        data = self.data.part(trained.kept)
         folds = data.folds_of_all_classes(FOLDS, self.seed)
         sketch = sketch_rows(rows[: len(data)])
         signer = Signer().fit(sketch)
@@ -132,90 +138,30 @@ class Training:
             stage.store(content, self.env.cache, state_of_signatures(found))
         return found
 
-    def learn(self, recipe: Recipe) -> list[ChannelEncoder]:
-        """Return the encoders of a recipe's channels; those that are new learn from a sample."""
-        names = [_name(channel, recipe.view) for channel in recipe.channels]
-        new = {
-            name: ChannelEncoder(channel, self.seed)
-            for name, channel in zip(names, recipe.channels)
-            if name not in self._encoders
-        }
-        learning = [encoder for encoder in new.values() if encoder.channel.learns]
-        if learning:
-            sample = self.data.part(chosen_images(self.data.codes, self.seed))
-            learn(learning, sample, recipe.view, self.env)
-        self._encoders |= new
-        return [self._encoders[name] for name in names]
+    def _shares_products(self, recipe: Recipe, data: Dataset, folds: np.ndarray | None) -> bool:
+        """Return whether the classifier learns from products that channels share with others."""
+        are_bytes = recipe.classifier == LINEAR and all(c.linear for c in recipe.channels)
+        if folds is None or not are_bytes or not self.channels.width(recipe):
+            return False
+        return are_shared(len(data) * len(recipe.views), len(data.classes), 1 + FOLDS)
 
-    def encode(self, recipe: Recipe, encoders: list[ChannelEncoder]) -> tuple[Dataset, Rows]:
-        """Return the images that all channels could encode, and their rows.
+    def _compare_products(
+        self, classifier: Any, recipe: Recipe, data: Dataset, folds: np.ndarray | None
+    ) -> np.ndarray:
+        """Fit a classifier to the products of rows; return the held-out scores of originals."""
+        self.env.progress.start("training the classifier", 1)
+        views = len(recipe.views)
+        products = self.channels.products(recipe)
+        found = classifier.fit_on_products(
+            products, np.tile(data.labels, views), np.tile(folds, views)
+        )
+        self.env.progress.advance()
+        return found[: len(data)]
 
-        Rows of copies follow those of all originals, in the order of the recipe's views. Only
-        channels that are new pass over the images. Encoders learn the scale of their rows.
-        """
-        for view in recipe.views:
-            self._encode_new(recipe, encoders, view)
-        names = _names_of_all_views(recipe)
-        kept = self._kept(recipe)
-        self.skipped = list(dict.fromkeys(s for name in names for s in self._skipped[name]))
-        data = self.data.part(kept)
-        data.check_classes()
-        rows = self._side_by_side.get(tuple(names))
-        if rows is not None and len(rows) == len(data):
-            return data, rows
-        parts = [
-            encoder.assemble(
-                [self._encoded[_name(channel, view)][i] for view in recipe.views for i in kept],
-                learn=True,
-            )
-            for encoder, channel in zip(encoders, recipe.channels)
-        ]
-        return data, side_by_side(parts)
-
-    def _encode_new(self, recipe: Recipe, encoders: list[ChannelEncoder], view: View) -> None:
-        """Encode the images, or copies of them, by those encoders that have not yet.
-
-        A recipe of nothing but networks keeps their vectors: other weights and powers of them need
-        no pass over the images.
-        """
-        names = [_name(channel, view) for channel in recipe.channels]
-        new = {n: e for n, e in zip(names, encoders) if n not in self._encoded}
-        vectors = {name: encoder.channel.plain for name, encoder in new.items()}
-        if all(vectors[name] is not encoder.channel for name, encoder in new.items()):
-            plain = {_name(c, view): ChannelEncoder(c, self.seed) for c in vectors.values()}
-            self._pass_over({n: e for n, e in plain.items() if n not in self._encoded}, view)
-        for name, channel in vectors.items():
-            if (known := _name(channel, view)) in self._encoded:
-                encoder = new.pop(name)
-                numbers = self._encoded[known].items()
-                self._encoded[name] = {i: encoder.encode(vector) for i, vector in numbers}
-                self._skipped[name] = self._skipped[known]
-        self._pass_over(new, view)
-
-    def _pass_over(self, encoders: dict[str, ChannelEncoder], view: View) -> None:
-        """Encode the images, and keep what was made of them by the names of the encoders."""
-        if not encoders:
-            return
-        found = encode(list(encoders.values()), self.data, view, self.env)
-        for name, arrays in zip(encoders, found.channels):
-            self._encoded[name] = dict(zip(found.kept.tolist(), arrays))
-            self._skipped[name] = found.skipped
-        if found.rows is not None and all(e.channel.linear for e in encoders.values()):
-            self._side_by_side[tuple(encoders)] = found.rows
-
-    def _products_of(
-        self, recipe: Recipe, rows: Rows, data: Dataset, folds: np.ndarray | None
-    ) -> np.ndarray | None:
-        """Return the products of all rows where a classifier wants them and channels share them."""
-        if folds is None or recipe.classifier != LINEAR:
-            return None
-        if not are_shared(rows, len(data.classes), 1 + FOLDS):
-            return None
-        kept = self._kept(recipe)
-        encoded = [self._encoded[_name(channel, recipe.view)] for channel in recipe.channels]
-        names = [repr((channel, recipe.views, hash(tuple(kept)))) for channel in recipe.channels]
-        self._products = self._products or ChannelProducts(self.env.n_jobs)
-        return self._products.of(rows, names, [len(arrays[kept[0]]) for arrays in encoded])
+    def _store(self, trained: Trained) -> None:
+        if not trained.skipped:  # a file may have been out of reach for a moment only
+            stage = self._stage("train", trained.recipe)
+            stage.store(self._content(), self.env.cache, state_of(trained))
 
     def part(self, positions: np.ndarray) -> "Training":
         """Return the training of some of the images."""
@@ -224,11 +170,6 @@ class Training:
     def build_classifier(self, recipe: Recipe) -> Any:
         """Make the classifier of a recipe, with the class weights."""
         return recipe.build_classifier(self.seed, self.env.n_jobs, self.class_weight)
-
-    def _kept(self, recipe: Recipe) -> list[int]:
-        """Return the positions of the images that all channels of a recipe could encode."""
-        names = _names_of_all_views(recipe)
-        return sorted(set.intersection(*(set(self._encoded[name]) for name in names)))
 
     def _content(self) -> bytes | None:
         """Return the fingerprint of images and labels; None without a cache."""
@@ -256,11 +197,8 @@ def train_classifier(
     data: Dataset,
     folds: np.ndarray | None,
     env: Environment,
-    products: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Fit the classifier of a recipe to the rows of images, and of copies, which come after them.
-
-    A linear classifier of bytes may be given the products of all rows.
 
     Returns
     -------
@@ -275,10 +213,7 @@ def train_classifier(
     views = len(recipe.views)
     folds = None if folds is None else np.tile(folds, views)
     labels = np.tile(data.labels, views)
-    if products is None:
-        held_out = fit_and_hold_out(classifier, rows, labels, folds)
-    else:
-        held_out = classifier.fit_and_hold_out(rows, labels, folds, products)
+    held_out = fit_and_hold_out(classifier, rows, labels, folds)
     env.progress.advance()
     return None if held_out is None else held_out[: len(data)]
 
@@ -294,12 +229,3 @@ def fit_and_hold_out(
         return classifier.fit_and_hold_out(X, y, folds)
     classifier.fit(X, y)
     return calibration.held_out_scores(classifier, X, y, folds=folds)
-
-
-def _name(channel: Channel, view: View) -> str:
-    """Return what tells the channels of all recipes apart, and what they make of copies."""
-    return repr((channel, view))
-
-
-def _names_of_all_views(recipe: Recipe) -> list[str]:
-    return [_name(channel, view) for view in recipe.views for channel in recipe.channels]

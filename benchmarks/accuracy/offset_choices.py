@@ -52,7 +52,8 @@ def held_out(data: Dataset, name: str, jobs: int, cache: str):
     """Yield the codes, folds and held-out scores of the images, for each seed of the folds."""
     recipe, env = find_recipe(name), ImageClassifier(n_jobs=jobs, cache_dir=cache).environment()
     training = Training(data, 0, env)
-    known, rows = training.encode(recipe, training.learn(recipe))
+    rows = training.channels.rows(recipe, training.channels.learn(recipe))
+    known = data.part(training.channels.kept(recipe))
     for seed in SEEDS:
         folds = known.folds_of_all_classes(FOLDS, seed)
         classifier = training.build_classifier(recipe)

@@ -40,7 +40,7 @@ def byte_rows(n: int) -> list[np.ndarray]:
     if not kept.exists():
         env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("photo")
         data = [Dataset.of(crops(n), None, None), Dataset.of(crops(TEST, "test"), None, None)]
-        encoders = Training(data[0], 0, env).learn(recipe)
+        encoders = Training(data[0], 0, env).channels.learn(recipe)
         made = []
         for part in data:
             stream = encode_each(encoders, part, recipe.view, env)

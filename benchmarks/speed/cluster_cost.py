@@ -154,7 +154,7 @@ def measure(n_images: int, name: str) -> Cost:
     labels = np.array(listed.labels)[chosen]
     recipe = find_recipe(name)
     env, view = Environment(), recipe.view
-    encoders = Training(Dataset.of(paths, labels), 0, env).learn(recipe)
+    encoders = Training(Dataset.of(paths, labels), 0, env).channels.learn(recipe)
     data = Dataset.unlabelled(paths)  # which keeps no bytes: every pass reads the files
     opened = [OpenedImage(one, env.max_pixels) for one in islice(data.contents, 0, None, 8)]
     counts = [sum(len(one.features(c, view)) for c in recipe.channels) for one in opened]

@@ -75,10 +75,11 @@ def bench_compare(per_class: int = 20) -> list[str]:
 def classifier_seconds(recipe, division, env) -> float:
     """CPU seconds to train, calibrate and score one recipe whose rows are in memory."""
     training = Training(division.training, division.seed, env)
-    encoders = training.learn(recipe)
-    data, rows = training.encode(recipe, encoders)
+    encoders = training.channels.learn(recipe)
+    rows = training.channels.rows(recipe, encoders)
     test = encode(encoders, division.testing, recipe.view, env)
     others = rows_of(encoders, [list(arrays) for arrays in zip(*test.channels)])
+    data = division.training.part(training.channels.kept(recipe))
     folds = data.folds_of_all_classes(FOLDS, division.seed)
 
     def work() -> None:

@@ -27,8 +27,9 @@ def histograms(n: int) -> list[np.ndarray]:
     kept = KEPT / f"fast-rows-{n}.npz"
     if not kept.exists():
         env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("fast")
-        training = Training(Dataset.of(crops(n), None, None), 0, env)
-        data, rows = training.encode(recipe, training.learn(recipe))
+        data = Dataset.of(crops(n), None, None)
+        training = Training(data, 0, env)
+        rows = training.channels.rows(recipe, training.channels.learn(recipe))
         np.savez(kept, np.asarray(rows), data.codes, data.folds_of_all_classes(FOLDS, 0))
     return list(np.load(kept).values())
 

@@ -13,6 +13,7 @@ from time import perf_counter
 from visualwords.apps.pipeline.metric import METRICS, Metric
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.search.costs import Images
+from visualwords.apps.pipeline.search.mixing import mixed
 from visualwords.apps.pipeline.search.noise import Result
 from visualwords.apps.pipeline.search.planning import Plan, plan_with
 from visualwords.apps.pipeline.search.sample import some_images
@@ -100,7 +101,7 @@ def choose_recipe(
         raise trials.failure
     chosen = trials.of_all_images.get(best.name)
     if chosen is not None:
-        training.chosen = training.sign(chosen)
+        training.chosen = training.finish(chosen)
         training.skipped = chosen.skipped
     return Choice(
         best,
@@ -147,12 +148,14 @@ class _Trials:
             }
         result = None
         try:
-            trained = self._part(step.n_images).try_recipe(recipe)
+            part = self._part(step.n_images)
+            found = mixed(recipe, step.others, part) if step.others else recipe
+            if found is not None:  # else nothing is gained by other channels or weights
+                trained = part.try_recipe(found)
+                result = Result.of(trained, self.metric)
+                self._note(trained, result, step.n_images, perf_counter() - begun)
         except FolderError as problem:  # the images may be too small for its patches
             self.failure = problem
-        else:
-            result = Result.of(trained, self.metric)
-            self._note(trained, result, step.n_images, perf_counter() - begun)
         self.results[recipe.name, step.n_images], self.done = result, step.until
         return result
 

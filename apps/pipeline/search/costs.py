@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from visualwords._decoding import size_in_header
+from visualwords.apps.pipeline.channel_products import are_shared
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import IMAGES, PATCHES
@@ -36,15 +37,19 @@ MS_OF_A_LOGARITHM = 0.1  # of a window's second moments of 64 components, whatev
 SHARE_OF_A_CORE = 0.6  # of the cost of a channel, which is that of one core
 MS_OF_AN_IMAGE = 0.7  # each time that it is read, whatever is made of it
 MS_OF_A_MEGABYTE = 16.0  # of its file, JPEG or PNG, which one core decodes and shrinks
-NS_OF_A_COLUMN = 40.0  # of each new row
+NS_OF_A_COLUMN = 25.0  # of each new row
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
 LOOKED_AT = 32  # images whose headers are read
 COLUMNS_OF_A_VECTOR = 1000  # where no patches are described
-PRODUCTS_A_SECOND = 1e11  # of two bytes, by which linear classifiers are trained
+PRODUCTS_A_SECOND = 7e10  # of two bytes, by which linear classifiers are trained
+SOLVED_A_SECOND = 2e9  # pairs of rows, for each of their machines, once the products are known
+MIXED_A_SECOND = 1.4e9  # cubes of images whose channels are mixed, times channels
+ONE_MIXED = 0.25  # of that time, for one channel beside others: it is most often refused at once
 MINIMA_A_SECOND = 4e9  # of two numbers, by which those with kernels are
 PASSES = 10  # over the rows, where these are too many for the matrix of their products
 TRAININGS = 6  # of a classifier: five folds, and all images
+MIXED_IMAGES = 600  # whose channels are mixed, at most
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ def cost_of(recipes: Iterable[Recipe], images: Images, known: Iterable[Recipe] =
         channels = _channels(recipe)
         new = [pair for name, pair in channels.items() if name not in done]
         done.update(channels)
-        seconds += _of_reading(new, images) + _of_classifier(recipe, images)
+        seconds += _of_reading(new, images) + _of_classifier(recipe, new, images)
         seconds += sum(_of_channel(channel, view, images) for channel, view in new)
     return seconds
 
@@ -140,7 +145,7 @@ def _channels(recipe: Recipe) -> dict[str, tuple[Channel, View]]:
     The vector of a network is computed once, whatever is made of it.
     """
     return {
-        repr((channel.plain, view)): (channel, view)
+        repr((channel.plain.unweighted, view)): (channel, view)
         for view in recipe.views
         for channel in recipe.channels
     }
@@ -192,12 +197,34 @@ def bytes_of(recipe: Recipe, images: Images) -> float:
     return images.n * len(recipe.views) * columns
 
 
-def _of_classifier(recipe: Recipe, images: Images) -> float:
-    """Return the seconds of training: rows times rows, or in blocks, rows times machines."""
-    rows = images.n * len(recipe.views)
-    of_a_column = rows * min(rows, 2 * PASSES * TRAININGS * images.n_classes)
-    speed = PRODUCTS_A_SECOND if recipe.classifier == LINEAR else MINIMA_A_SECOND
-    return SECONDS_OF_A_RECIPE + of_a_column * sum(map(_n_columns, recipe.channels)) / speed
+def _of_classifier(recipe: Recipe, new: Iterable[tuple[Channel, View]], images: Images) -> float:
+    """Return the seconds of training: rows times rows, or in blocks, rows times machines.
+
+    Linear classifiers of few rows share the products of channels that are not new.
+    """
+    rows, machines = images.n * len(recipe.views), TRAININGS * images.n_classes
+    columns = sum(map(_n_columns, recipe.channels))
+    if recipe.classifier != LINEAR:
+        minima = rows * min(rows, 2 * PASSES * machines) * columns
+        return SECONDS_OF_A_RECIPE + minima / MINIMA_A_SECOND
+    if not are_shared(rows, images.n_classes, TRAININGS):
+        products = rows * min(rows, 2 * PASSES * machines) * columns
+        return SECONDS_OF_A_RECIPE + products / PRODUCTS_A_SECOND
+    names = {repr(channel.plain.unweighted) for channel, _ in new}
+    fresh = [c for c in recipe.channels if repr(c.plain.unweighted) in names]
+    products = rows**2 * sum(map(_n_columns, fresh)) / PRODUCTS_A_SECOND
+    return SECONDS_OF_A_RECIPE + products + machines * rows**2 / SOLVED_A_SECOND
+
+
+def seconds_to_mix(recipe: Recipe, n_others: int, images: Images) -> float:
+    """Return the seconds of choosing weights of channels on folds, and of products with those.
+
+    The weights of about half of the channels change.
+    """
+    n_channels, n = len(recipe.channels) + n_others, min(images.n, MIXED_IMAGES)
+    mixing = n_channels * n**3 / MIXED_A_SECOND
+    again = images.n**2 * sum(map(_n_columns, recipe.channels)) / 2 / PRODUCTS_A_SECOND
+    return (ONE_MIXED if n_others == 1 else 1.0) * (mixing + again)
 
 
 def _n_columns(channel: Channel) -> int:

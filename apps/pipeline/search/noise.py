@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from visualwords.apps.pipeline.metric import Metric
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.trained import Trained
 
-LEAST_LEAD = 0.5  # standard errors: what a costlier recipe must be ahead
-SURE_LEAD = 2.0  # standard errors of log-likelihoods, where labels are no different
+LEAST_LEAD = 1.0  # standard errors: what a costlier recipe must be ahead
+SURE_LEAD = 0.5  # standard errors of log-likelihoods, where labels are no different
 LEAST_CHANCE = 1e-3  # smaller probabilities of the true class count as this
 
 
@@ -18,6 +19,8 @@ class Result:
 
     Attributes
     ----------
+    recipe : Recipe
+        What was trained.
     figure : float or None
         Of the metric; None where a class is too small for folds.
     merit : float
@@ -29,6 +32,7 @@ class Result:
         Whether nothing can be better.
     """
 
+    recipe: Recipe
     figure: float | None
     merit: float
     gains: dict[int, float]
@@ -41,11 +45,12 @@ class Result:
         """Return what a trained recipe reached."""
         figure = metric.of(trained)
         if figure is None:  # nothing can be compared: the costliest recipe is the richest
-            return cls(None, trained.recipe.cost, {}, {}, {})
+            return cls(trained.recipe, None, trained.recipe.cost, {}, {}, {})
         gains, chances, truth = metric.gains(trained)
         likelihoods = np.log(np.maximum(chances, LEAST_CHANCE))
         positions = trained.kept.tolist()
         return cls(
+            trained.recipe,
             figure,
             metric.merit(figure),
             dict(zip(positions, gains.tolist())),
@@ -59,8 +64,8 @@ def leads(costlier: Result, cheaper: Result) -> bool:
     """Return whether a costlier recipe is ahead of a cheaper one by more than noise.
 
     Predictions are paired by image. Labels of few images say little: where the lead is inside
-    their noise, the probabilities of the true classes decide, which differ for every image, if
-    they are ahead beyond doubt. Otherwise the cheaper recipe stays.
+    their noise, the probabilities of the true classes decide, which differ for every image.
+    Otherwise the cheaper recipe stays.
     """
     if costlier.figure is None or cheaper.figure is None:
         return costlier.merit > cheaper.merit

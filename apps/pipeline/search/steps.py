@@ -6,11 +6,14 @@ it knows no clock, and does no work itself.
 1. The candidates that the budget holds (`planning`) are tried, cheapest first: on all images, or,
    of more than 2,000, on a sample that is small enough for half of the budget.
 2. The best of them on a sample are tried on four times as many images.
-3. The best recipe is changed, one thing at a time: channels are added, training images mirrored and
-   rotated, C changed, more Gaussians or words learned, images seen in another size. Where the
-   budget did not hold all recipes, second moments of filters come first. What is ahead by more
-   than noise is kept, and then all changes that are new to the recipe are tried again.
-4. Channels that the user gives have a part of the budget that all this leaves (`Plan.kept`). They
+3. Channels of all recipes with linear classifiers, which were encoded by then, are mixed with those
+   of the best, each with the weight that folds prefer (`mixing`).
+4. The best recipe is changed, one thing at a time: channels are added, and mixed with the others,
+   training images mirrored and rotated, C changed, more Gaussians or words learned, images seen
+   in another size. Where the budget did not hold all recipes, second moments of filters come
+   first. What is ahead by more than noise is kept, and then all changes that are new to the
+   recipe are tried again.
+5. Channels that the user gives have a part of the budget that all this leaves (`Plan.kept`). They
    are tried alone, beside the best recipe and beside the second of the candidates, there with
    half and twice the weight, again while this helps; then the best of all is changed as before.
 """
@@ -19,12 +22,13 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of
+from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipes import LINEAR
+from visualwords.apps.pipeline.search.costs import Images, bytes_of, cost_of, seconds_to_mix
 from visualwords.apps.pipeline.search.joining import changes_of_given, join, weighings
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import Plan, is_in_time
-from visualwords.apps.pipeline.search.variations import Change, changes
+from visualwords.apps.pipeline.search.variations import Change, changes, kind_of
 
 FINALISTS = 3
 MOST_BYTES = 1e9  # of rows, for a changed recipe
@@ -43,6 +47,9 @@ class Try(NamedTuple):
         The one to take if this is not tried.
     waiting : list of Recipe
         Those of the same round that come after it.
+    others : tuple of Channel
+        Channels to mix with those of the recipe before it is trained, with weights that folds
+        prefer; where they prefer the recipe as it is, nothing is reached.
     """
 
     recipe: Recipe
@@ -50,6 +57,7 @@ class Try(NamedTuple):
     until: float
     best: Recipe | None
     waiting: list[Recipe]
+    others: tuple[Channel, ...] = ()
 
 
 Steps = Generator[Try, Result | None, Recipe | None]
@@ -120,6 +128,9 @@ class _Round:
         self.known.append(recipe)
         if result is None:
             return
+        if result.recipe.channels != recipe.channels:  # others were mixed with its own
+            recipe = result.recipe
+            self.known.append(recipe)
         self.results[recipe.name] = recipe, result
         if self.best is None or self._replaces(recipe, self.best, is_cheaper):
             self.best = recipe
@@ -180,6 +191,19 @@ def _finals(
     return ranking if found.best is None else found
 
 
+def _mixed(
+    round_: _Round, images: Images, budget: float, later: Sequence[Recipe]
+) -> Generator[Try, Result | None, None]:
+    """Mix the channels of all linear recipes that were tried with those of the best of them."""
+    linear = [recipe for recipe in round_.ranked() if _is_linear(recipe) and not recipe.copies]
+    if not linear or not round_.can_gain:
+        return
+    base, others = linear[0], _channels_beside(round_, linear[0], images)
+    if others:
+        mixed = replace(base, name=f"{base.name} mixed")
+        yield from _tried(round_, images, budget, mixed, later, others)
+
+
 def _changed(
     round_: _Round,
     images: Images,
@@ -187,14 +211,49 @@ def _changed(
     possible: Sequence[Change],
     later: Sequence[Recipe] = (),
 ) -> Generator[Try, Result | None, None]:
-    """Try changes of the best recipe that the budget has room for, until none of them helps."""
+    """Try changes of the best recipe that the budget has room for, until none of them helps.
+
+    A channel that a change adds to a linear recipe is mixed with all that are known.
+    """
     before = None
     while round_.best is not before:
         before = round_.best
+        yield from _mixed(round_, images, budget, later)
         for change in possible:
-            if round_.best is None or not round_.can_gain:
+            best = round_.best
+            if best is None or not round_.can_gain:
                 return
-            yield from _tried(round_, images, budget, change(round_.best), later)
+            recipe, others = change(best), ()
+            if recipe is not None and _is_linear(recipe) and recipe.channels[:-1] == best.channels:
+                if any(_is_in(recipe.channels[-1], one) for one in round_.known):
+                    continue  # it was mixed with others before
+                others = recipe.channels[-1:]
+                recipe = replace(recipe, channels=best.channels)
+            yield from _tried(round_, images, budget, recipe, later, others)
+
+
+def _is_linear(recipe: Recipe) -> bool:
+    return recipe.classifier == LINEAR and all(channel.linear for channel in recipe.channels)
+
+
+def _is_in(channel: Channel, recipe: Recipe) -> bool:
+    return channel.unweighted in [known.unweighted for known in recipe.channels]
+
+
+def _channels_beside(round_: _Round, recipe: Recipe, images: Images) -> tuple[Channel, ...]:
+    """Return the channels of linear recipes that were tried in the same view, but for its own.
+
+    They are one of each kind that it does not have, those that are not too large beside it.
+    """
+    whole = recipe
+    for known in round_.known:
+        if _is_linear(known) and known.view == recipe.view:
+            for channel in known.channels:
+                more = replace(whole, channels=(*whole.channels, channel))
+                is_new = kind_of(channel) not in map(kind_of, whole.channels)
+                if is_new and bytes_of(more, images) <= MOST_BYTES:
+                    whole = more
+    return whole.channels[len(recipe.channels) :]
 
 
 def _with_given(
@@ -238,16 +297,22 @@ def _tried(
     budget: float,
     recipe: Recipe | None,
     later: Sequence[Recipe] = (),
+    others: tuple[Channel, ...] = (),
 ) -> Generator[Try, Result | None, bool]:
     """Try a recipe if it is new and the budget has room for it; return whether it has a result."""
-    if recipe is None or bytes_of(recipe, images) > MOST_BYTES or _is_one_of(round_.known, recipe):
+    if recipe is None:
         return False
-    until = round_.spent + cost_of([recipe], round_.images, known=round_.known)
+    largest = replace(recipe, channels=(*recipe.channels, *others))
+    if bytes_of(largest, images) > MOST_BYTES or _is_one_of(round_.known, largest):
+        return False
+    until = round_.spent + cost_of([largest], round_.images, known=round_.known)
+    if others:
+        until += seconds_to_mix(recipe, len(others), round_.images)
     on_sample = round_.images.n < images.n
-    if until > budget or (on_sample and not is_in_time(recipe, images, budget)):
+    if until > budget or (on_sample and not is_in_time(largest, images, budget)):
         return False
-    result = yield Try(recipe, round_.images.n, until, round_.best, list(later))
-    round_.add(recipe, result, until)
+    result = yield Try(recipe, round_.images.n, until, round_.best, list(later), others)
+    round_.add(largest, result, until)
     return result is not None
 
 

@@ -10,6 +10,7 @@ from visualwords.apps.pipeline.recipes import (
     LINEAR,
     MORE_HISTOGRAMS,
     MORE_LINEAR,
+    PATCH_COLORS,
 )
 from visualwords.apps.pipeline.search.costs import Images, ms_of_logarithms
 from visualwords.apps.pipeline.view import MIRROR, ROTATIONS
@@ -19,7 +20,6 @@ ENLARGED = 96
 USUAL_SIDE = 640  # pixels: the `max_side` of recipes that do not say another
 ENLARGEABLE = 160  # pixels: images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
-COLORS = "ColorStatistics"  # the channel whose best weight differs most between sets
 MORE_GAUSSIANS = 1.3  # times the cost of a channel that has twice as many
 USUAL_C = {LINEAR: 10.0, "ICDClassifier": 1e-3}
 FACTORS = (0.1, 10.0)  # of C
@@ -60,7 +60,7 @@ def for_grey_images(recipes: Sequence[Recipe]) -> list[Recipe]:
 
 
 def _sees_colors(channel: Channel) -> bool:
-    return channel.extractor == COLORS or channel.params.get("color") is not None
+    return channel.extractor == PATCH_COLORS.extractor or channel.params.get("color") is not None
 
 
 def changes(
@@ -79,14 +79,17 @@ def changes(
         else _unchanged
         for linear, vector in zip(MORE_LINEAR, MORE_HISTOGRAMS)
     ]
-    found: list[Change] = [*first, with_filter_moments, with_second_order]
+    moments: list[Change] = [with_filter_moments, with_second_order]
+    if not images.grey:
+        moments.insert(1, with_color_moments)
+    found: list[Change] = [*first, *moments]
     if in_haste:
-        found = [with_filter_moments, *first, with_second_order]
+        found = [moments[0], *first, *moments[1:]]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
-    found += [_with_heavier_colors, color_filters, centrist, colors, _finer]
+    found += [color_filters, centrist, colors, _finer]
     return [*found, *(partial(size, images=images) for size in (_in_smaller_size, _in_larger_size))]
 
 
@@ -97,11 +100,11 @@ def _unchanged(recipe: Recipe) -> None:
 def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Recipe | None:
     """Return a recipe with one channel more, in the form that its classifier takes."""
     channel = linear if recipe.classifier == LINEAR else vector
-    if channel is None or any(_kind(channel) == _kind(known) for known in recipe.channels):
+    if channel is None or any(kind_of(channel) == kind_of(known) for known in recipe.channels):
         return None
     return replace(
         recipe,
-        name=f"{recipe.name}+{'-'.join(part for part in _kind(channel) if part)}",
+        name=f"{recipe.name}+{'-'.join(part for part in kind_of(channel) if part)}",
         summary=f"{recipe.summary}; {channel.described()}",
         channels=(*recipe.channels, channel),
     )
@@ -118,6 +121,11 @@ def with_filter_moments(recipe: Recipe) -> Recipe | None:
     return _with_moments(recipe, FILTER_MAGNITUDES, "filter-moments")
 
 
+def with_color_moments(recipe: Recipe) -> Recipe | None:
+    """Return a recipe with second moments of colours in the cells of patches."""
+    return _with_moments(recipe, PATCH_COLORS, "color-moments")
+
+
 def _with_moments(recipe: Recipe, of: Channel, called: str) -> Recipe | None:
     """Return a recipe with second moments of the patches of a Fisher channel, in its windows."""
     parts = [channel.fisher or channel.second_order for channel in recipe.channels]
@@ -127,7 +135,7 @@ def _with_moments(recipe: Recipe, of: Channel, called: str) -> Recipe | None:
     part = SecondOrder(pyramid=windows.pyramid, weights=windows.weights)
     cost = of.cost + ms_of_logarithms(part)
     channel = replace(of, fisher=None, second_order=part, cost=cost)
-    if any(_kind(channel) == _kind(known) for known in recipe.channels):
+    if any(kind_of(channel) == kind_of(known) for known in recipe.channels):
         return None
     return replace(
         recipe,
@@ -138,15 +146,17 @@ def _with_moments(recipe: Recipe, of: Channel, called: str) -> Recipe | None:
 
 
 def _without_channel(recipe: Recipe, number: int) -> Recipe | None:
-    """Return a recipe with one channel less."""
-    if number >= len(recipe.channels) or len(recipe.channels) == 1:
+    """Return a recipe with one channel less; where channels are mixed, that was tried already."""
+    is_one = number >= len(recipe.channels) or len(recipe.channels) == 1
+    if is_one or recipe.classifier == LINEAR:
         return None
-    left = "-".join(part for part in _kind(recipe.channels[number]) if part)
+    left = "-".join(part for part in kind_of(recipe.channels[number]) if part)
     channels = (*recipe.channels[:number], *recipe.channels[number + 1 :])
     return replace(recipe, name=f"{recipe.name} without {left}", channels=channels)
 
 
-def _kind(channel: Channel) -> tuple[str | None, ...]:
+def kind_of(channel: Channel) -> tuple[str | None, ...]:
+    """Return what channels have in common that a recipe needs one of."""
     return channel.extractor, channel.representation, channel.params.get("color")
 
 
@@ -169,17 +179,6 @@ def _with_cost(recipe: Recipe, factor: float) -> Recipe | None:
     cost = usual * factor
     params = {**recipe.classifier_params, "C": cost}
     return replace(recipe, name=f"{recipe.name} C={cost:g}", classifier_params=params)
-
-
-def _with_heavier_colors(recipe: Recipe) -> Recipe | None:
-    """Return a recipe in which colours in cells of patches count four times as much."""
-    heavier = tuple(
-        replace(channel, weight=2 * channel.weight) if channel.extractor == COLORS else channel
-        for channel in recipe.channels
-    )
-    if heavier == recipe.channels or recipe.classifier != LINEAR:
-        return None
-    return replace(recipe, name=f"{recipe.name} colors×2", channels=heavier)
 
 
 def _finer(recipe: Recipe) -> Recipe | None:

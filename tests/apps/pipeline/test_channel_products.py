@@ -5,7 +5,6 @@ import pytest
 
 from visualwords.apps.pipeline import channel_products
 from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
-from visualwords.classifiers import byte_training
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 
 
@@ -19,42 +18,41 @@ def reference(rows):
 
 
 def test_products_are_those_of_all_columns(rows):
-    found = ChannelProducts(None).of(rows, ["a", "b"], [30, 20])
-    assert np.array_equal(found, reference(rows))
+    assert np.array_equal(ChannelProducts(None).of("a", lambda: rows), reference(rows))
 
 
-def test_a_channel_is_multiplied_once(rows, monkeypatch):
-    seen = []
-    products_of = byte_training.products_of
-    monkeypatch.setattr(
-        byte_training,
-        "products_of",
-        lambda X, n_jobs: seen.append(X.shape[1]) or products_of(X, n_jobs),
-    )
-    products = ChannelProducts(None)
-    products.of(rows[:, :30], ["a"], [30])
-    assert np.array_equal(products.of(rows, ["a", "b"], [30, 20]), reference(rows))
-    assert seen == [30, 20]
+def test_a_channel_is_multiplied_once(rows):
+    products, made = ChannelProducts(None), []
+    for _ in range(2):
+        found = products.of("a", lambda: made.append("a") or rows)
+        assert np.array_equal(found, reference(rows))
+    assert made == ["a"]
 
 
 def test_the_channels_that_were_used_last_are_kept(rows, monkeypatch):
-    monkeypatch.setattr(channel_products, "MOST_KEPT", 2)
+    monkeypatch.setattr(channel_products, "MOST_KEPT", 2 * 8 * len(rows) ** 2)
     products = ChannelProducts(None)
     for name in ("a", "b", "a", "c"):
-        products.of(rows, [name], [50])
+        products.of(name, lambda: rows)
     assert list(products._kept) == ["a", "c"]
 
 
-def test_a_classifier_learns_the_same_from_products_at_hand(rows, rng):
+def test_a_classifier_learns_the_same_from_products_at_hand(rows):
     y, folds = np.arange(60) % 3, np.arange(60) // 3 % 5
     alone, given = ByteLinearClassifier(), ByteLinearClassifier()
     expected = alone.fit_and_hold_out(rows, y, folds)
-    found = given.fit_and_hold_out(rows, y, folds, ChannelProducts(2).of(rows, ["a"], [50]))
+    found = given.fit_on_products(ChannelProducts(2).of("a", lambda: rows), y, folds)
     assert np.array_equal(found, expected)
-    assert np.array_equal(given.weights_, alone.weights_)
+    restored = ByteLinearClassifier().set_state(given.get_state())
+    assert given.lacks_rows
+    with pytest.raises(ValueError, match="59 rows"):
+        given.add_rows(rows[1:])
+    for one in (given, restored):
+        assert np.array_equal(one.add_rows(rows).weights_, alone.weights_)
+        assert not one.lacks_rows
+        assert np.array_equal(one.decision_function(rows), alone.decision_function(rows))
 
 
-def test_products_of_many_rows_or_of_other_numbers_are_not_kept(rows):
-    assert are_shared(rows, 3, 6)
-    assert not are_shared(rows.astype(np.float32), 3, 6)
-    assert not are_shared(np.zeros((channel_products.MOST_ROWS + 1, 2), np.int8), 1000, 6)
+def test_products_of_many_rows_are_not_kept():
+    assert are_shared(60, 3, 6)
+    assert not are_shared(channel_products.MOST_ROWS + 1, 1000, 6)

@@ -97,7 +97,7 @@ def used_folds(monkeypatch):
 
     monkeypatch.setattr(calibration, "held_out_scores", spy(calibration.held_out_scores))
     monkeypatch.setattr(
-        ByteLinearClassifier, "fit_and_hold_out", spy(ByteLinearClassifier.fit_and_hold_out)
+        ByteLinearClassifier, "fit_on_products", spy(ByteLinearClassifier.fit_on_products)
     )
     return found
 

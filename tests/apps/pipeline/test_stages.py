@@ -7,10 +7,18 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline import contents, encoding, predictions, stage, training
+from visualwords.apps.pipeline import (
+    contents,
+    encoded_channels,
+    encoding,
+    predictions,
+    stage,
+    training,
+)
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
@@ -194,17 +202,61 @@ def test_a_file_that_changes_and_was_not_kept_is_left_out_and_learned_when_it_is
 
 def test_bytes_of_all_channels_are_kept_once(photos):
     recipe, data = RECIPES["photo"], Dataset.of(photos)
-    together = Training(data, 0, Environment())
-    encoders = together.learn(recipe)
-    rows = together.encode(recipe, encoders)[1]
-    assert rows is together.encode(recipe, encoders)[1]
-    one_by_one = Training(data, 0, Environment())
+    unweighted = replace(recipe, channels=tuple(c.unweighted for c in recipe.channels))
+    together = EncodedChannels(data, 0, Environment())
+    encoders = together.learn(unweighted)
+    rows = together.rows(unweighted, encoders)
+    assert rows is together.rows(unweighted, encoders)
+    one_by_one = EncodedChannels(data, 0, Environment())
     for channel in recipe.channels:
         alone = replace(recipe, channels=(channel,))
         one_by_one.encode(alone, one_by_one.learn(alone))
-    apart = one_by_one.encode(recipe, one_by_one.learn(recipe))[1]
-    np.testing.assert_array_equal(rows, apart)
-    assert rows.dtype == apart.dtype == np.int8
+    apart = one_by_one.rows(recipe, one_by_one.learn(recipe))
+    weighted = together.rows(recipe, together.learn(recipe))
+    np.testing.assert_array_equal(weighted, apart)
+    assert weighted is not rows
+    assert weighted.dtype == apart.dtype == np.int8
+    in_place = together.rows(recipe, together.learn(recipe), last=True)
+    assert np.shares_memory(in_place, rows)
+    np.testing.assert_array_equal(in_place, apart)
+    np.testing.assert_array_equal(together.rows(recipe, encoders), apart)
+
+
+def test_channels_of_other_weights_are_not_encoded_again(photos, monkeypatch):
+    recipe, data = RECIPES["photo"], Dataset.of(photos)
+    channels = EncodedChannels(data, 0, Environment())
+    channels.rows(recipe, channels.learn(recipe))
+    monkeypatch.setattr(encoded_channels, "encode", _refuse)
+    monkeypatch.setattr(encoded_channels, "learn", _refuse)
+    first, second = recipe.channels
+    other = replace(recipe, channels=(first, replace(second, weight=1.5)))
+    rows = channels.rows(other, channels.learn(other))
+    width = rows.shape[1] - channels.rows(*_alone(channels, recipe, second)).shape[1]
+    unit = channels.rows(*_alone(channels, recipe, second.unweighted))
+    np.testing.assert_array_equal(rows[:, width:], np.clip(np.rint(1.5 * unit), -127, 127))
+
+
+def _alone(channels, recipe, channel):
+    alone = replace(recipe, channels=(channel,))
+    return alone, channels.learn(alone)
+
+
+def test_products_are_those_of_rows(photos):
+    recipe, data = RECIPES["photo"], Dataset.of(photos)
+    channels = EncodedChannels(data, 0, Environment())
+    rows = channels.rows(recipe, channels.learn(recipe)).astype(float)
+    found = channels.products(recipe)
+    np.testing.assert_array_equal(found, rows @ rows.T)
+
+
+def test_a_recipe_that_was_tried_is_finished_as_if_trained_at_once(photos):
+    recipe, data = RECIPES["photo"], Dataset.of(photos)
+    tried, at_once = Training(data, 0, Environment()), Training(data, 0, Environment())
+    found = tried.try_recipe(recipe)
+    assert found.classifier.lacks_rows
+    finished, expected = tried.finish(found), at_once.train(recipe)
+    np.testing.assert_array_equal(finished.classifier.weights_, expected.classifier.weights_)
+    np.testing.assert_array_equal(finished.signed[1], expected.signed[1])
 
 
 def test_what_workers_give_is_taken_to_its_end(photos, monkeypatch):

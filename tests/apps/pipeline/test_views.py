@@ -13,6 +13,7 @@ from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline import contents, training
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.recipes import RECIPES, change_recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
@@ -160,12 +161,12 @@ def test_copies_are_encoded_once(tmp_path, rng, monkeypatch):
     data = Dataset.of(paths, ["a", "b"] * 3)
     env = Environment(open_cache(tmp_path / "cache"))
     recipe = replace(RECIPES["color"], copies=ALL)
-    first = Training(data, 0, env)
-    rows = first.encode(recipe, first.learn(recipe))[1]
+    first = EncodedChannels(data, 0, env)
+    rows = first.rows(recipe, first.learn(recipe))
     monkeypatch.setattr(View, "of", lambda self, pixels: pytest.fail("looked at again"))
     monkeypatch.setattr("visualwords.apps.pipeline.encoding.kind_of_encoded", lambda *_: None)
-    second = Training(data, 0, env)
-    np.testing.assert_array_equal(second.encode(recipe, second.learn(recipe))[1], rows)
+    second = EncodedChannels(data, 0, env)
+    np.testing.assert_array_equal(second.rows(recipe, second.learn(recipe)), rows)
 
 
 def test_the_command_asks_for_sides_and_copies(photos, tmp_path, capsys):

@@ -1,13 +1,15 @@
 """Searches in which recipes reach what a test says."""
 
+from dataclasses import replace
+
 from visualwords.apps.pipeline.search.noise import Result
 from visualwords.apps.pipeline.search.planning import plan_with
 from visualwords.apps.pipeline.search.steps import search
 
 
-def result(merit, n=100):
+def result(merit, n=100, recipe=None):
     right = {i: float(i < merit * n) for i in range(n)}
-    return Result(merit, merit, right, right, dict.fromkeys(right, 0))
+    return Result(recipe, merit, merit, right, right, dict.fromkeys(right, 0))
 
 
 def searched(merits, images, budget, candidates, given=None):
@@ -20,8 +22,16 @@ def searched(merits, images, budget, candidates, given=None):
         except StopIteration as end:
             return end.value, tried
         tried.append(step)
-        sent = result_of(merits, step.recipe)
+        sent = result_of(merits, step.recipe, step.others)
 
 
-def result_of(merits, recipe):
-    return result(0.5 + sum(gain for part, gain in merits.items() if part in recipe.name))
+def result_of(merits, recipe, others=()):
+    """Return what a recipe reaches, with all channels that are mixed with its own, in its weights.
+
+    A mix that `merits` does not name is refused by folds.
+    """
+    gains = [gain for part, gain in merits.items() if part in recipe.name]
+    if others and "+" not in recipe.name and " mixed" not in merits:
+        return None
+    mixed = replace(recipe, channels=(*recipe.channels, *others))
+    return result(0.5 + sum(gains), recipe=mixed)

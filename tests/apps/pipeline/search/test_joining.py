@@ -137,7 +137,7 @@ def test_what_leads_the_best_by_chance_may_not_be_behind_its_rivals():
     def reached(right):
         gains = {i: float(i in right) for i in everywhere}
         merit = len(right) / 100
-        return Result(merit, merit, gains, gains, everywhere)
+        return Result(GIVEN, merit, merit, gains, gains, everywhere)
 
     own = reached(set(range(60)))
     given = reached(set(range(42, 100)))  # 58, on other images: no less, by noise

@@ -2,17 +2,19 @@
 
 from dataclasses import replace
 
-from tests.apps.pipeline.search.made_up import searched
+from tests.apps.pipeline.search.made_up import result, searched
 from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
+from visualwords.apps.pipeline.search import steps
 from visualwords.apps.pipeline.search.costs import (
     SHARE_OF_A_CORE,
     Images,
+    bytes_of,
     cost_of,
     ms_of_logarithms,
 )
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import plan
-from visualwords.apps.pipeline.search.variations import changes
+from visualwords.apps.pipeline.search.variations import changes, kind_of
 
 
 def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
@@ -68,7 +70,7 @@ def test_second_moments_of_filters_come_first_where_the_budget_left_recipes_out(
         planned = plan(candidates, Images(500), budget)
         assert bool(planned.left_out) is is_first
         _, tried = searched({"photo": 0.2}, Images(500), budget, candidates)
-        changed = tried[len(planned.recipes)].recipe.name
+        changed = next(step.recipe.name for step in tried if "+" in step.recipe.name)
         assert changed == ("photo+filter-moments" if is_first else "photo+DenseFilters-fisher")
 
 
@@ -80,11 +82,39 @@ def test_logarithms_of_second_moments_cost_the_same_whatever_the_size():
     assert large > 5 * small
 
 
-def test_colors_of_patches_may_count_more():
-    best, _ = searched({"colors×2": 0.1}, Images(100), 10_000, [RECIPES["vivid"]])
-    weights = [channel.weight for channel in best.channels]
-    usual = [channel.weight for channel in RECIPES["vivid"].channels]
-    assert weights == [usual[0], 2 * usual[1], usual[2]]
+def test_channels_of_all_linear_recipes_are_mixed_with_those_of_the_best():
+    candidates = [RECIPES[name] for name in ("color", "photo", "scene")]
+    best, tried = searched({"photo": 0.1, " mixed": 0.1}, Images(100), 10_000, candidates)
+    first = tried[3]
+    assert first.recipe == replace(RECIPES["photo"], name="photo mixed")
+    assert first.others == RECIPES["scene"].channels[1:]
+    assert best.channels[:3] == (*RECIPES["photo"].channels, *first.others)
+    assert first.until > tried[2].until
+    _, tried = searched({"color": 0.4}, Images(100), 10_000, [RECIPES["color"]])
+    assert not any(step.others for step in tried)
+
+
+def test_a_channel_that_folds_refuse_beside_others_is_not_tried_again():
+    _, tried = searched({"photo": 0.1}, Images(100), 10_000, [RECIPES["photo"]])
+    added = [step.others for step in tried if step.others]
+    assert all(len(others) == 1 for others in added)
+    assert len({repr(others[0].unweighted) for others in added}) == len(added)
+
+
+def test_channels_that_are_mixed_fit_into_memory():
+    candidates = [RECIPES[name] for name in ("photo", "object", "moments")]
+    many = Images(2000, ((96, 96),))
+    assert cost_of([RECIPES["moments"]], many) < cost_of([RECIPES["object"]], many)
+    _, tried = searched({"photo": 0.1, " mixed": 0.1}, many, 10_000, candidates)
+    mixes = [step for step in tried if step.recipe.name == "photo mixed"]
+    assert len(mixes) == 1
+    for step in mixes:
+        largest = replace(step.recipe, channels=(*step.recipe.channels, *step.others))
+        assert bytes_of(largest, many) <= steps.MOST_BYTES
+    assert {*map(kind_of, mixes[0].others)} == {*map(kind_of, RECIPES["moments"].channels)} - {
+        *map(kind_of, RECIPES["photo"].channels)
+    }
+    assert RECIPES["object"].channels[1] not in mixes[0].others
 
 
 def test_colors_of_patches_are_not_described_where_images_are_grey():
@@ -103,22 +133,23 @@ def test_colors_of_patches_are_not_described_where_images_are_grey():
 
 
 def test_channels_that_do_not_help_are_left_out():
-    merits = {"scene": 0.2, "without Centrist-fisher": 0.1}
-    best, _ = searched(merits, Images(100), 10_000, [RECIPES["scene"]])
-    assert best.channels == RECIPES["scene"].channels[:1]
-    alone = replace(RECIPES["scene"], channels=best.channels)
+    merits = {"words": 0.2, "without Centrist-words": 0.1}
+    best, _ = searched(merits, Images(100), 10_000, [RECIPES["words"]])
+    assert best.channels == RECIPES["words"].channels[:1]
+    alone = replace(RECIPES["words"], channels=best.channels)
     made = [change(alone) for change in changes([alone], Images(100))]
     assert all(recipe is None or recipe.channels for recipe in made)
 
 
 def test_changes_are_tried_again_on_what_became_of_the_best():
-    merits = {"rotations": 0.1, "rotations+HOG": 0.1}  # HOG helps with rotations alone
+    merits = {"rotations": 0.1, "rotations mirror": 0.1}  # which helps with rotations alone
     best, tried = searched(merits, Images(100), 1e5, [RECIPES["photo"]])
-    assert "HOG" in [channel.extractor for channel in best.channels]
-    assert best.copies == ("rotations",)
+    assert best.copies == ("mirror", "rotations")
     made = [
         repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side, r.max_side))
-        for r in (step.recipe for step in tried)
+        + repr(step.others)
+        for step in tried
+        for r in [step.recipe]
     ]
     assert len(made) == len(set(made))
 
@@ -141,14 +172,19 @@ def test_what_gains_is_kept_one_change_after_the_other():
 
 
 def test_a_lead_inside_noise_does_not_change_the_choice():
-    best, _ = searched({"photo": 0.3, "HOG": 1e-3}, Images(1000), 1e5, [RECIPES["photo"]])
+    best, _ = searched({"photo": 0.3}, Images(1000), 1e5, [RECIPES["photo"]])
     assert best == RECIPES["photo"]
+    cheaper = result(0.8)
+    gains = {i: float(i < 78 or 80 <= i < 83) for i in range(100)}  # three more, two less
+    assert not leads(replace(cheaper, figure=0.81, merit=0.81, gains=gains), cheaper)
+    assert leads(replace(result(0.83), likelihoods=cheaper.likelihoods), cheaper)
 
 
-def test_probabilities_decide_between_equal_labels_if_they_are_sure():
+def test_probabilities_decide_between_labels_that_differ_by_chance():
     everywhere = dict.fromkeys(range(50), 0)
     right = {i: float(i % 5 > 0) for i in everywhere}
-    plain = Result(0.8, 0.8, right, {i: -0.5 - 0.01 * (i % 7) for i in everywhere}, everywhere)
+    likelihoods = {i: -0.5 - 0.01 * (i % 7) for i in everywhere}
+    plain = Result(RECIPES["photo"], 0.8, 0.8, right, likelihoods, everywhere)
     surer = replace(plain, likelihoods={i: p + 0.1 for i, p in plain.likelihoods.items()})
     mixed = replace(plain, likelihoods={i: (-1.0) ** i for i in everywhere})
     assert leads(surer, plain)
