@@ -103,10 +103,10 @@ class Held(NamedTuple):
 def mix(kernels: np.ndarray, start: Sequence[float], held: Held) -> np.ndarray:
     """Return the share of every kernel that held-out images prefer.
 
-    One share after the other, those of 0 first, is set to 0, halved and doubled, or, where it is 0,
+    One share after the other, those of 0 last, is set to 0, halved and doubled, or, where it is 0,
     to a quarter of the median and to the median; what raises the likelihood of the true classes,
     each class counting alike, by more than a standard error of paired images is kept. A single
-    share that stays 0 is the end.
+    share of 0 comes first, and if it stays 0, all stays as it is.
 
     Parameters
     ----------
@@ -129,17 +129,17 @@ def mix(kernels: np.ndarray, start: Sequence[float], held: Held) -> np.ndarray:
         if key not in known:
             total = np.tensordot(normal, kernels, 1)
             scores = held_out_scores(total, held, RIDGE / weights)
-            known[key] = weights * _log_chances(scores, held.codes, weights)
+            known[key] = weights * log_chances(scores, held.codes, weights)
         return known[key]
 
     best = likelihoods(shares)
-    order = np.argsort(shares > 0, kind="stable")
-    single = order[0] if (shares == 0).sum() == 1 else None
+    is_single = (shares == 0).sum() == 1
+    order = np.argsort(shares > 0 if is_single else shares == 0, kind="stable")
     for _ in range(ROUNDS):
         before = shares
         for number in order:
-            if single is not None and number != single and not shares[single]:
-                return shares
+            if is_single and number != order[0] and not shares[order[0]]:
+                return shares / shares.sum()
             found = [(likelihoods(tried), tried) for tried in _changed(shares, number)]
             found = [(one, tried) for one, tried in found if _leads(one, best)]
             if found:
@@ -189,7 +189,7 @@ def _of_images(codes: np.ndarray) -> np.ndarray:
     return (len(codes) / len(counts) / counts)[np.unique(codes, return_inverse=True)[1]]
 
 
-def _log_chances(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def log_chances(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return log-probabilities of the true classes, scores being logits but for one factor."""
     truth = np.unique(codes, return_inverse=True)[1]
 
