@@ -5,9 +5,9 @@
 
 Training images alone are read. They are divided into random halves, groups in one of them: recipes
 and mixtures of channels are chosen on folds of one half, as `auto` does, and tried on the other,
-all by kernel ridge regression. Prints the mean accuracy per class of the best recipe on folds by two
-rules, of all channels with equal shares, of mixtures that begin with the best recipe, and of the
-recipe that was best afterwards.
+all by kernel ridge regression. Prints the mean accuracy per class of the recipe that is best on
+folds by two rules, of all channels with equal shares, of mixtures that begin with the best recipe,
+and of the recipe that was best afterwards.
 """
 
 import argparse
