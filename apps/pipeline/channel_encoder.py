@@ -105,7 +105,7 @@ class ChannelEncoder:
         """Return the matrix of many images; with ``learn``, after learning the common scale."""
         if isinstance(self.stage, FeatureSetEncoder):
             return self._embed(encoded, learn)
-        rows = stacked(encoded)
+        rows = _stacked(encoded)
         if rows.dtype == np.int8 and self.channel.linear:
             return weighted(rows, self.channel.weight)
         if rows.dtype == np.int8:
@@ -321,15 +321,12 @@ def weigh_side_by_side(
 ) -> np.ndarray:
     """Multiply the bytes of channels, side by side, with their weights, in place."""
     for encoder, width, end in zip(encoders, widths, np.cumsum(widths)):
-        if encoder.channel.weight != 1:
-            part = rows[:, end - width : end]
-            for start in range(0, len(part), ROWS_AT_A_TIME):
-                some = part[start : start + ROWS_AT_A_TIME]
-                some[:] = weighted(some, encoder.channel.weight)
+        part = rows[:, end - width : end]
+        weighted(part, encoder.channel.weight, in_place=True)
     return rows
 
 
-def weighted(rows: np.ndarray, weight: float) -> np.ndarray:
+def weighted(rows: np.ndarray, weight: float, in_place: bool = False) -> np.ndarray:
     """Return bytes times a weight, rounded; those that are too large are 127.
 
     Examples
@@ -337,7 +334,13 @@ def weighted(rows: np.ndarray, weight: float) -> np.ndarray:
     >>> weighted(np.array([[1, 3, -100]], np.int8), 1.5).tolist()
     [[2, 4, -127]]
     """
-    return rows if weight == 1 else _as_bytes(rows * np.float32(weight))
+    if weight == 1:
+        return rows
+    found = rows if in_place else np.empty_like(rows)
+    for start in range(0, len(rows), ROWS_AT_A_TIME):  # floats take four times the memory
+        part = slice(start, start + ROWS_AT_A_TIME)
+        found[part] = _as_bytes(rows[part] * np.float32(weight))
+    return found
 
 
 def _as_bytes(values: np.ndarray) -> np.ndarray:
@@ -363,12 +366,17 @@ def _scale_of(numbers: np.ndarray) -> float:
     return float(np.percentile(np.abs(numbers), PERCENTILE)) if numbers.size else 1.0
 
 
-def stacked(encoded: list[np.ndarray]) -> np.ndarray:
-    """Return the arrays of many images as a matrix."""
+def _stacked(encoded: list[np.ndarray]) -> np.ndarray:
+    common_length(encoded)
+    return np.stack(encoded) if encoded else np.zeros((0, 0), np.float32)
+
+
+def common_length(encoded: list[np.ndarray]) -> int:
+    """Return the length of the arrays of many images, which must be the same for all."""
     sizes = {len(vector) for vector in encoded}
     if len(sizes) > 1:
         raise FolderError(
             f"the extractor gives from {min(sizes)} to {max(sizes)} numbers an image; "
             "bring all images to one size, or give it a parameter that does"
         )
-    return np.stack(encoded) if encoded else np.zeros((0, 0), np.float32)
+    return sizes.pop() if sizes else 0

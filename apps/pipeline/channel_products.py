@@ -5,7 +5,7 @@ byte rows is the sum of those of their channels, in whole numbers, so that it is
 was kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class ChannelProducts:
     --------
     >>> rows = np.array([[1, 2, 3], [0, 1, -1]], np.int8)
     >>> products = ChannelProducts(None)
-    >>> products.of("a channel", lambda: rows).tolist()
+    >>> products.of("a channel", lambda: [rows[:, :2], rows[:, 2:]]).tolist()
     [[14.0, -1.0], [-1.0, 2.0]]
     """
 
@@ -34,11 +34,17 @@ class ChannelProducts:
         self.n_jobs = n_jobs
         self._kept: dict[str, np.ndarray] = {}
 
-    def of(self, name: str, rows: Callable[[], np.ndarray]) -> np.ndarray:
-        """Return X Xᵀ of a channel, (n, n) float64; a name stands for the same rows always."""
+    def of(self, name: str, rows: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
+        """Return X Xᵀ of a channel, (n, n) float64.
+
+        Parameters
+        ----------
+        name : what stands for the same rows always
+        rows : function without arguments → parts of their columns, int8, where they are needed
+        """
         found = self._kept.pop(name, None)
         if found is None:
-            found = byte_training.products_of(rows(), self.n_jobs)
+            found = sum(byte_training.products_of(part, self.n_jobs) for part in rows())
         self._kept[name] = found  # the last used are last
         while len(self._kept) > 1 and sum(k.nbytes for k in self._kept.values()) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]

@@ -3,13 +3,15 @@
 Arrays are kept as they are before their weights, so that recipes that differ in weights share them.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from visualwords.apps.pipeline.channel_encoder import (
     ChannelEncoder,
     Rows,
+    common_length,
     side_by_side,
-    stacked,
     weigh_side_by_side,
     weighted,
 )
@@ -20,6 +22,8 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.view import View
 from visualwords.errors import Skipped
+
+COLUMNS_AT_A_TIME = 8192  # while products are computed: a channel may be most of the memory
 
 
 class EncodedChannels:
@@ -108,9 +112,11 @@ class EncodedChannels:
     def products_of(self, channel: Channel, views: list[View], kept: np.ndarray) -> np.ndarray:
         """Return the products of some images' bytes of one channel, (n, n) float64."""
 
-        def rows() -> np.ndarray:
+        def rows() -> Iterator[np.ndarray]:
             arrays = [self._encoded[_name(channel, view)][i] for view in views for i in kept]
-            return weighted(stacked(arrays), channel.weight)
+            for start in range(0, max(1, common_length(arrays)), COLUMNS_AT_A_TIME):
+                some = [array[start : start + COLUMNS_AT_A_TIME] for array in arrays]
+                yield weighted(np.stack(some), channel.weight)
 
         return self._products.of(repr((channel, views, kept.tobytes())), rows)
 

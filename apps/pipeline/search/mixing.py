@@ -2,8 +2,8 @@
 
 A recipe's kernel is the sum of the kernels of its channels, each times its share. Held-out scores
 of ridge regression follow from one inverse of that matrix, so that some fifty choices of shares
-take less time than one training of the SVM, and rank them alike. The choice is the start of a
-recipe's last figures, not their replacement: what comes out is trained and compared as others are.
+take about as long as one training of the SVM, and rank them alike. What comes out is trained by
+the SVM, and compared with other recipes by its figures.
 """
 
 from collections.abc import Sequence
@@ -83,7 +83,8 @@ def mixed(recipe: Recipe, others: Sequence[Channel], training: Training) -> Reci
         for channel, weight in zip(channels, weights)
         if weight > 0
     )
-    return replace(recipe, channels=found)
+    summary = "; ".join(channel.described() for channel in found)
+    return replace(recipe, channels=found, summary=summary)
 
 
 class Held(NamedTuple):

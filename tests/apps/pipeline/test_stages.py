@@ -274,3 +274,13 @@ def test_what_workers_give_is_taken_to_its_end(photos, monkeypatch):
     ImageClassifier("color").fit(photos).predict(ImageFolder(photos))
     assert begun == ended
     assert {one.__module__ for one in begun} == {stage.__name__, calibration.__name__}
+
+
+def test_a_channel_without_patches_adds_nothing_to_products(photos):
+    large = Channel("DenseSIFT", {"bin_size": 60}, fisher=Fisher(), linear=True, weight=0.5)
+    recipe, data = RECIPES["photo"], Dataset.of(photos)
+    both = replace(recipe, channels=(*recipe.channels, large))
+    found = Training(data, 0, Environment()).train(both)
+    alone = Training(data, 0, Environment()).train(recipe)
+    np.testing.assert_array_equal(found.held_out, alone.held_out)
+    np.testing.assert_array_equal(found.classifier.weights_, alone.classifier.weights_)
