@@ -20,7 +20,7 @@ THEN = (
     *("pattern", "chromatic", "combined", "rich", "object", "shape", "texture", "color", "fast"),
     *("words", "rich-words"),
 )
-FOR_FIRST = 0.75  # of the budget; the rest is for changes, of which channels may gain most
+FOR_FIRST = 0.6  # of the budget; the rest is for changes, of which channels may gain most
 FOR_RECIPES = 0.4  # of the budget, if there are more than the first: channels are mixed later
 SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
 SHARES = 20  # of the budget: steps in which time is kept for given channels
