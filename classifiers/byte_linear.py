@@ -54,6 +54,9 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     factors_ : (n_outputs,) float64
         A score is factor × (weights · row).
     n_iter_ : int
+    coefficients_ : (n_outputs, n) float64
+        α y of every row; beside it ``mean_square_``, the mean squared length of rows. Both are of
+        a classifier that has learned by `fit_on_products`, until `add_rows`.
 
     Examples
     --------
@@ -112,17 +115,18 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         found = solve_on_products(products, self._problem(y, np.asarray(folds)))
         self.coefficients_, self.mean_square_ = found.coefficients, found.mean_square
         self.n_iter_ = found.n_iter
+        _forget(self, "weights_", "factors_")
         return found.held_out
 
     @with_one_library_thread
     def add_rows(self, X: Any) -> "ByteLinearClassifier":
         """Find the weights of what `fit_on_products` learned from the products of int8 rows."""
-        X = _checked(X)
+        check_is_fitted(self, "coefficients_")
+        X = np.asarray(_checked(X))
         if len(X) != self.coefficients_.shape[1]:
             raise ValueError(f"{len(X)} rows; the products were {self.coefficients_.shape[1]}")
         weights = sums_of_rows(X, self.coefficients_)
         self._keep(Solution(weights, self.mean_square_, self.n_iter_, None))
-        del self.coefficients_, self.mean_square_
         return self
 
     @property
@@ -152,7 +156,6 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        check_is_fitted(self)
         if self.lacks_rows:
             return {
                 "classes": self.classes_,
@@ -160,6 +163,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
                 "mean_square": np.array(self.mean_square_),
                 "n_iter": np.array(self.n_iter_),
             }
+        check_is_fitted(self)
         return {
             "classes": self.classes_,
             "weights": self.weights_,
@@ -176,6 +180,8 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             self.mean_square_ = float(state["mean_square"])
             if self.coefficients_.shape[:1] != (n_outputs,) or self.coefficients_.ndim != 2:
                 raise ValueError("coefficients and classes do not belong together")
+            if not self.mean_square_ >= 1:
+                raise ValueError(f"the mean square of bytes is {self.mean_square_}, below 1")
             return self
         self.weights_ = _checked(state["weights"])
         self.factors_ = np.asarray(state["factors"], np.float64)
@@ -197,7 +203,17 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         largest = largest.astype(np.float64)
         self.weights_ = np.rint(found.weights * (127 / largest)[:, None]).astype(np.int8)
         self.factors_ = largest / 127 / found.mean_square
+        _forget(self, "coefficients_", "mean_square_")
         return found.held_out
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+
+def _forget(classifier: ByteLinearClassifier, *attributes: str) -> None:
+    """Delete what an earlier training left, in another way of learning."""
+    for name in attributes:
+        vars(classifier).pop(name, None)
 
 
 def _checked(X: Any) -> Any:

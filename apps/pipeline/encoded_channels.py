@@ -43,7 +43,7 @@ class EncodedChannels:
         self._kept: dict[str, set[int]] = {}
         self._skipped: dict[str, list[Skipped]] = {}
         self._tables: dict[tuple[str, ...], np.ndarray] = {}
-        self._rows: tuple[str, Rows] = "", None  # the last that were asked for
+        self._rows: tuple[str, Rows] = "", None  # of bytes, of the last recipe
         self._products = ChannelProducts(env.n_jobs)
 
     def learn(self, recipe: Recipe) -> list[ChannelEncoder]:
@@ -97,7 +97,8 @@ class EncodedChannels:
                     for encoder, c in zip(encoders, recipe.channels)
                 ]
             )
-        self._rows = (key, rows) if last else ("", None)
+        are_bytes = isinstance(rows, np.ndarray) and rows.dtype == np.int8  # without a scale
+        self._rows = (key, rows) if last and are_bytes else ("", None)
         return rows
 
     def products(self, recipe: Recipe) -> np.ndarray:

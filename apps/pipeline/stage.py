@@ -33,8 +33,8 @@ VERSIONS = {  # of what stages do; to be raised when the same input gives someth
     "learn": 5,  # an encoder, of the sample
     "encode": 5,  # the row of one image
     "train": 11,  # a recipe, of all images
-    "sign": 1,  # signatures of all images
-    "score": 6,  # what a model predicts for many files
+    "sign": 2,  # signatures of all images
+    "score": 7,  # what a model predicts for many files
     "thumbnail": 2,
     "portrait": 1,
     "appearance": 2,

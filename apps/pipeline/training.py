@@ -69,10 +69,13 @@ class Training:
         FolderError
             If fewer than two classes are left, or the images are too small for the patches.
         """
-        return self.finish(self.try_recipe(recipe))
+        return self.finish(self.try_recipe(recipe, last=True))
 
-    def try_recipe(self, recipe: Recipe) -> Trained:
-        """Learn a recipe as far as it takes to compare it with others, or load it."""
+    def try_recipe(self, recipe: Recipe, last: bool = False) -> Trained:
+        """Learn a recipe as far as it takes to compare it with others, or load it.
+
+        Where no other is tried after it, what is kept of its channels may be overwritten.
+        """
         stage, content = self._stage("train", recipe), self._content()
         known = stage.load(content, self.env.cache)
         if known is not None:
@@ -92,7 +95,7 @@ class Training:
         if self._shares_products(recipe, data, folds):
             held_out = self._compare_products(classifier, recipe, data, folds)
         else:
-            rows = self.channels.rows(recipe, encoders)
+            rows = self.channels.rows(recipe, encoders, last)
             held_out = train_classifier(classifier, recipe, rows, data, folds, self.env)
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)

@@ -22,6 +22,7 @@ from sklearn.svm import LinearSVC
 from benchmarks import timing  # noqa: F401  sets the threads before NumPy starts
 from benchmarks.data import KEPT
 from benchmarks.speed.training_at_size import TEST, crops
+from visualwords.apps.pipeline.channel_encoder import rows_of
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoding import encode_each
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -36,7 +37,7 @@ TOL = 0.1  # LIBLINEAR's own, and ours
 
 def byte_rows(n: int) -> list[np.ndarray]:
     """Return rows and classes of n training crops, and of the test crops; both are kept."""
-    kept = KEPT / f"photo-rows-{n}.npz"
+    kept = KEPT / f"photo-bytes-{n}.npz"
     if not kept.exists():
         env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("photo")
         data = [Dataset.of(crops(n), None, None), Dataset.of(crops(TEST, "test"), None, None)]
@@ -44,7 +45,7 @@ def byte_rows(n: int) -> list[np.ndarray]:
         made = []
         for part in data:
             stream = encode_each(encoders, part, recipe.view, env)
-            made += [np.stack([np.concatenate(arrays)[::2] for arrays in stream]), part.codes]
+            made += [np.stack([rows_of(encoders, [list(a)])[0, ::2] for a in stream]), part.codes]
         np.savez(kept, *made)
     return list(np.load(kept).values())
 

@@ -149,7 +149,7 @@ class _Trials:
         result = None
         try:
             part = self._part(step.n_images)
-            found = mixed(recipe, step.others, part) if step.others else recipe
+            found = mixed(recipe, step.others, part) if step.mixes else recipe
             if found is not None:  # else nothing is gained by other channels or weights
                 trained = part.try_recipe(found)
                 result = Result.of(trained, self.metric)

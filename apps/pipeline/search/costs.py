@@ -223,7 +223,8 @@ def seconds_to_mix(recipe: Recipe, n_others: int, images: Images) -> float:
     """
     n_channels, n = len(recipe.channels) + n_others, min(images.n, MIXED_IMAGES)
     mixing = n_channels * n**3 / MIXED_A_SECOND
-    again = images.n**2 * sum(map(_n_columns, recipe.channels)) / 2 / PRODUCTS_A_SECOND
+    rows = images.n * len(recipe.views)
+    again = rows**2 * sum(map(_n_columns, recipe.channels)) / 2 / PRODUCTS_A_SECOND
     return (ONE_MIXED if n_others == 1 else 1.0) * (mixing + again)
 
 

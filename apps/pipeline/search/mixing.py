@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize_scalar
 
-from visualwords.apps.pipeline.channel_products import MOST_ROWS
+from visualwords.apps.pipeline.channel_products import are_shared
 from visualwords.apps.pipeline.encoding import chosen_images
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.search.costs import MIXED_IMAGES
@@ -40,7 +40,7 @@ def mixed(recipe: Recipe, others: Sequence[Channel], training: Training) -> Reci
     ----------
     recipe : Recipe
         Of channels of bytes.
-    others : channels of bytes that it may get
+    others : channels of bytes that it may get; none: only its own are mixed
     training : Training
         The images; channels that are new are encoded.
 
@@ -59,27 +59,25 @@ def mixed(recipe: Recipe, others: Sequence[Channel], training: Training) -> Reci
     folds = data.folds_of_all_classes(FOLDS, training.seed)
     if folds is None:
         return None
-    if len(kept) > MOST_ROWS:  # products of all are not kept for classifiers
+    if not are_shared(len(kept), len(data.classes), 1 + FOLDS):  # by classifiers: so many suffice
         kept, some = kept[some], np.arange(len(some))
-    inside = np.ix_(some, some)
-    products = [training.channels.products_of(c, [recipe.view], kept)[inside] for c in channels]
+    views, inside = [recipe.view], np.ix_(some, some)
+    products = [training.channels.products_of(c.unweighted, views, kept)[inside] for c in channels]
     means = np.array([max(float(np.diagonal(one).mean()), 1e-9) for one in products])
-    start = np.where(np.arange(len(channels)) < len(recipe.channels), means, 0)
+    start = np.array([channel.weight**2 for channel in channels]) * means
+    start[len(recipe.channels) :] = 0
     start /= start.sum()
     kernels = np.stack([one / mean for one, mean in zip(products, means)])
     shares = mix(kernels, start, Held(data.codes, folds))
     if np.allclose(shares, start):
         return None
+    weights = np.sqrt(shares / means)
     heaviest = max(
         np.flatnonzero(shares), key=lambda k: (start[k] > 0, channels[k].learns, shares[k])
     )
-    unit = shares[heaviest] / means[heaviest]
-    weights = [
-        channel.weight * float(np.sqrt(share / mean / unit))
-        for channel, share, mean in zip(channels, shares, means)
-    ]
+    weights *= channels[heaviest].weight / weights[heaviest]
     found = tuple(
-        replace(channel, weight=round(weight, 4))
+        replace(channel, weight=round(float(weight), 4))
         for channel, weight in zip(channels, weights)
         if weight > 0
     )

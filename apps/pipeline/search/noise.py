@@ -9,7 +9,7 @@ from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.trained import Trained
 
 LEAST_LEAD = 1.0  # standard errors: what a costlier recipe must be ahead
-SURE_LEAD = 0.5  # standard errors of log-likelihoods, where labels are no different
+LEAST_LIKELIHOOD_LEAD = 0.5  # standard errors of log-likelihoods, where labels differ by chance
 LEAST_CHANCE = 1e-3  # smaller probabilities of the true class count as this
 
 
@@ -73,7 +73,7 @@ def leads(costlier: Result, cheaper: Result) -> bool:
     if abs(lead) > LEAST_LEAD * paired_lead(costlier.gains, cheaper.gains, costlier.classes)[1]:
         return lead > 0
     more, error = paired_lead(costlier.likelihoods, cheaper.likelihoods, costlier.classes)
-    return more > SURE_LEAD * error
+    return more > LEAST_LIKELIHOOD_LEAD * error
 
 
 def paired_lead(

@@ -21,6 +21,7 @@ THEN = (
     *("words", "rich-words"),
 )
 FOR_FIRST = 0.6  # of the budget; the rest is for changes, of which channels may gain most
+FOR_GIVEN = 0.75  # of the budget, at most, is kept for given channels
 FOR_RECIPES = 0.4  # of the budget, if there are more than the first: channels are mixed later
 SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
 SHARES = 20  # of the budget: steps in which time is kept for given channels
@@ -173,7 +174,7 @@ def plan_with(
     if given is None or not others:
         return plan(candidates, images, budget)
     kept = 0.0
-    while kept <= FOR_FIRST * budget:
+    while kept <= FOR_GIVEN * budget:
         planned = plan(others, images, budget - kept)
         sized = shrunk(sized_for(given, images), planned.side)
         if planned.n_images < images.n and not is_in_time(sized, images, budget):

@@ -47,9 +47,11 @@ class Try(NamedTuple):
         The one to take if this is not tried.
     waiting : list of Recipe
         Those of the same round that come after it.
+    mixes : bool
+        Whether its channels get weights that folds prefer before it is trained; where folds prefer
+        the recipe as it is, nothing is reached.
     others : tuple of Channel
-        Channels to mix with those of the recipe before it is trained, with weights that folds
-        prefer; where they prefer the recipe as it is, nothing is reached.
+        Channels to mix with its own.
     """
 
     recipe: Recipe
@@ -57,6 +59,7 @@ class Try(NamedTuple):
     until: float
     best: Recipe | None
     waiting: list[Recipe]
+    mixes: bool = False
     others: tuple[Channel, ...] = ()
 
 
@@ -108,6 +111,8 @@ class _Round:
         All that were tried.
     results : dict of recipe name → recipe and what it reached, of those that did not fail
     best : Recipe or None
+    offered : set of str
+        Channels that were mixed with those of a recipe, in a view, and channels of recipes.
     rivals : list of Recipe
         Those that no later best may be behind: chance is no order, so that what is ahead of the
         best could be behind an earlier one.
@@ -118,6 +123,7 @@ class _Round:
     known: list[Recipe] = field(default_factory=list)
     results: dict[str, tuple[Recipe, Result]] = field(default_factory=dict)
     best: Recipe | None = None
+    offered: set[str] = field(default_factory=set)
     rivals: list[Recipe] = field(default_factory=list)
 
     def add(
@@ -128,7 +134,7 @@ class _Round:
         self.known.append(recipe)
         if result is None:
             return
-        if result.recipe.channels != recipe.channels:  # others were mixed with its own
+        if result.recipe.channels != recipe.channels:  # which were mixed, perhaps with others
             recipe = result.recipe
             self.known.append(recipe)
         self.results[recipe.name] = recipe, result
@@ -194,14 +200,22 @@ def _finals(
 def _mixed(
     round_: _Round, images: Images, budget: float, later: Sequence[Recipe]
 ) -> Generator[Try, Result | None, None]:
-    """Mix the channels of all linear recipes that were tried with those of the best of them."""
-    linear = [recipe for recipe in round_.ranked() if _is_linear(recipe) and not recipe.copies]
-    if not linear or not round_.can_gain:
+    """Mix the channels of the best linear recipe with those of others that were tried.
+
+    Copies have no part in it: a recipe with copies has been mixed before.
+    """
+    linear = [recipe for recipe in round_.ranked() if _is_linear(recipe)]
+    if not linear or linear[0].copies or not round_.can_gain:
         return
     base, others = linear[0], _channels_beside(round_, linear[0], images)
-    if others:
-        mixed = replace(base, name=f"{base.name} mixed")
-        yield from _tried(round_, images, budget, mixed, later, others)
+    names = sorted(_offer(channel, base) for channel in (*base.channels, *others))
+    if repr(names) in round_.offered or len(names) == 1:
+        return
+    mixed = replace(base, name=f"{base.name} mixed")
+    while mixed.name in round_.results:
+        mixed = replace(mixed, name=f"{mixed.name} again")
+    if (yield from _tried(round_, images, budget, mixed, later, others, mixes=True)) is not None:
+        round_.offered |= {repr(names), *names}
 
 
 def _changed(
@@ -213,7 +227,7 @@ def _changed(
 ) -> Generator[Try, Result | None, None]:
     """Try changes of the best recipe that the budget has room for, until none of them helps.
 
-    A channel that a change adds to a linear recipe is mixed with all that are known.
+    A channel that a change adds to a linear recipe is mixed with its others, once in each view.
     """
     before = None
     while round_.best is not before:
@@ -223,21 +237,30 @@ def _changed(
             best = round_.best
             if best is None or not round_.can_gain:
                 return
-            recipe, others = change(best), ()
-            if recipe is not None and _is_linear(recipe) and recipe.channels[:-1] == best.channels:
-                if any(_is_in(recipe.channels[-1], one) for one in round_.known):
-                    continue  # it was mixed with others before
-                others = recipe.channels[-1:]
-                recipe = replace(recipe, channels=best.channels)
-            yield from _tried(round_, images, budget, recipe, later, others)
+            recipe = change(best)
+            added = None if recipe is None else _added(recipe, best)
+            if recipe is None or added is None:
+                yield from _tried(round_, images, budget, recipe, later)
+            elif _offer(added, best) not in round_.offered:
+                same = replace(recipe, channels=best.channels)
+                found = yield from _tried(round_, images, budget, same, later, (added,), mixes=True)
+                if found is not None:
+                    round_.offered.add(_offer(added, best))
 
 
 def _is_linear(recipe: Recipe) -> bool:
     return recipe.classifier == LINEAR and all(channel.linear for channel in recipe.channels)
 
 
-def _is_in(channel: Channel, recipe: Recipe) -> bool:
-    return channel.unweighted in [known.unweighted for known in recipe.channels]
+def _added(recipe: Recipe, best: Recipe) -> Channel | None:
+    """Return the channel that a change has added to a linear recipe; None if it is another one."""
+    is_one = _is_linear(recipe) and recipe.channels[:-1] == best.channels
+    return recipe.channels[-1] if is_one else None
+
+
+def _offer(channel: Channel, recipe: Recipe) -> str:
+    """Return a name for a channel that is mixed with those of a recipe."""
+    return repr((channel.unweighted, recipe.view))
 
 
 def _channels_beside(round_: _Round, recipe: Recipe, images: Images) -> tuple[Channel, ...]:
@@ -298,20 +321,27 @@ def _tried(
     recipe: Recipe | None,
     later: Sequence[Recipe] = (),
     others: tuple[Channel, ...] = (),
-) -> Generator[Try, Result | None, bool]:
-    """Try a recipe if it is new and the budget has room for it; return whether it has a result."""
+    mixes: bool = False,
+) -> Generator[Try, Result | None, bool | None]:
+    """Try a recipe if it is new and the budget has room for it.
+
+    Returns
+    -------
+    whether it has a result; None if it was not tried
+    """
     if recipe is None:
-        return False
+        return None
     largest = replace(recipe, channels=(*recipe.channels, *others))
-    if bytes_of(largest, images) > MOST_BYTES or _is_one_of(round_.known, largest):
-        return False
+    is_known = not mixes and _is_one_of(round_.known, recipe)
+    if is_known or bytes_of(largest, images) > MOST_BYTES:
+        return None
     until = round_.spent + cost_of([largest], round_.images, known=round_.known)
-    if others:
+    if mixes:
         until += seconds_to_mix(recipe, len(others), round_.images)
     on_sample = round_.images.n < images.n
     if until > budget or (on_sample and not is_in_time(largest, images, budget)):
-        return False
-    result = yield Try(recipe, round_.images.n, until, round_.best, list(later), others)
+        return None
+    result = yield Try(recipe, round_.images.n, until, round_.best, list(later), mixes, others)
     round_.add(largest, result, until)
     return result is not None
 

@@ -104,7 +104,7 @@ def _with_channel(recipe: Recipe, linear: Channel, vector: Channel | None) -> Re
         return None
     return replace(
         recipe,
-        name=f"{recipe.name}+{'-'.join(part for part in kind_of(channel) if part)}",
+        name=f"{recipe.name}+{_called(channel)}",
         summary=f"{recipe.summary}; {channel.described()}",
         channels=(*recipe.channels, channel),
     )
@@ -150,14 +150,19 @@ def _without_channel(recipe: Recipe, number: int) -> Recipe | None:
     is_one = number >= len(recipe.channels) or len(recipe.channels) == 1
     if is_one or recipe.classifier == LINEAR:
         return None
-    left = "-".join(part for part in kind_of(recipe.channels[number]) if part)
+    left = _called(recipe.channels[number])
     channels = (*recipe.channels[:number], *recipe.channels[number + 1 :])
     return replace(recipe, name=f"{recipe.name} without {left}", channels=channels)
 
 
+def _called(channel: Channel) -> str:
+    return "-".join(part for part in kind_of(channel)[:3] if part)
+
+
 def kind_of(channel: Channel) -> tuple[str | None, ...]:
-    """Return what channels have in common that a recipe needs one of."""
-    return channel.extractor, channel.representation, channel.params.get("color")
+    """Return what distinguishes channels that a recipe may have beside each other."""
+    color, network = channel.params.get("color"), channel.params.get("path")
+    return channel.extractor, channel.representation, color, network
 
 
 def _with_copies(recipe: Recipe, kind: str) -> Recipe:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from visualwords.apps.pipeline import channel_products
 from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
@@ -53,6 +54,29 @@ def test_a_classifier_learns_the_same_from_products_at_hand(rows):
         assert np.array_equal(one.add_rows(rows).weights_, alone.weights_)
         assert not one.lacks_rows
         assert np.array_equal(one.decision_function(rows), alone.decision_function(rows))
+
+
+def test_each_way_of_learning_forgets_the_other(rows):
+    y, folds = np.arange(60) % 3, np.arange(60) // 3 % 5
+    products = ChannelProducts(None).of("a", lambda: [rows])
+    model = ByteLinearClassifier().fit(rows, y)
+    model.fit_on_products(products, y, folds)
+    with pytest.raises(NotFittedError):
+        model.decision_function(rows)
+    assert not model.fit(rows, y).lacks_rows
+    assert "weights" in model.get_state()
+    with pytest.raises(NotFittedError):
+        model.add_rows(rows)
+
+
+def test_a_state_that_no_products_give_is_refused(rows):
+    y, folds = np.arange(60) % 3, np.arange(60) // 3 % 5
+    model = ByteLinearClassifier()
+    model.fit_on_products(ChannelProducts(None).of("a", lambda: [rows]), y, folds)
+    state = model.get_state()
+    for name, value in (("coefficients", state["coefficients"][1:]), ("mean_square", np.array(0))):
+        with pytest.raises(ValueError, match=r"belong together|mean square"):
+            ByteLinearClassifier().set_state({**state, name: value})
 
 
 def test_products_of_many_rows_are_not_kept():

@@ -23,6 +23,7 @@ from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.training import Training
 from visualwords.apps.pipeline.view import View
+from visualwords.cache import open_cache
 from visualwords.classifiers import calibration
 from visualwords.codebook import FisherVectors
 from visualwords.features.local_features import LocalFeatureSets
@@ -247,6 +248,10 @@ def test_products_are_those_of_rows(photos):
     rows = channels.rows(recipe, channels.learn(recipe)).astype(float)
     found = channels.products(recipe)
     np.testing.assert_array_equal(found, rows @ rows.T)
+    mirrored = replace(recipe, copies=("mirror",))
+    rows = channels.rows(mirrored, channels.learn(mirrored)).astype(float)
+    assert len(rows) == 2 * len(data)
+    np.testing.assert_array_equal(channels.products(mirrored), rows @ rows.T)
 
 
 def test_a_recipe_that_was_tried_is_finished_as_if_trained_at_once(photos):
@@ -274,6 +279,66 @@ def test_what_workers_give_is_taken_to_its_end(photos, monkeypatch):
     ImageClassifier("color").fit(photos).predict(ImageFolder(photos))
     assert begun == ended
     assert {one.__module__ for one in begun} == {stage.__name__, calibration.__name__}
+
+
+def test_a_try_of_the_cache_is_finished_by_another_training(photos, tmp_path):
+    recipe = replace(RECIPES["photo"], copies=("mirror",))
+    data, env = Dataset.of(photos), Environment(open_cache(tmp_path / "cache"))
+    Training(data, 0, env).try_recipe(recipe)
+    second = Training(data, 0, env)
+    found = second.try_recipe(recipe)
+    assert found.classifier.lacks_rows
+    expected = Training(data, 0, Environment()).train(recipe)
+    finished = second.finish(found)
+    np.testing.assert_array_equal(finished.classifier.weights_, expected.classifier.weights_)
+    assert not Training(data, 0, env).try_recipe(recipe).classifier.lacks_rows
+
+
+def test_a_try_of_the_cache_that_is_not_of_the_images_is_not_used(photos, tmp_path, monkeypatch):
+    recipe, data = RECIPES["photo"], Dataset.of(photos)
+    env = Environment(open_cache(tmp_path / "cache"))
+    first = Training(data, 0, env).try_recipe(recipe)
+    read = training.trained_of
+
+    def shortened(*given):
+        found = read(*given)
+        found.classifier.coefficients_ = found.classifier.coefficients_[:, 1:]
+        return found
+
+    monkeypatch.setattr(training, "trained_of", shortened)
+    again = Training(data, 0, env).try_recipe(recipe)
+    assert again.classifier.coefficients_.shape == first.classifier.coefficients_.shape
+
+
+@pytest.mark.parametrize("name", ["tiny", "photo"])
+def test_a_recipe_can_be_trained_twice(photos, name):
+    both = Training(Dataset.of(photos), 0, Environment())
+    first, second = both.train(RECIPES[name]), both.train(RECIPES[name])
+    assert [e.scale for e in first.encoders] == [e.scale for e in second.encoders]
+    np.testing.assert_array_equal(first.held_out, second.held_out)
+    for one, other in zip(
+        first.classifier.get_state().values(), second.classifier.get_state().values()
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_weighted_bytes_in_blocks_are_in_memory_once(photos, monkeypatch):
+    recipe, data, seen = RECIPES["photo"], Dataset.of(photos), []
+    monkeypatch.setattr(training, "are_shared", lambda *_: False)
+    weigh = encoded_channels.weigh_side_by_side
+    monkeypatch.setattr(
+        encoded_channels,
+        "weigh_side_by_side",
+        lambda rows, *more: seen.append(rows) or weigh(rows, *more),
+    )
+    one = Training(data, 0, Environment())
+    encoders = one.channels.learn(recipe)
+    one.channels.encode(recipe, encoders)
+    (table,) = one.channels._tables.values()
+    trained = one.train(recipe)
+    assert len(seen) == 1
+    assert seen[0] is table
+    assert trained.classifier.weights_.shape[1] == table.shape[1]
 
 
 def test_a_channel_without_patches_adds_nothing_to_products(photos):

@@ -22,16 +22,12 @@ def searched(merits, images, budget, candidates, given=None):
         except StopIteration as end:
             return end.value, tried
         tried.append(step)
-        sent = result_of(merits, step.recipe, step.others)
+        is_refused = step.mixes and "+" not in step.recipe.name and " mixed" not in merits
+        sent = None if is_refused else result_of(merits, step.recipe, step.others)
 
 
 def result_of(merits, recipe, others=()):
-    """Return what a recipe reaches, with all channels that are mixed with its own, in its weights.
-
-    A mix that `merits` does not name is refused by folds.
-    """
+    """Return what a recipe reaches, with all channels that are mixed with its own."""
     gains = [gain for part, gain in merits.items() if part in recipe.name]
-    if others and "+" not in recipe.name and " mixed" not in merits:
-        return None
     mixed = replace(recipe, channels=(*recipe.channels, *others))
     return result(0.5 + sum(gains), recipe=mixed)

@@ -119,8 +119,8 @@ def test_of_many_images_some_are_mixed(textures, monkeypatch):
     monkeypatch.setattr(
         mixing, "mix", lambda kernels, start, held: seen.append((kernels, held)) or start
     )
-    for most in (3000, 20):  # products of all images are shared, or not
-        monkeypatch.setattr(mixing, "MOST_ROWS", most)
+    for shared in (True, False):  # products of all images, by classifiers
+        monkeypatch.setattr(mixing, "are_shared", lambda *_, shared=shared: shared)
         training = Training(textures, 0, Environment())
         assert mixed(RECIPES["photo"], RECIPES["scene"].channels[1:], training) is None
     (first, held), (second, _) = seen

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.apps.pipeline.search.made_up import result, searched
-from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
+from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, recipes_to_try
 from visualwords.apps.pipeline.search import steps
 from visualwords.apps.pipeline.search.costs import (
     SHARE_OF_A_CORE,
@@ -15,6 +17,8 @@ from visualwords.apps.pipeline.search.costs import (
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import plan
 from visualwords.apps.pipeline.search.variations import changes, kind_of
+
+GIVEN = Channel("ONNXFeatures", {"path": "a.onnx"}, linear=True, weight=4.0)
 
 
 def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
@@ -96,9 +100,34 @@ def test_channels_of_all_linear_recipes_are_mixed_with_those_of_the_best():
 
 def test_a_channel_that_folds_refuse_beside_others_is_not_tried_again():
     _, tried = searched({"photo": 0.1}, Images(100), 10_000, [RECIPES["photo"]])
-    added = [step.others for step in tried if step.others]
-    assert all(len(others) == 1 for others in added)
-    assert len({repr(others[0].unweighted) for others in added}) == len(added)
+    first, *added = [step for step in tried if step.mixes]
+    assert (first.recipe.name, first.others) == ("photo mixed", ())  # its own channels
+    assert all(len(step.others) == 1 for step in added)
+    assert len({repr(step.others[0].unweighted) for step in added}) == len(added)
+
+
+def test_channels_are_offered_again_in_another_size():
+    merits = {"photo": 0.1, "225 pixels": 0.1}
+    _, tried = searched(merits, Images(100, ((300, 250),)), 10_000, [RECIPES["photo"]])
+    for pixels in (640, 225):
+        offered = [step.others[0] for step in tried if step.others]
+        sides = [step.recipe.max_side for step in tried if step.others]
+        assert any(c.extractor == "HOG" and s == pixels for c, s in zip(offered, sides))
+
+
+@pytest.mark.parametrize("given", [None, Recipe("net", "", (GIVEN,), classifier=LINEAR)])
+def test_names_are_unique_with_copies_and_given_channels(given):
+    merits = {"photo": 0.1, "mirror": 0.1, " mixed": 0.05, "C=1": 0.05, "net": 0.05}
+    candidates = [RECIPES["photo"], RECIPES["scene"], *([] if given is None else [given])]
+    _, tried = searched(merits, Images(100), 10_000, candidates, given)
+    names = [step.recipe.name for step in tried]
+    assert len(set(names)) == len(names)
+    assert not any(step.mixes and step.recipe.copies and not step.others for step in tried)
+
+
+def test_two_networks_are_channels_of_two_kinds():
+    other = replace(GIVEN, params={"path": "b.onnx"})
+    assert kind_of(GIVEN) != kind_of(other)
 
 
 def test_channels_that_are_mixed_fit_into_memory():
@@ -147,7 +176,7 @@ def test_changes_are_tried_again_on_what_became_of_the_best():
     assert best.copies == ("mirror", "rotations")
     made = [
         repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side, r.max_side))
-        + repr(step.others)
+        + repr((step.mixes, step.others))
         for step in tried
         for r in [step.recipe]
     ]
