@@ -48,6 +48,8 @@ class Trained:
     held_out : scores of images by classifiers that did not learn from them, those of all folds
         for all images; None if a class is too small
     held_out_labels : the labels of these images
+    held_out_again : the same scores for other divisions into folds, of a recipe that is compared
+        with others on few images
     signed : what makes signatures, those of the images it learned from, by which similar images
         are found, and their lengths; None of a recipe that is only compared with others
     held_out_distances : from these images (of many, from those that `novelty.spread` names) to the
@@ -65,6 +67,7 @@ class Trained:
     held_out_labels: np.ndarray
     signed: Signed | None = None
     held_out_distances: np.ndarray | None = None
+    held_out_again: tuple[np.ndarray, ...] = ()
 
 
 def calibrate(
@@ -134,6 +137,8 @@ def state_of(trained: Trained) -> State:
     }
     if trained.held_out is not None:
         state[HELD_OUT] = trained.held_out
+    for number, scores in enumerate(trained.held_out_again):
+        state[f"{HELD_OUT} again {number}"] = scores
     for number, encoder in enumerate(trained.encoders):
         state |= prefixed(f"{CHANNEL}{number}/", encoder.get_state())
     return state
@@ -164,6 +169,9 @@ def trained_of(
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
         state.get(HELD_OUT),
         labels[state["kept"]],
+        held_out_again=tuple(
+            state[name] for name in sorted(state) if name.startswith(f"{HELD_OUT} again")
+        ),
     )
 
 
@@ -219,9 +227,8 @@ def _check(state: State, labels: np.ndarray) -> None:
         raise ValueError("the positions of images are not those of the labels")
     n_classes, n_images = len(np.unique(labels[kept])), len(kept)
     of_scores = (n_images, n_classes) if n_classes > 2 else (n_images,)
-    _check_arrays(
-        state, {"digests": ("u1", (DIGEST_BYTES * n_images,)), HELD_OUT: ("f8", of_scores)}
-    )
+    scores = dict.fromkeys((n for n in state if n.startswith(HELD_OUT)), ("f8", of_scores))
+    _check_arrays(state, {"digests": ("u1", (DIGEST_BYTES * n_images,)), **scores})
 
 
 def _check_arrays(state: State, shapes: dict[str, tuple[str, tuple[int, ...]]]) -> None:

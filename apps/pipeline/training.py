@@ -5,6 +5,7 @@ Each stage is a plain function (`encoding`, here) and its results are cached; th
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from visualwords.classifiers import calibration
 from visualwords.errors import FolderError, Skipped
 
 FOLDS = 5
+DIVISIONS, COMPARED = 5, 1000  # into folds, of few images: at most so many, until so many figures
 
 
 class Training:
@@ -74,7 +76,9 @@ class Training:
     def try_recipe(self, recipe: Recipe, last: bool = False) -> Trained:
         """Learn a recipe as far as it takes to compare it with others, or load it.
 
-        Where no other is tried after it, what is kept of its channels may be overwritten.
+        Few images are divided into folds several times: their figures depend on the division more
+        than recipes differ. Where no other recipe is tried after it, this is not done, and what is
+        kept of its channels may be overwritten.
         """
         stage, content = self._stage("train", recipe), self._content()
         known = stage.load(content, self.env.cache)
@@ -82,21 +86,25 @@ class Training:
             with suppress(Exception):  # an entry that others wrote can be wrong in any way
                 trained = trained_of(known, recipe, self.data.labels, self.seed, self.env.n_jobs)
                 try_out(trained)
-                self.skipped = []
-                return trained
+                if last or self._is_compared(trained):
+                    self.skipped = []
+                    return trained
         encoders = self.channels.learn(recipe)  # from a sample of patches
         self.channels.encode(recipe, encoders)
         kept = self.channels.kept(recipe)
         self.skipped = self.channels.skipped(recipe)
         data = self.data.part(kept)  # the images that can be read
         data.check_classes()
-        folds = data.folds_of_all_classes(FOLDS, self.seed)
-        classifier = self.build_classifier(recipe)
-        if self._shares_products(recipe, data, folds):
-            held_out = self._compare_products(classifier, recipe, data, folds)
+        divisions = divisions_of(data, self.seed, 1 if last else n_divisions(len(data)))
+        if self._shares_products(recipe, data, divisions[0]):
+            products = self.channels.products(recipe)
+            fit = partial(self._fit_to_products, recipe, products, data)
         else:
             rows = self.channels.rows(recipe, encoders, last)
-            held_out = train_classifier(classifier, recipe, rows, data, folds, self.env)
+            fit = partial(train_classifier, recipe=recipe, rows=rows, data=data, env=self.env)
+        classifier, *others = [self.build_classifier(recipe) for _ in divisions]
+        held_out = fit(classifier, folds=divisions[0])
+        again = tuple(fit(one, folds=folds) for one, folds in zip(others, divisions[1:]))
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
         trained = Trained(
@@ -108,9 +116,15 @@ class Training:
             [content.digest for content in data.contents if content.digest],
             held_out,
             data.labels,
+            held_out_again=again,
         )
         self._store(trained)
         return trained
+
+    def _is_compared(self, trained: Trained) -> bool:
+        """Return whether a recipe has the scores that others are compared with."""
+        n = n_divisions(len(trained.kept)) if trained.held_out is not None else 1
+        return len(trained.held_out_again) == n - 1
 
     def finish(self, trained: Trained) -> Trained:
         """Add what comparing recipes does not need: weights, and signatures of the images."""
@@ -148,13 +162,17 @@ class Training:
             return False
         return are_shared(len(data) * len(recipe.views), len(data.classes), 1 + FOLDS)
 
-    def _compare_products(
-        self, classifier: Any, recipe: Recipe, data: Dataset, folds: np.ndarray | None
+    def _fit_to_products(
+        self,
+        recipe: Recipe,
+        products: np.ndarray,
+        data: Dataset,
+        classifier: Any,
+        folds: np.ndarray,
     ) -> np.ndarray:
         """Fit a classifier to the products of rows; return the held-out scores of originals."""
         self.env.progress.start("training the classifier", 1)
         views = len(recipe.views)
-        products = self.channels.products(recipe)
         found = classifier.fit_on_products(
             products, np.tile(data.labels, views), np.tile(folds, views)
         )
@@ -191,6 +209,26 @@ class Training:
             "class_weight": self.class_weight,
         }
         return Stage(name, settings)
+
+
+def n_divisions(n_images: int) -> int:
+    """Return how often images are divided into folds where recipes are compared.
+
+    Examples
+    --------
+    >>> n_divisions(100), n_divisions(400), n_divisions(5000)
+    (5, 2, 1)
+    """
+    return min(DIVISIONS, max(1, COMPARED // n_images))
+
+
+def divisions_of(data: Dataset, seed: int, n: int) -> list[Any]:
+    """Return the folds of every image, n times; [None] if a class is too small for them."""
+    first = data.folds_of_all_classes(FOLDS, seed)
+    if first is None:
+        return [None]
+    more = [data.folds_of_all_classes(FOLDS, seed + k) for k in range(1, n)]
+    return [first, *(folds for folds in more if folds is not None)]
 
 
 def train_classifier(

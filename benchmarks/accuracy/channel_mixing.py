@@ -33,7 +33,7 @@ from visualwords.apps.pipeline.search.variations import (
     sized_for,
     with_color_moments,
 )
-from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.apps.pipeline.training import Training, divisions_of, n_divisions
 from visualwords.folders import ImageFolder
 from visualwords.threads import with_one_library_thread
 
@@ -130,23 +130,24 @@ def _halves(data: Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def _of_half(kernels: Kernels, part: np.ndarray, other: np.ndarray) -> dict[str, float]:
     """Choose on folds of one half of the images, and return accuracies on the other."""
     data = kernels.data.part(part)
-    held = Held(data.codes, data.folds_of_all_classes(FOLDS, 0))
+    held = Held(data.codes, divisions_of(data, 0, n_divisions(len(data))))
     weights = weights_of(data.codes)
     results = []
     for shares in kernels.shares:
-        scores = held_out_scores(kernels.of(shares, part, part), held, RIDGE / weights)
-        right = (scores.argmax(axis=1) == data.codes).astype(float)
-        results.append((right, log_chances(scores, data.codes, weights)))
+        found = held_out_scores(kernels.of(shares, part, part), held, RIDGE / weights)
+        right = [(scores.argmax(axis=1) == data.codes).astype(float) for scores in found]
+        chances = [log_chances(scores, data.codes, weights) for scores in found]
+        results.append((np.mean(right, axis=0), np.mean(chances, axis=0)))
     reach = partial(tried, kernels, train=part, test=other)
-    found = {}
+    figures = {}
     for rule, errors in RULES.items():
         best = kernels.shares[chosen(results, data.codes, errors)]
-        found[f"best recipe ({rule})"] = reach(best)
+        figures[f"best recipe ({rule})"] = reach(best)
     inside = np.stack([k[np.ix_(part, part)] for k in kernels.kernels])
-    found["all channels alike"] = reach(np.ones(len(inside)))
-    found["mixed"] = reach(mix(inside, best, held))
-    found["best of recipes, afterwards"] = max(map(reach, kernels.shares))
-    return found
+    figures["all channels alike"] = reach(np.ones(len(inside)))
+    figures["mixed"] = reach(mix(inside, best, held))
+    figures["best of recipes, afterwards"] = max(map(reach, kernels.shares))
+    return figures
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from visualwords.apps.pipeline.recipe import (
     windows_of,
 )
 from visualwords.apps.pipeline.recipes import LINEAR
+from visualwords.apps.pipeline.training import n_divisions
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.errors import ImageError
@@ -202,10 +203,11 @@ def _of_classifier(recipe: Recipe, new: Iterable[tuple[Channel, View]], images: 
 
     Linear classifiers of few rows share the products of channels that are not new.
     """
-    rows, machines = images.n * len(recipe.views), TRAININGS * images.n_classes
+    rows = images.n * len(recipe.views)
+    machines = TRAININGS * images.n_classes * n_divisions(images.n)
     columns = sum(map(_n_columns, recipe.channels))
     if recipe.classifier != LINEAR:
-        minima = rows * min(rows, 2 * PASSES * machines) * columns
+        minima = rows * min(rows * n_divisions(images.n), 2 * PASSES * machines) * columns
         return SECONDS_OF_A_RECIPE + minima / MINIMA_A_SECOND
     if not are_shared(rows, images.n_classes, TRAININGS):
         products = rows * min(rows, 2 * PASSES * machines) * columns

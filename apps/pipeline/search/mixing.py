@@ -18,7 +18,7 @@ from visualwords.apps.pipeline.channel_products import are_shared
 from visualwords.apps.pipeline.encoding import chosen_images
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.search.costs import MIXED_IMAGES
-from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.apps.pipeline.training import FOLDS, Training, divisions_of, n_divisions
 from visualwords.threads import with_one_library_thread
 
 RIDGE = 0.05  # beside a kernel whose diagonal has the mean 1
@@ -56,8 +56,8 @@ def mixed(recipe: Recipe, others: Sequence[Channel], training: Training) -> Reci
     if len(kept) > MIXED_IMAGES:
         some = chosen_images(training.data.codes[kept], training.seed, MIXED_IMAGES)
     data = training.data.part(kept[some])
-    folds = data.folds_of_all_classes(FOLDS, training.seed)
-    if folds is None:
+    divisions = divisions_of(data, training.seed, n_divisions(len(data)))
+    if divisions[0] is None:
         return None
     if not are_shared(len(kept), len(data.classes), 1 + FOLDS):  # by classifiers: so many suffice
         kept, some = kept[some], np.arange(len(some))
@@ -68,7 +68,7 @@ def mixed(recipe: Recipe, others: Sequence[Channel], training: Training) -> Reci
     start[len(recipe.channels) :] = 0
     start /= start.sum()
     kernels = np.stack([one / mean for one, mean in zip(products, means)])
-    shares = mix(kernels, start, Held(data.codes, folds))
+    shares = mix(kernels, start, Held(data.codes, divisions))
     if np.allclose(shares, start):
         return None
     weights = np.sqrt(shares / means)
@@ -91,11 +91,12 @@ class Held(NamedTuple):
     Attributes
     ----------
     codes : (n,) int
-    folds : (n,) int
+    divisions : sequence of (n,) int
+        The fold of each, in one or several divisions.
     """
 
     codes: np.ndarray
-    folds: np.ndarray
+    divisions: Sequence[np.ndarray]
 
 
 @with_one_library_thread
@@ -127,8 +128,9 @@ def mix(kernels: np.ndarray, start: Sequence[float], held: Held) -> np.ndarray:
         key = tuple(np.round(normal, 9))
         if key not in known:
             total = np.tensordot(normal, kernels, 1)
-            scores = held_out_scores(total, held, RIDGE / weights)
-            known[key] = weights * log_chances(scores, held.codes, weights)
+            found = held_out_scores(total, held, RIDGE / weights)
+            chances = [log_chances(scores, held.codes, weights) for scores in found]
+            known[key] = weights * np.mean(chances, axis=0)
         return known[key]
 
     best = likelihoods(shares)
@@ -148,8 +150,10 @@ def mix(kernels: np.ndarray, start: Sequence[float], held: Held) -> np.ndarray:
     return shares / shares.sum()
 
 
-def held_out_scores(kernel: np.ndarray, held: Held, ridge: np.ndarray) -> np.ndarray:
+def held_out_scores(kernel: np.ndarray, held: Held, ridge: np.ndarray) -> list[np.ndarray]:
     """Return scores of one-vs-rest ridge regression, each by the images outside of its fold.
+
+    They are (n, n_classes) for each division.
 
     With G = (K + diag(ridge))⁻¹ and targets Y of ±1, those of a fold b are Y_b − G_bb⁻¹ (G Y)_b:
     the same as of a regression without it.
@@ -161,11 +165,14 @@ def held_out_scores(kernel: np.ndarray, held: Held, ridge: np.ndarray) -> np.nda
     inverse = np.tril(inverse) + np.tril(inverse, -1).T
     targets = np.where(held.codes[:, None] == np.unique(held.codes), 1.0, -1.0)
     solved = inverse @ targets
-    scores = np.empty_like(targets)
-    for fold in np.unique(held.folds):
-        b = np.flatnonzero(held.folds == fold)
-        scores[b] = targets[b] - np.linalg.solve(inverse[np.ix_(b, b)], solved[b])
-    return scores
+    found = []
+    for folds in held.divisions:
+        scores = np.empty_like(targets)
+        for fold in np.unique(folds):
+            b = np.flatnonzero(folds == fold)
+            scores[b] = targets[b] - np.linalg.solve(inverse[np.ix_(b, b)], solved[b])
+        found.append(scores)
+    return found
 
 
 def _changed(shares: np.ndarray, number: int) -> list[np.ndarray]:

@@ -27,7 +27,9 @@ def kernel(rng, strength, n_columns=40):
 
 def test_held_out_scores_are_those_of_a_regression_without_the_fold(rng):
     total, ridge = kernel(rng, 0.3), rng.uniform(0.1, 0.4, len(CODES))
-    found = held_out_scores(total, Held(CODES, FOLDS), ridge)
+    other = np.roll(FOLDS, 7)
+    found, again = held_out_scores(total, Held(CODES, [FOLDS, other]), ridge)
+    np.testing.assert_array_equal(again, held_out_scores(total, Held(CODES, [other]), ridge)[0])
     targets = np.where(CODES[:, None] == np.arange(3), 1.0, -1.0)
     for fold in range(5):
         train, test = np.flatnonzero(fold != FOLDS), np.flatnonzero(fold == FOLDS)
@@ -40,16 +42,16 @@ def test_held_out_scores_are_those_of_a_regression_without_the_fold(rng):
 
 def test_a_kernel_that_is_not_positive_is_refused():
     with pytest.raises(ValueError, match="positive"):
-        held_out_scores(-np.eye(len(CODES)), Held(CODES, FOLDS), np.full(len(CODES), 0.1))
+        held_out_scores(-np.eye(len(CODES)), Held(CODES, [FOLDS]), np.full(len(CODES), 0.1))
 
 
 def test_what_helps_gets_a_larger_share_and_noise_none(rng):
     kernels = np.stack([kernel(rng, 0.15), kernel(rng, 0), kernel(rng, 0.6)])
-    shares = mix(kernels, [0.5, 0.5, 0], Held(CODES, FOLDS))
+    shares = mix(kernels, [0.5, 0.5, 0], Held(CODES, [FOLDS]))
     assert shares.sum() == pytest.approx(1)
     assert shares[1] <= 0.2
     assert shares[2] >= 0.4
-    np.testing.assert_array_equal(shares, mix(kernels, [0.5, 0.5, 0], Held(CODES, FOLDS)))
+    np.testing.assert_array_equal(shares, mix(kernels, [0.5, 0.5, 0], Held(CODES, [FOLDS])))
 
 
 def test_a_single_kernel_that_does_not_help_ends_it(rng, monkeypatch):
@@ -58,7 +60,7 @@ def test_a_single_kernel_that_does_not_help_ends_it(rng, monkeypatch):
     monkeypatch.setattr(
         mixing, "held_out_scores", lambda *given: tried.append(given) or scores(*given)
     )
-    shares = mix(kernels, [0.9, 0.1, 0], Held(CODES, FOLDS))
+    shares = mix(kernels, [0.9, 0.1, 0], Held(CODES, [FOLDS]))
     np.testing.assert_allclose(shares, [0.9, 0.1, 0])
     assert len(tried) == 1 + len(mixing.ENTRIES)
 
@@ -70,7 +72,7 @@ def test_classes_count_alike_whatever_their_number_of_images(rng):
     assert weights.mean() == pytest.approx(1)
     sums = np.bincount(CODES[few], weights)
     np.testing.assert_allclose(sums, len(few) / 3)
-    np.testing.assert_allclose(mix(kernels, [3.0], Held(CODES[few], FOLDS[few])), [1])
+    np.testing.assert_allclose(mix(kernels, [3.0], Held(CODES[few], [FOLDS[few]])), [1])
 
 
 @pytest.fixture
