@@ -349,3 +349,25 @@ def test_a_channel_without_patches_adds_nothing_to_products(photos):
     alone = Training(data, 0, Environment()).train(recipe)
     np.testing.assert_array_equal(found.held_out, alone.held_out)
     np.testing.assert_array_equal(found.classifier.weights_, alone.classifier.weights_)
+
+
+@pytest.mark.parametrize("name", ["tiny", "photo"])
+def test_few_images_are_divided_several_times_where_recipes_are_compared(photos, tmp_path, name):
+    recipe, data = RECIPES[name], Dataset.of(photos)
+    env = Environment(open_cache(tmp_path / "cache"))
+    trained = Training(data, 0, env).train(recipe)
+    assert trained.held_out_again == ()
+    tried = Training(data, 0, env).try_recipe(recipe)  # what is in the cache does not suffice
+    assert len(tried.held_out_again) == training.n_divisions(len(data)) - 1 == 4
+    np.testing.assert_array_equal(tried.held_out, trained.held_out)
+    for seed, scores in enumerate(tried.held_out_again, start=1):
+        folds = data.folds_of_all_classes(training.FOLDS, seed)
+        if name == "tiny":
+            rows = Training(data, 0, Environment()).channels
+            X = rows.rows(recipe, rows.learn(recipe))
+            classifier = recipe.build_classifier()
+            expected = training.fit_and_hold_out(classifier, X, data.labels, folds)
+            np.testing.assert_allclose(scores, expected, atol=1e-6)
+        assert not np.array_equal(scores, tried.held_out)
+    again = Training(data, 0, env).try_recipe(recipe)
+    np.testing.assert_array_equal(again.held_out_again, tried.held_out_again)

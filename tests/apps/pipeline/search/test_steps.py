@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.apps.pipeline.search.made_up import result, searched
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.decision import Decision
+from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, recipes_to_try
 from visualwords.apps.pipeline.search import steps
 from visualwords.apps.pipeline.search.costs import (
@@ -17,6 +21,8 @@ from visualwords.apps.pipeline.search.costs import (
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import plan
 from visualwords.apps.pipeline.search.variations import changes, kind_of
+from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.training import Training
 
 GIVEN = Channel("ONNXFeatures", {"path": "a.onnx"}, linear=True, weight=4.0)
 
@@ -264,3 +270,22 @@ def test_copies_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
         recipe is None or recipe.copies == ("mirror",)
         for recipe in (change(given) for change in changes([given], Images(100)))
     )
+
+
+def test_figures_of_few_images_are_means_over_divisions(photos):
+    data = Dataset.of(photos)
+    trained = Training(data, 0, Environment()).try_recipe(RECIPES["color"])
+    decision = Decision.of(data.classes, None, None, None)
+    metric = Metric("mean-per-class", decision, None)
+    divisions = [trained.held_out, *trained.held_out_again]
+    assert len(divisions) == 5
+    alone = [
+        Result.of(replace(trained, held_out=scores, held_out_again=()), metric)
+        for scores in divisions
+    ]
+    found = Result.of(trained, metric)
+    assert found.figure == pytest.approx(np.mean([one.figure for one in alone]))
+    for i in (0, 7):
+        assert found.gains[i] == pytest.approx(np.mean([one.gains[i] for one in alone]))
+        expected = np.mean([one.likelihoods[i] for one in alone])
+        assert found.likelihoods[i] == pytest.approx(expected)
