@@ -82,11 +82,11 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(few, tmp_path, monke
     trained = []
     train = training.train_classifier
 
-    def counting(classifier, recipe, *others):
+    def counting(classifier, recipe, **others):
         trained.append(recipe.name)
         if len(trained) == 3:
             raise KeyboardInterrupt
-        return train(classifier, recipe, *others)
+        return train(classifier, recipe, **others)
 
     monkeypatch.setattr(training, "train_classifier", counting)
     with pytest.raises(KeyboardInterrupt):
