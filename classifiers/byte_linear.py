@@ -107,7 +107,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return self._keep(train_on_bytes(X, self._problem(y, np.asarray(folds))))
 
     @with_one_library_thread
-    def fit_on_products(self, products: np.ndarray, y: Any, folds: np.ndarray) -> np.ndarray:
+    def fit_on_products(self, products: np.ndarray, y: Any, folds: np.ndarray) -> Any:
         """Learn from X Xᵀ alone, (n, n) float64; return held-out scores as `fit_and_hold_out` does.
 
         Weights are found by `add_rows`: who compares many classifiers needs those of the best only.
@@ -213,7 +213,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 def _forget(classifier: ByteLinearClassifier, *attributes: str) -> None:
     """Delete what an earlier training left, in another way of learning."""
     for name in attributes:
-        vars(classifier).pop(name, None)
+        classifier.__dict__.pop(name, None)
 
 
 def _checked(X: Any) -> Any:

@@ -3,6 +3,7 @@
 Each stage is a plain function (`encoding`, here) and its results are cached; this connects them.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -96,6 +97,7 @@ class Training:
         data = self.data.part(kept)  # the images that can be read
         data.check_classes()
         divisions = divisions_of(data, self.seed, 1 if last else n_divisions(len(data)))
+        fit: Callable[..., Any]  # of a classifier and folds, to held-out scores
         if self._shares_products(recipe, data, divisions[0]):
             products = self.channels.products(recipe)
             fit = partial(self._fit_to_products, recipe, products, data)
@@ -104,7 +106,9 @@ class Training:
             fit = partial(train_classifier, recipe=recipe, rows=rows, data=data, env=self.env)
         classifier, *others = [self.build_classifier(recipe) for _ in divisions]
         held_out = fit(classifier, folds=divisions[0])
-        again = tuple(fit(one, folds=folds) for one, folds in zip(others, divisions[1:]))
+        again: tuple[Any, ...] = tuple(
+            fit(one, folds=folds) for one, folds in zip(others, divisions[1:])
+        )
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
         trained = Trained(

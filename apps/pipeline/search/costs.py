@@ -210,8 +210,8 @@ def _of_classifier(recipe: Recipe, new: Iterable[tuple[Channel, View]], images: 
         minima = rows * min(rows * n_divisions(images.n), 2 * PASSES * machines) * columns
         return SECONDS_OF_A_RECIPE + minima / MINIMA_A_SECOND
     if not are_shared(rows, images.n_classes, TRAININGS):
-        products = rows * min(rows, 2 * PASSES * machines) * columns
-        return SECONDS_OF_A_RECIPE + products / PRODUCTS_A_SECOND
+        in_blocks = rows * min(rows, 2 * PASSES * machines) * columns
+        return SECONDS_OF_A_RECIPE + in_blocks / PRODUCTS_A_SECOND
     names = {repr(channel.plain.unweighted) for channel, _ in new}
     fresh = [c for c in recipe.channels if repr(c.plain.unweighted) in names]
     products = rows**2 * sum(map(_n_columns, fresh)) / PRODUCTS_A_SECOND
