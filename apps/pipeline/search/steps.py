@@ -112,7 +112,7 @@ class _Round:
     results : dict of recipe name → recipe and what it reached, of those that did not fail
     best : Recipe or None
     offered : set of str
-        Channels that were mixed with those of a recipe, in a view, and channels of recipes.
+        Names of channels that were mixed in a view, and of the sets that were mixed together.
     rivals : list of Recipe
         Those that no later best may be behind: chance is no order, so that what is ahead of the
         best could be behind an earlier one.
