@@ -61,7 +61,7 @@ _SIFT_FISHER = Channel(
     {"bin_size": [4, 6, 8, 12], "step": 8, "root": True},
     fisher=Fisher(),
     linear=True,
-    cost=7,
+    cost=5.5,
 )
 _CENTRIST_FISHER = Channel(
     "Centrist",
@@ -71,13 +71,13 @@ _CENTRIST_FISHER = Channel(
     weight=0.7,
     cost=4,
 )
-_RICH_FISHER = replace(_SIFT_FISHER, fisher=Fisher(n_gaussians=128), cost=9)
+_RICH_FISHER = replace(_SIFT_FISHER, fisher=Fisher(n_gaussians=128), cost=7.5)
 _OBJECT_FISHER = Channel(
     "DenseSIFT",
     {"bin_size": [4, 6, 8, 12, 16], "step": 4, "root": True},
     fisher=Fisher(pyramid=31, weights=(2.2, 1.4, 1.0)),
     linear=True,
-    cost=17,
+    cost=14,
 )
 _OBJECT_COLOR_FISHER = Channel(
     "DenseSIFT",
@@ -85,7 +85,7 @@ _OBJECT_COLOR_FISHER = Channel(
     fisher=Fisher(n_components=80, pyramid=31, weights=(2.2, 1.4, 1.0)),
     linear=True,
     weight=0.63,
-    cost=17,
+    cost=14,
 )
 _COLOR_FISHER = replace(_OBJECT_COLOR_FISHER, fisher=Fisher(n_components=80))
 PATCH_COLORS = Channel(
@@ -94,7 +94,7 @@ PATCH_COLORS = Channel(
     fisher=Fisher(),
     linear=True,
     weight=0.7,
-    cost=7,
+    cost=5.5,
 )
 _FILTER_FISHER = Channel(
     "DenseFilters", {"bin_size": [4, 6, 8, 12], "step": 8}, fisher=Fisher(), linear=True, cost=11
@@ -107,7 +107,7 @@ _OBJECT_MOMENTS = Channel(
     {"bin_size": [4, 6, 8, 12, 16], "step": 6, "root": True},
     second_order=SecondOrder(pyramid=31, weights=(2.2, 1.4, 1.0)),
     linear=True,
-    cost=16,
+    cost=12,
 )
 # Folds prefer magnitudes for second moments, and signs for Fisher vectors.
 FILTER_MAGNITUDES = replace(

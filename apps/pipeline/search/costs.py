@@ -34,11 +34,13 @@ from visualwords.errors import ImageError
 SECONDS_OF_A_RECIPE = 0.3  # whatever it is
 SECONDS_TO_LEARN = {"fisher": 1.6, "second_order": 0.3}  # a channel, from a full sample
 SECONDS_TO_LEARN_WORDS = 2.0  # or sets
+LEARNING_COLORS = 2.5  # times as long, of patches with three planes: their components come first
+EXTRACTING = 0.5  # of the cost of a channel, which images of the sample cost once more
 MS_OF_A_LOGARITHM = 0.1  # of a window's second moments of 64 components, whatever the image's size
-SHARE_OF_A_CORE = 0.6  # of the cost of a channel, which is that of one core
+SHARE_OF_A_CORE = 0.57  # of the cost of a channel, which is that of one core
 MS_OF_AN_IMAGE = 0.7  # each time that it is read, whatever is made of it
 MS_OF_A_MEGABYTE = 16.0  # of its file, JPEG or PNG, which one core decodes and shrinks
-NS_OF_A_COLUMN = 25.0  # of each new row
+NS_OF_A_COLUMN = 18.0  # of each new row
 COSTS_ARE_FOR = 0.075  # megapixels: a channel's cost is that of an image of 300×250
 PATCHES_OF_A_MEGAPIXEL = 62_500  # one every four pixels, or at four scales every eight
 LOOKED_AT = 32  # images whose headers are read
@@ -170,7 +172,10 @@ def _of_channel(channel: Channel, view: View, images: Images) -> float:
     rows = images.n * (logarithms + _n_columns(channel) * NS_OF_A_COLUMN / 1e9)
     share = min(1.0, images.n * size * PATCHES_OF_A_MEGAPIXEL / PATCHES) if learns else 0.0
     learning = share * SECONDS_TO_LEARN.get(str(channel.representation), SECONDS_TO_LEARN_WORDS)
-    return _times_read(images, learns) * described * seen / COSTS_ARE_FOR + learning + rows
+    if channel.params.get("color") is not None:
+        learning *= LEARNING_COLORS
+    times = images.n + EXTRACTING * (_times_read(images, learns) - images.n)
+    return times * described * seen / COSTS_ARE_FOR + learning + rows
 
 
 def ms_of_logarithms(part: SecondOrder | None) -> float:

@@ -1,7 +1,8 @@
 """The first round of the search of "auto": what a budget holds, and what it is spent on first.
 
-Where a budget does not hold all candidates, those of `FIRST` come first, then those of `THEN`;
-where it does not hold those of `FIRST`, large images are shrunk. Many are ranked on a sample.
+Where a budget does not hold all candidates, those of `FIRST` come first, then those of `NEXT` and
+`THEN`; where it does not hold the first two kinds, large images are shrunk. Many are ranked on a
+sample.
 """
 
 import re
@@ -15,14 +16,16 @@ from visualwords.apps.pipeline.search.variations import for_grey_images, shrunk,
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
-FIRST = ("tiny", "photo", "vivid", "scene", "moments")  # that a budget is spent on (accuracy.md)
+FIRST = ("photo", "moments")  # that a budget is spent on: most kinds of channels, which are
+NEXT = ("tiny", "scene", "vivid")  # mixed later (docs/accuracy.md)
 THEN = (
     *("pattern", "chromatic", "combined", "rich", "object", "shape", "texture", "color", "fast"),
     *("words", "rich-words"),
 )
-FOR_FIRST = 0.6  # of the budget; the rest is for changes, of which channels may gain most
+FOR_FIRST = 0.85  # of the budget; the rest is for mixing and changes
+FOR_NEXT = 0.6  # of the budget, with the first
+FOR_ALL = 0.4  # of the budget, with those of `THEN`: channels that are mixed later gain more
 FOR_GIVEN = 0.75  # of the budget, at most, is kept for given channels
-FOR_RECIPES = 0.4  # of the budget, if there are more than the first: channels are mixed later
 SIDES = (None, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
 SHARES = 20  # of the budget: steps in which time is kept for given channels
 LATER = 3.0  # budgets that the training on all images may take after the search on samples
@@ -111,13 +114,12 @@ def plan(candidates: Sequence[Recipe], images: Images, budget: float) -> Plan:
 
 
 def _planned(candidates: Sequence[Recipe], images: Images, limit: float) -> Plan:
-    """Return the recipes that a limit holds, in the order of `FIRST` and `THEN`, cheapest first."""
+    """Return the recipes that a limit holds, the most promising first, ordered by their cost."""
     ordered = _cheapest_first(candidates, images)
     chosen: list[Recipe] = []
     for recipe in sorted(ordered, key=_rank):
         more = [known for known in ordered if known in chosen or known is recipe]
-        share = FOR_FIRST if _rank(recipe) < len(FIRST) else FOR_RECIPES
-        if cost_of(more, images) <= share * limit:
+        if cost_of(more, images) <= _share(recipe) * limit:
             chosen = more
     chosen = chosen or ordered[:1]
     seconds = [cost_of(chosen[:number], images) for number in range(1, 1 + len(chosen))]
@@ -136,20 +138,27 @@ def _cheapest_first(recipes: Sequence[Recipe], images: Images) -> list[Recipe]:
 
 def _rank(recipe: Recipe) -> int:
     """Return the place of a recipe when a budget is spent; those that are not ours come first."""
-    name = re.split(r"[+ ]", recipe.name)[0]
-    return (*FIRST, *THEN).index(name) if name in (*FIRST, *THEN) else -1
+    name, ranked = re.split(r"[+ ]", recipe.name)[0], (*FIRST, *NEXT, *THEN)
+    return ranked.index(name) if name in ranked else -1
+
+
+def _share(recipe: Recipe) -> float:
+    """Return the share of a budget that is spent on recipes up to the place of this one."""
+    if _rank(recipe) < len(FIRST):
+        return FOR_FIRST
+    return FOR_NEXT if _rank(recipe) < len(FIRST) + len(NEXT) else FOR_ALL
 
 
 def _side_for(candidates: Sequence[Recipe], images: Images, budget: float) -> int | None:
-    """Return the largest size of images, in pixels, in which a budget holds the first recipes.
+    """Return the largest size of images, in pixels, in which a budget holds the first and next.
 
     Many images are tried on a sample; then the training on all of them must be in time.
     """
     for side in SIDES:
         found = [shrunk(recipe, side) for recipe in candidates]
-        first = _cheapest_first([r for r in found if _rank(r) < len(FIRST)], images)
+        first = _cheapest_first([r for r in found if _share(r) >= FOR_NEXT], images)
         if images.n <= SAMPLES[0]:
-            fits = cost_of(first, images) <= FOR_FIRST * budget
+            fits = cost_of(first, images) <= FOR_NEXT * budget
         else:
             fits = all(is_in_time(recipe, images, budget) for recipe in first)
         if fits:

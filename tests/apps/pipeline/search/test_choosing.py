@@ -151,7 +151,7 @@ def test_equivalent_commands_write_equal_bytes_idle_or_busy(photos, tmp_path, mo
 def test_what_wins_on_a_sample_is_trained_on_all_images(photos, monkeypatch):
     monkeypatch.setattr(planning, "SAMPLES", (6,))
     monkeypatch.setattr(planning, "GROWTH", 2)
-    monkeypatch.setattr(planning, "FOR_RECIPES", 0.6)
+    monkeypatch.setattr(planning, "FOR_ALL", 0.6)
     monkeypatch.setattr(sample, "FEWEST", 2)
     candidates = recipes_to_try("histogram")
     budget = 1.98 * cost_of(candidates, Images(24, ((64, 48),), 3))

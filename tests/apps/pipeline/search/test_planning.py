@@ -35,7 +35,7 @@ def test_a_shared_channel_counts_once():
     both = cost_of([photo, scene], images)
     assert both < cost_of([photo], images) + cost_of([scene], images)
     assert both == pytest.approx(cost_of([photo], images) + cost_of([scene], images, known=[photo]))
-    enough = both / planning.FOR_FIRST
+    enough = both / planning.FOR_NEXT
     assert plan([scene, photo], images, enough + 1e-9).recipes == [photo, scene]
     assert plan([scene, photo], images, enough - 0.01).recipes == [photo]
 
@@ -65,7 +65,7 @@ def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():
 def test_words_make_room_for_fisher_vectors_where_the_budget_does_not_hold_both():
     candidates, images = [RECIPES["words"], RECIPES["scene"]], Images(1000)
     both = cost_of(sorted(candidates, key=lambda r: cost_of([r], images)), images)
-    enough = both / planning.FOR_RECIPES
+    enough = both / planning.FOR_ALL
     assert len(plan(candidates, images, 1.01 * enough).recipes) == 2
     tight = plan(candidates, images, 0.99 * enough)
     assert [recipe.name for recipe in tight.recipes] == ["scene"]
@@ -86,10 +86,10 @@ def test_a_budget_is_spent_on_the_most_promising_recipes_first():
             planned = plan(recipes_to_try(), Images(n, (size,)), 60)
             names = {recipe.name for recipe in planned.recipes}
             assert {"photo"} <= names
-            assert n >= 2000 or "vivid" in names
-            assert n >= 1500 or set(planning.FIRST[:-1]) <= names
-            assert n >= 1000 or set(planning.FIRST) <= names
+            assert n >= 2000 or set(planning.FIRST) <= names
+            assert n >= 1000 or {*planning.FIRST, *planning.NEXT} <= names
             assert planned.seconds[-1] <= planning.FOR_FIRST * 60
+            assert names <= set(planning.FIRST) or planned.seconds[-1] <= planning.FOR_NEXT * 60
 
 
 def test_large_images_are_shrunk_where_the_budget_is_short_and_no_size_is_given():
@@ -108,8 +108,9 @@ def test_large_images_cost_more_until_they_are_shrunk():
     costs = [cost_of([object_recipe], images) for images in (small, large, huge)]
     assert costs[1] > 3 * costs[0]
     assert huge.megapixels(View(640)) == pytest.approx(large.megapixels(View(640)))
+    promising = {*planning.FIRST, *planning.NEXT}
     few, many = (
-        {recipe.name for recipe in plan(recipes_to_try(), images, 30).recipes} & {*planning.FIRST}
+        {recipe.name for recipe in plan(recipes_to_try(), images, 30).recipes} & promising
         for images in (large, small)
     )
     assert few < many
