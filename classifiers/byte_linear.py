@@ -201,7 +201,9 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_iter_ = found.n_iter
         largest = np.maximum(np.abs(found.weights).max(axis=1, initial=0), 1e-30)
         largest = largest.astype(np.float64)
-        self.weights_ = np.rint(found.weights * (127 / largest)[:, None]).astype(np.int8)
+        self.weights_ = np.empty(found.weights.shape, np.int8)
+        for kept, weights, factor in zip(self.weights_, found.weights, 127 / largest):
+            kept[:] = np.rint(weights * factor)
         self.factors_ = largest / 127 / found.mean_square
         _forget(self, "coefficients_", "mean_square_")
         return found.held_out

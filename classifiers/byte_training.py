@@ -235,10 +235,13 @@ def products_of(X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     if several == 1:
         return exact_product(X, X)
     edges = np.linspace(0, len(X), ceil(sqrt(2 * several)) + 1).astype(int)
-    tiles = [slice(*edge) for edge in pairwise(edges)]
-    pairs = [(a, b) for k, a in enumerate(tiles) for b in tiles[: k + 1]]
+    places = [slice(*edge) for edge in pairwise(edges)]
+    tiles = [X[place] for place in places]  # a tile with itself takes half of the time
+    pairs = [(k, j) for k in range(len(tiles)) for j in range(k)]
+    pairs += [(k, k) for k in range(len(tiles))]  # the shorter ones last
     gram = np.empty((len(X), len(X)))
-    products = map_on_workers(exact_product, ((X[a], X[b]) for a, b in pairs), n_jobs=n_jobs)
-    for (a, b), found in zip(pairs, products, strict=True):
-        gram[a, b], gram[b, a] = found, found.T
+    pieces = ((tiles[k], tiles[j]) for k, j in pairs)
+    products = map_on_workers(exact_product, pieces, n_jobs=n_jobs)
+    for (k, j), found in zip(pairs, products, strict=True):
+        gram[places[k], places[j]], gram[places[j], places[k]] = found, found.T
     return gram

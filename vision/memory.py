@@ -1,10 +1,11 @@
-"""How much memory this process may still take."""
+"""How much memory this process may still take, and giving back what it does not need."""
 
+import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["free_memory"]
+__all__ = ["free_memory", "return_freed_memory"]
 
 _STATUS = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")  # of a container
@@ -22,6 +23,13 @@ def free_memory() -> int | None:
     with suppress(AttributeError, OSError, ValueError):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return None
+
+
+def return_freed_memory() -> None:
+    """Give the system what this process has freed but keeps, where the C library can do so."""
+    if os.name == "posix":
+        with suppress(AttributeError, OSError):  # another C library than glibc
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _available() -> int | None:

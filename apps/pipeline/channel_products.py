@@ -7,6 +7,7 @@ was kept.
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from operator import iadd
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class ChannelProducts:
         found = self._kept.pop(name, None)
         if found is None:
             parts = (byte_training.products_of(part, self.n_jobs) for part in rows())
-            found = reduce(np.add, parts)
+            found = reduce(iadd, parts)
         self._kept[name] = found  # the last used are last
         while len(self._kept) > 1 and sum(k.nbytes for k in self._kept.values()) > MOST_KEPT:
             del self._kept[next(iter(self._kept))]

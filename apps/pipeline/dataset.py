@@ -5,7 +5,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -185,18 +185,9 @@ class Dataset:
         Folds have the classes in the same proportions, as far as groups, which stay together,
         allow. A class may be smaller than the number of folds.
         """
-        from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-
         n = min(n, int(np.bincount(self.codes).max(initial=0)))
-        kind = StratifiedGroupKFold if self.is_grouped else StratifiedKFold
-        splitter = kind(n, shuffle=True, random_state=seed)
-        numbers = np.zeros(len(self), np.intp)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a class with fewer images than folds
-            divisions = splitter.split(self.labels, self.labels, self._whole_groups)
-            for number, (_, members) in enumerate(divisions):
-                numbers[members] = number
-        return numbers
+        groups = tuple(self._whole_groups) if self.is_grouped else None
+        return np.array(_divided(tuple(self.codes.tolist()), groups, n, seed), np.intp)
 
     def folds_of_all_classes(self, n: int, seed: int) -> np.ndarray | None:
         """Return at most n folds, such that the images outside of each have all classes.
@@ -229,6 +220,23 @@ class Dataset:
     def _whole_groups(self) -> list[str]:
         """The group of every image; one without a group is a group of its own."""
         return [f"image {i}" if g is None else f"group {g}" for i, g in enumerate(self.groups)]
+
+
+@lru_cache(maxsize=16)  # all tries of a search ask for the same; groups take half a second
+def _divided(
+    codes: tuple[int, ...], groups: tuple[str, ...] | None, n: int, seed: int
+) -> tuple[int, ...]:
+    """Return the fold of every image."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(n, shuffle=True, random_state=seed)
+    numbers = np.zeros(len(codes), np.intp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class with fewer images than folds
+        for number, (_, members) in enumerate(splitter.split(codes, codes, groups)):
+            numbers[members] = number
+    return tuple(numbers.tolist())
 
 
 def _fingerprint(content: Content) -> bytes:

@@ -22,6 +22,7 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.view import View
 from visualwords.errors import Skipped
+from visualwords.memory import return_freed_memory
 
 COLUMNS_AT_A_TIME = 8192  # while products are computed: a channel may be most of the memory
 
@@ -58,6 +59,7 @@ class EncodedChannels:
         if learning:
             sample = self.data.part(chosen_images(self.data.codes, self.seed))
             learn(learning, sample, recipe.view, self.env)
+            return_freed_memory()  # of the patches: rows of all images come next
         self._encoders |= new
         return [self._encoders[name].of(c) for name, c in zip(names, recipe.channels)]
 
@@ -101,13 +103,22 @@ class EncodedChannels:
         self._rows = (key, rows) if last and are_bytes else ("", None)
         return rows
 
-    def products(self, recipe: Recipe) -> np.ndarray:
-        """Return the products of all rows of bytes, as `rows` has them, (n, n) float64."""
+    def free_rows(self) -> None:
+        """Keep the rows of the last recipe no longer."""
+        self._rows = "", None
+
+    def products(self, recipe: Recipe, last: bool = False) -> np.ndarray:
+        """Return the products of all rows of bytes, as `rows` has them, (n, n) float64.
+
+        Where this recipe is the ``last``, those of its channels are not kept.
+        """
         kept = np.array(self.kept(recipe), np.intp)
         n = len(kept) * len(recipe.views)
         total = np.zeros((n, n))
         for channel in recipe.channels:
             total += self.products_of(channel, recipe.views, kept)
+            if last:
+                self._products = ChannelProducts(self.env.n_jobs)
         return total
 
     def products_of(self, channel: Channel, views: list[View], kept: np.ndarray) -> np.ndarray:

@@ -99,7 +99,7 @@ class Training:
         divisions = divisions_of(data, self.seed, 1 if last else n_divisions(len(data)))
         fit: Callable[..., Any]  # of a classifier and folds, to held-out scores
         if self._shares_products(recipe, data, divisions[0]):
-            products = self.channels.products(recipe)
+            products = self.channels.products(recipe, last)
             fit = partial(self._fit_to_products, recipe, products, data)
         else:
             rows = self.channels.rows(recipe, encoders, last)
@@ -133,8 +133,8 @@ class Training:
     def finish(self, trained: Trained) -> Trained:
         """Add what comparing recipes does not need: weights, and signatures of the images."""
         if getattr(trained.classifier, "lacks_rows", False):
-            rows = self.channels.rows(trained.recipe, trained.encoders, last=True)
-            trained.classifier.add_rows(rows)
+            recipe, encoders = trained.recipe, trained.encoders
+            trained.classifier.add_rows(self.channels.rows(recipe, encoders, last=True))
             self._store(trained)
         return self._signed(trained)
 
@@ -145,10 +145,12 @@ class Training:
         if known is not None:
             with suppress(Exception):  # an entry that others wrote can be wrong in any way
                 return with_signatures(trained, known)
-        rows = self.channels.rows(trained.recipe, trained.encoders, last=True)
         data = self.data.part(trained.kept)
         folds = data.folds_of_all_classes(FOLDS, self.seed)
+        rows = self.channels.rows(trained.recipe, trained.encoders, last=True)
         sketch = sketch_rows(rows[: len(data)])
+        del rows  # most of the memory
+        self.channels.free_rows()
         signer = Signer().fit(sketch)
         signed, apart = (signer, *signer.sign(sketch)), None
         if folds is not None:

@@ -1,10 +1,11 @@
 """How much memory some work takes, measured in a process of its own."""
 
-import ctypes
 import os
 import sys
 import warnings
 from collections.abc import Callable
+
+from visualwords.memory import return_freed_memory
 
 
 def memory_of(work: Callable[[], object]) -> float | None:
@@ -14,7 +15,7 @@ def memory_of(work: Callable[[], object]) -> float | None:
     """
     if not sys.platform.startswith("linux"):
         return None
-    _return_freed_memory()
+    return_freed_memory()  # so that new work does not find it there
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         # Newer Pythons warn of copies of processes with threads; the copy uses none of them.
@@ -32,14 +33,6 @@ def memory_of(work: Callable[[], object]) -> float | None:
         text = answer.read()
     os.waitpid(child, 0)
     return int(text) / 1024 if text else None
-
-
-def _return_freed_memory() -> None:
-    """Give back what this process has freed but keeps, so that new work does not find it there."""
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except AttributeError:  # another C library than glibc
-        return
 
 
 def _status(field: str) -> int:
