@@ -36,7 +36,7 @@ from visualwords.progress import Progress, Silent
 PERCENTILE = 97.5  # as that of the quantisation, [Wu10], Sec. 3.5
 PATCHES_PER_WORD = 5
 PATCHES_PER_GAUSSIAN = 20
-MIXTURE_ITERATIONS = 12  # more change no figure of folds (docs/accuracy.md)
+MIXTURE_ITERATIONS = 12  # more change no figure of folds (docs/choices.md)
 UNIT = 4096.0  # shares of words are multiplied by this before they become float16
 ROWS_AT_A_TIME = 8  # while bytes are weighted: some have half a million columns
 LENGTH = 500.0  # of signed bytes: a whole image's numbers, or a window of a Fisher vector

@@ -17,7 +17,7 @@ from visualwords.apps.pipeline.search.variations import for_grey_images, shrunk,
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
 FIRST = ("photo", "moments")  # that a budget is spent on: most kinds of channels, which are
-NEXT = ("tiny", "scene", "vivid")  # mixed later (docs/accuracy.md)
+NEXT = ("tiny", "scene", "vivid")  # mixed later (docs/choices.md)
 THEN = (
     *("pattern", "chromatic", "combined", "rich", "object", "shape", "texture", "color", "fast"),
     *("words", "rich-words"),
