@@ -1,4 +1,4 @@
-"""A linear SVM of rows of signed bytes: exact sums, small files, the same scores everywhere."""
+"""Linear machines of rows of signed bytes: exact sums, small files, the same scores everywhere."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ ROWS_AT_A_TIME = 512
 
 
 class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
-    """Linear SVM (squared hinge, one against the rest, no bias) of int8 rows, many of columns.
+    """Linear SVM or ridge regression, one against the rest, no bias, of int8 rows.
 
     For encodings such as Fisher vectors, with thousands of columns. All classes, and the folds of
     ``fit_and_hold_out``, are solved together by dual coordinate descent: few rows on their exact
@@ -37,6 +37,9 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     ----------
     C : float, default 10
         Cost of an error, for rows whose mean squared length is 1; they are treated as such.
+    loss : {"squared_hinge", "squared_error"}
+        C max(0, 1 − y f)² of an SVM, or C (1 − y f)², which is ridge regression of y = ±1 with
+        λ = 1/(2 C). Of many classes, the second is often better.
     class_weight : dict, "balanced" or None
         Factors of C for the samples of each class; "balanced": n_samples / (n_classes · count).
     random_state : int, default 0
@@ -74,8 +77,10 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         *,
         tol: float = 0.1,
         class_weight: Any = None,
+        loss: str = "squared_hinge",
     ):
         self.C = C
+        self.loss = loss
         self.class_weight = class_weight
         self.tol = tol
         self.random_state = random_state
@@ -191,10 +196,12 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def _problem(self, y: Any, folds: np.ndarray | None) -> Problem:
         """Return the machines of classes, which are learned."""
+        one_vs_rest.check_linear_loss(self.loss)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         n_classes = self.classes_.size
         costs = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)
-        return Problem(codes, costs, n_classes, folds, self.tol, self.random_state, self.n_jobs)
+        settings = self.tol, self.random_state, self.n_jobs, self.loss
+        return Problem(codes, costs, n_classes, folds, *settings)
 
     def _keep(self, found: Solution) -> Any:
         """Round the weights of a solution; return its held-out scores."""

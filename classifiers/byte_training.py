@@ -1,8 +1,9 @@
-"""Training linear SVMs of signed bytes: on the matrix of all products, or in blocks of rows.
+"""Training linear machines of signed bytes: on the matrix of all products, or in blocks of rows.
 
 Both ways solve the same dual problem to the same tolerance. The matrix takes n² d steps to make
 and 4 n² bytes; blocks take 2 d steps for every row, machine and pass, less what is shrunk. See
-`gram_is_faster`.
+`gram_is_faster`. Squared errors have no bounds, so that the matrix is factorised once for all
+classes, and coordinates descend in blocks only where rows are many.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.byte_blocks import (
@@ -29,12 +31,13 @@ from visualwords.workers import map_on_workers, n_workers, within_reach, workers
 
 LARGEST_GRAM = 1 << 31  # bytes
 ROWS_FOR_EACH_PROBLEM, ROWS_FOR_ANY = 40, 500  # up to which the matrix is faster
+ROWS_TO_FACTORIZE = 4000  # up to which a matrix is, which takes n³ / 3 steps
 MAX_ITER = 1000
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One-vs-rest SVMs of rows.
+    """One-vs-rest machines of rows.
 
     Attributes
     ----------
@@ -47,6 +50,7 @@ class Problem:
     tol : float
     seed : int
     n_jobs : int or None
+    loss : {"squared_hinge", "squared_error"}
     """
 
     codes: np.ndarray
@@ -56,6 +60,7 @@ class Problem:
     tol: float
     seed: int
     n_jobs: int | None
+    loss: str = "squared_hinge"
 
     @property
     def n_outputs(self) -> int:
@@ -123,12 +128,19 @@ def train_on_bytes(X: Any, problem: Problem) -> Solution:
     n_trainings = 1 if problem.folds is None else 1 + len(np.unique(problem.folds))
     if isinstance(X, RowFile):
         return _train_in_blocks(X, problem, None, RowFile(f"{X.path}-products"))
-    if gram_is_faster(len(X), n_trainings * problem.n_outputs):
+    if _needs_products(len(X), n_trainings, problem):
         dual = solve_on_products(products_of(X, problem.n_jobs), problem)
         weights = sums_of_rows(X, dual.coefficients)
         return Solution(weights, dual.mean_square, dual.n_iter, dual.held_out)
     order = np.random.default_rng(problem.seed).permutation(len(X))
     return _train_in_blocks(X, problem, order, None)
+
+
+def _needs_products(n: int, n_trainings: int, problem: Problem) -> bool:
+    """Return whether machines are trained on the matrix of all products."""
+    if problem.loss == "squared_error":
+        return n <= ROWS_TO_FACTORIZE
+    return gram_is_faster(n, n_trainings * problem.n_outputs)
 
 
 def _train_in_blocks(
@@ -142,7 +154,8 @@ def _train_in_blocks(
         band, norms = band_of_products(X, reference, order, file, problem.n_jobs)
         mean_square = max(float(norms.mean()), 1.0)
         everyone = np.arange(len(X))
-        dual = dual_problem(everyone, problem.costs[ordered], norms / mean_square, "squared_hinge")
+        costs = problem.costs[ordered]
+        dual = dual_problem(everyone, costs, norms / mean_square, problem.loss)
         samples = Samples(problem.codes[ordered], folds[ordered], dual)
         solved = solve_in_pieces(
             ByteBlocks,
@@ -165,9 +178,13 @@ def _train_in_blocks(
 def solve_on_products(products: np.ndarray, problem: Problem) -> DualSolution:
     """Solve all machines on the matrix of the products of all rows, (n, n) float64."""
     mean_square = max(float(np.mean(np.diagonal(products))), 1.0)
-    gram = (products / mean_square).astype(np.float32)
     divisions = [] if problem.folds is None else divide(problem.folds)
-    whole, *others = _solve(gram, problem, [None, *(train for train, _ in divisions)])
+    parts = [None, *(train for train, _ in divisions)]
+    if problem.loss == "squared_error":
+        gram, solve = products / mean_square, _factorize
+    else:
+        gram, solve = (products / mean_square).astype(np.float32), _solve
+    whole, *others = solve(gram, problem, parts)
     coefficients, n_iter = whole
     held_out = None
     if problem.folds is not None:
@@ -206,6 +223,26 @@ def _solve(
         (np.concatenate([found for found, _ in part]), max(n_iter for _, n_iter in part))
         for part in of_parts
     ]
+
+
+def _factorize(
+    gram: np.ndarray, problem: Problem, parts: list[np.ndarray | None]
+) -> list[tuple[np.ndarray, int]]:
+    """Return what `_solve` does, of squared errors: α y = (K + D)⁻¹ y, for all classes at once."""
+    signs = one_vs_rest.signs(problem.codes, problem.n_classes)
+    shared = [gram, signs, 0.5 / problem.costs]
+    pieces = [(rows,) for rows in parts]
+    return list(map_on_workers(_factorize_part, pieces, shared=shared, n_jobs=problem.n_jobs))
+
+
+def _factorize_part(
+    gram: np.ndarray, signs: np.ndarray, diagonal: np.ndarray, rows: np.ndarray | None
+) -> tuple[np.ndarray, int]:
+    some = np.arange(len(gram)) if rows is None else rows
+    matrix = gram[np.ix_(some, some)]
+    matrix[np.diag_indices(len(some))] += diagonal[some]
+    factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return cho_solve(factor, signs[:, some].T, check_finite=False).T, 1
 
 
 def _solve_block(

@@ -1,10 +1,11 @@
-"""A linear SVM that keeps what it learned in plain arrays, for model files."""
+"""A linear classifier that keeps what it learned in plain arrays, for model files."""
 
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,7 +18,7 @@ __all__ = ["LinearClassifier"]
 
 
 class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
-    """scikit-learn's linear SVM without bias, solved in the dual, whose state can be stored.
+    """scikit-learn's linear SVM or ridge regression without bias, whose state can be stored.
 
     For rows that are explicit feature vectors of a kernel already, as those of
     `visualwords.codebook.PyramidMatchEmbedding`: an additive kernel has nothing to add there.
@@ -25,6 +26,8 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     Parameters
     ----------
     C : float, default 1.0
+    loss : {"squared_hinge", "squared_error"}
+        Of an SVM, or of ridge regression of ±1 with λ = 1/(2 C).
     random_state : int, default 0
         Seed of the order in which samples are visited.
     n_jobs : ignored
@@ -54,8 +57,10 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         n_jobs: int | None = None,
         *,
         class_weight: Any = None,
+        loss: str = "squared_hinge",
     ):
         self.C = C
+        self.loss = loss
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -63,12 +68,20 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Learn one weight for each column and class."""
+        one_vs_rest.check_linear_loss(self.loss)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         weight = None
         if self.class_weight is not None:
             weight = one_vs_rest.sample_costs(1.0, codes, self.classes_, self.class_weight)
+        if self.loss == "squared_error":
+            signs = one_vs_rest.signs(codes, self.classes_.size).T
+            ridge = Ridge(1 / (2 * self.C), fit_intercept=False, random_state=self.random_state)
+            found = ridge.fit(X, signs, sample_weight=weight)
+            self.coef_ = np.atleast_2d(found.coef_).astype(np.float32)
+            self.n_iter_ = 1
+            return self
         solver = LinearSVC(
             C=self.C,
             dual=True,

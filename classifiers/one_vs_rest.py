@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_non_negative
 from visualwords.workers import n_workers
 
 LARGEST_COST = 1e8
+LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
 
 class ScoreMixin(ClassifierMixin):
@@ -99,6 +100,12 @@ def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
     if not weight.any():
         raise ValueError("sample_weight is zero for all samples; at least one must be positive")
     return weight
+
+
+def check_linear_loss(loss: str) -> None:
+    """Refuse a loss that linear classifiers do not know."""
+    if loss not in LINEAR_LOSSES:
+        raise ValueError(f"loss={loss!r}; choose one of {', '.join(LINEAR_LOSSES)}")
 
 
 def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

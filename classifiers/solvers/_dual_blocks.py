@@ -15,13 +15,14 @@ class Block(NamedTuple):
     gram : (b, b) float32
     signs : (b, lanes)
         ±1; 0 where a sample is not to be visited for a machine.
-    diagonal, upper, curvature : (b,) float64
+    diagonal, lower, upper, curvature : (b,) float64
         As those of `visualwords.classifiers.solvers.dual_gram.DualProblem`.
     """
 
     gram: np.ndarray
     signs: np.ndarray
     diagonal: np.ndarray
+    lower: np.ndarray
     upper: np.ndarray
     curvature: np.ndarray
 
@@ -52,7 +53,7 @@ def visit_block(block, orders, alpha, scores, changes, extremes, gains):
     for number in range(orders.shape[0]):
         for c in range(own.shape[0]):
             gain, largest, smallest = visit_samples(
-                block.gram, block.diagonal, block.upper, block.curvature,
+                block.gram, block.diagonal, block.lower, block.upper, block.curvature,
                 signs[c], orders[number], own[c], scores[c],
             )  # fmt: skip
             gains[c] += gain
@@ -66,7 +67,7 @@ def visit_block(block, orders, alpha, scores, changes, extremes, gains):
 
 
 @njit()
-def visit_samples(gram, diagonal, upper, curvature, signs, order, alpha, scores):
+def visit_samples(gram, diagonal, lower, upper, curvature, signs, order, alpha, scores):
     """Change the alpha of one machine, one after the other, and its scores with each.
 
     An alpha may be out of bounds, from extrapolation; it comes back. Arrays are passed one by one:
@@ -81,14 +82,14 @@ def visit_samples(gram, diagonal, upper, curvature, signs, order, alpha, scores)
             continue
         gradient = sign * scores[i] - 1.0 + diagonal[i] * old
         projected = gradient
-        if old <= 0:
+        if old <= lower[i]:
             projected = min(gradient, 0.0)
         elif old >= upper[i]:
             projected = max(gradient, 0.0)
         largest, smallest = max(largest, projected), min(smallest, projected)
-        if projected == 0 and 0 <= old <= upper[i]:
+        if projected == 0 and lower[i] <= old <= upper[i]:
             continue
-        alpha[i] = min(max(old - gradient / curvature[i], 0.0), upper[i])
+        alpha[i] = min(max(old - gradient / curvature[i], lower[i]), upper[i])
         step = alpha[i] - old
         gain -= step * (gradient + 0.5 * curvature[i] * step)
         if step != 0:
@@ -98,14 +99,15 @@ def visit_samples(gram, diagonal, upper, curvature, signs, order, alpha, scores)
 
 @njit()
 def shrink(block, alpha, scores, bounds, shrunk):
-    """Mark samples that leave a machine's problem: alpha = 0 and a gradient above bounds[c].
+    """Mark samples that leave a machine's problem: alpha = lower and a gradient above bounds[c].
 
     scores : (lanes, b)      shrunk : (b, lanes) bool
     """
     for i in range(alpha.shape[0]):
         for c in range(alpha.shape[1]):
             sign = block.signs[i, c]
-            if sign != 0 and alpha[i, c] == 0 and sign * scores[c, i] - 1.0 > bounds[c]:
+            is_least = alpha[i, c] == block.lower[i]
+            if sign != 0 and is_least and sign * scores[c, i] - 1.0 > bounds[c]:
                 shrunk[i, c] = True
 
 

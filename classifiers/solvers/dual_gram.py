@@ -18,7 +18,7 @@ _GAP = 0.025, 1e-4  # duality gap, relative: this share of the tolerance, and th
 
 @dataclass(frozen=True)
 class DualProblem:
-    """min ½ αᵀ(Q + D)α − eᵀα, 0 ≤ α ≤ U, over some of the samples, each with its own cost.
+    """min ½ αᵀ(Q + D)α − eᵀα, L ≤ α ≤ U, over some of the samples, each with its own cost.
 
     Attributes
     ----------
@@ -26,15 +26,18 @@ class DualProblem:
         The samples used in training. Other arrays have an element for every sample; those of
         unused samples are never read.
     diagonal : (n,) float64
-        D_ii: 1/(2C_i) for the squared hinge, 0 for the hinge.
+        D_ii: 1/(2C_i) for the squared hinge and the squared error, 0 for the hinge.
+    lower : (n,) float64
+        L_i: 0; −∞ for the squared error, of which only `dual_blocks` takes notice.
     upper : (n,) float64
-        U_i: infinite for the squared hinge, C_i for the hinge.
+        U_i: C_i for the hinge, else infinite.
     curvature : (n,) float64
         Q_ii + D_ii.
     """
 
     rows: np.ndarray
     diagonal: np.ndarray
+    lower: np.ndarray
     upper: np.ndarray
     curvature: np.ndarray
 
@@ -50,17 +53,20 @@ def dual_problem(rows: np.ndarray, cost: np.ndarray, norms: np.ndarray, loss: st
         Their C_i > 0.
     norms : (n,)
         Q_ii = B(x_i)ᵀB(x_i) of all samples.
-    loss : {"squared_hinge", "hinge"}
+    loss : {"squared_hinge", "hinge", "squared_error"}
+        The squared error (1 − y f)² is the squared hinge without a bound: α may be negative.
     """
     n = norms.size
-    diagonal, upper = np.zeros(n), np.full(n, np.inf)
-    if loss == "squared_hinge":
-        diagonal[rows] = 0.5 / cost
-    else:
+    diagonal, lower, upper = np.zeros(n), np.zeros(n), np.full(n, np.inf)
+    if loss == "hinge":
         upper[rows] = cost
+    else:
+        diagonal[rows] = 0.5 / cost
+    if loss == "squared_error":
+        lower[rows] = -np.inf
     curvature = norms + diagonal
     curvature[curvature == 0] = 1e-12  # an all-zero row under the hinge: any step reaches U
-    return DualProblem(rows, diagonal, upper, curvature)
+    return DualProblem(rows, diagonal, lower, upper, curvature)
 
 
 def solve_dual_gram(

@@ -182,8 +182,9 @@ class Group:
         _dual_blocks.fill_signs(
             samples.codes[part], samples.folds[part], *machines, *visited, signs
         )
+        limits = problem.lower[part], problem.upper[part]
         block = _dual_blocks.Block(
-            visit.gram, signs, problem.diagonal[part], problem.upper[part], problem.curvature[part]
+            visit.gram, signs, problem.diagonal[part], *limits, problem.curvature[part]
         )
         scores = np.ascontiguousarray(self.rows.scores(visit.rows, self.weights, signs).T)
         _dual_blocks.visit_block(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -105,3 +106,36 @@ def test_held_out_scores_follow_the_class_weights(rows):
         for weight in (None, "balanced")
     )
     assert (weighted[y == "c", 2] > plain[y == "c", 2]).mean() > 0.9
+
+
+@pytest.mark.parametrize("class_weight", [None, {"a": 3.0, "b": 0.5}])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_squared_errors_are_ridge_regression(rows, n_classes, class_weight):
+    X, y = rows
+    X, y = X[: 25 * n_classes], y[: 25 * n_classes]
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    ours = ByteLinearClassifier(C=2, loss="squared_error", class_weight=class_weight).fit(X, y)
+    weights = None if class_weight is None else [class_weight.get(label, 1.0) for label in y]
+    classes = ["b"] if n_classes == 2 else ["a", "b", "c", "d"]
+    peer = Ridge(alpha=1 / (2 * 2), fit_intercept=False)
+    scores = [peer.fit(unit, np.where(y == c, 1, -1), weights).predict(unit) for c in classes]
+    found = ours.decision_function(X).reshape(len(X), -1)
+    np.testing.assert_allclose(found, np.transpose(scores), atol=0.02)  # weights are rounded
+
+
+def test_held_out_scores_of_squared_errors_are_those_without_the_fold(rows):
+    X, y = rows
+    folds = np.arange(len(X)) % 3
+    held_out = ByteLinearClassifier(loss="squared_error").fit_and_hold_out(X, y, folds)
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    peer = Ridge(alpha=1 / 20, fit_intercept=False)
+    for fold in range(3):
+        rest, own = folds != fold, folds == fold
+        for number, label in enumerate("abcd"):
+            peer.fit(unit[rest], np.where(y[rest] == label, 1, -1))
+            np.testing.assert_allclose(held_out[own, number], peer.predict(unit[own]), atol=1e-6)
+
+
+def test_an_unknown_loss_is_refused(rows):
+    with pytest.raises(ValueError, match="loss='hinge'; choose one of squared_hinge, squared_"):
+        ByteLinearClassifier(loss="hinge").fit(*rows)

@@ -125,3 +125,24 @@ def test_bytes_of_a_file_are_what_training_needs(rows, tmp_path):
     file.append(X.astype(np.float32))
     with pytest.raises(TypeError, match="needed is an int8 matrix"):
         ByteLinearClassifier().fit(file, y)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_products_in_tiles_are_those_of_all_rows(rng, n_jobs):
+    X = rng.integers(-127, 128, (37, 3000), dtype=np.int8)
+    whole = X.astype(np.int64) @ X.T.astype(np.int64)
+    np.testing.assert_array_equal(byte_training.products_of(X, n_jobs), whole)
+
+
+def test_squared_errors_of_many_rows_are_solved_in_blocks(rows, in_blocks, monkeypatch):
+    X, y, folds = rows
+    settings = {"loss": "squared_error", "tol": 1e-5}
+    whole = ByteLinearClassifier(**settings)
+    exact = whole.fit_and_hold_out(X, y, folds)
+    monkeypatch.setattr(byte_training, "ROWS_TO_FACTORIZE", 0)
+    monkeypatch.setattr(byte_training, "solve_on_products", None)  # not used
+    blocks = ByteLinearClassifier(**settings)
+    np.testing.assert_allclose(blocks.fit_and_hold_out(X, y, folds), exact, atol=1e-3)
+    np.testing.assert_allclose(
+        blocks.decision_function(X), whole.decision_function(X), atol=0.02 * np.abs(exact).max()
+    )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_blobs
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -27,6 +28,25 @@ def test_scores_are_those_of_scikit_learn(n_classes):
     ours = LinearClassifier(C=0.1).fit(X, y).decision_function(X)
     solver = LinearSVC(C=0.1, dual=True, fit_intercept=False, random_state=0, max_iter=5000)
     np.testing.assert_allclose(ours, solver.fit(X, y).decision_function(X), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_squared_errors_are_ridge_regression(n_classes):
+    X, y = make_blobs(120, 5, centers=n_classes, random_state=0)
+    model = LinearClassifier(C=0.1, loss="squared_error", class_weight={0: 2.0}).fit(X, y)
+    scores = model.decision_function(X).reshape(120, -1)
+    peer, weights = Ridge(5.0, fit_intercept=False), np.where(y == 0, 2.0, 1.0)
+    for k, label in enumerate([1] if n_classes == 2 else range(n_classes)):
+        expected = peer.fit(X, np.where(y == label, 1, -1), weights).predict(X)
+        np.testing.assert_allclose(scores[:, k], expected, rtol=1e-4, atol=1e-5)
+    rows = LinearClassifier(C=0.1, loss="squared_error", class_weight={0: 2.0})
+    rows.fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(rows.coef_, model.coef_, rtol=1e-2, atol=1e-4)
+
+
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(ValueError, match="loss='hinge'; choose one of"):
+        LinearClassifier(loss="hinge").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_sparse_rows_and_a_restored_state_give_the_same_scores(rng):

@@ -82,9 +82,9 @@ def changes(
     moments: list[Change] = [with_filter_moments, with_second_order]
     if not images.grey:
         moments.insert(1, with_color_moments)
-    found: list[Change] = [*first, *moments]
+    found: list[Change] = [_as_regression, *first, *moments]
     if in_haste:
-        found = [moments[0], *first, *moments[1:]]
+        found = [_as_regression, moments[0], *first, *moments[1:]]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
     if with_copies and not any(recipe.copies for recipe in candidates):
         found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
@@ -169,6 +169,14 @@ def _with_copies(recipe: Recipe, kind: str) -> Recipe:
     return replace(recipe, name=f"{recipe.name} {kind}", copies=(*recipe.copies, kind))
 
 
+def _as_regression(recipe: Recipe) -> Recipe | None:
+    """Return a recipe whose linear classifier is a ridge regression, not an SVM."""
+    if recipe.classifier != LINEAR or "loss" in recipe.classifier_params:
+        return None
+    params = {**recipe.classifier_params, "loss": "squared_error"}
+    return replace(recipe, name=f"{recipe.name} ridge", classifier_params=params)
+
+
 def _balanced(recipe: Recipe) -> Recipe | None:
     """Return a recipe whose classifier counts all classes alike."""
     if recipe.classifier not in USUAL_C or "class_weight" in recipe.classifier_params:
@@ -219,4 +227,5 @@ def _in_larger_size(recipe: Recipe, images: Images) -> Recipe | None:
     if recipe.min_side is not None or longer >= ENLARGEABLE:
         return None
     side = round(2 * longer)
-    return replace(recipe, name=f"{recipe.name} {side} pixels", min_side=side)
+    most = None if recipe.max_side is None else max(side, recipe.max_side)
+    return replace(recipe, name=f"{recipe.name} {side} pixels", min_side=side, max_side=most)

@@ -41,11 +41,23 @@ def test_the_last_changes_are_more_gaussians_or_words_and_another_size():
     assert finer.channels[0].words.n_words == 400
     assert smaller.max_side == 180
     assert larger.max_side == 480
+    _, _, larger = last(replace(RECIPES["photo"], max_side=240), (128, 128))
+    assert (larger.min_side, larger.max_side) == (256, 256)  # not shrunk, if a budget is short
     finer, smaller, larger = last(RECIPES["color"], (500, 300))
     assert finer is larger is None
     assert smaller.max_side == 375
     _, _, larger = last(smaller, (500, 300))
     assert larger.max_side == RECIPES["color"].max_side  # which was tried
+
+
+def test_ridge_regression_is_tried_in_place_of_linear_svms_alone():
+    best, tried = searched({"ridge": 0.1}, Images(100), 10_000, [RECIPES["photo"]])
+    assert best.classifier_params["loss"] == "squared_error"
+    assert max(step.recipe.name.count("ridge") for step in tried) == 1
+    best, _ = searched({"ridge": -0.1}, Images(100), 10_000, [RECIPES["photo"]])
+    assert "loss" not in best.classifier_params
+    _, tried = searched({}, Images(100), 10_000, [RECIPES["words"]])
+    assert not any("ridge" in step.recipe.name for step in tried)
 
 
 def test_second_moments_are_tried_of_the_patches_that_fisher_vectors_are_of():
