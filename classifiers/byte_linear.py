@@ -28,10 +28,10 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     For encodings such as Fisher vectors, with thousands of columns. All classes, and the folds of
     ``fit_and_hold_out``, are solved together by dual coordinate descent: few rows on their exact
-    Gram matrix, many in blocks of rows, in memory or from a file, with time in proportion to their
-    number (`visualwords.classifiers.byte_training`). Weights are rounded to bytes, so that a
-    score is a sum of whole numbers times one factor: the same on every machine, with any number of
-    threads.
+    Gram matrix (which regression factorises), many in blocks of rows, in memory or from a file,
+    with time in proportion to their number (`visualwords.classifiers.byte_training`). Weights are
+    rounded to bytes, so that a score is a sum of whole numbers times one factor: the same on every
+    machine, with any number of threads.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def _problem(self, y: Any, folds: np.ndarray | None) -> Problem:
         """Return the machines of classes, which are learned."""
-        one_vs_rest.check_linear_loss(self.loss)
+        one_vs_rest.check_linear(self.loss, self.C)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         n_classes = self.classes_.size
         costs = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)

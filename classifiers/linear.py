@@ -68,7 +68,7 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     @with_one_library_thread
     def fit(self, X: Any, y: Any) -> "LinearClassifier":
         """Learn one weight for each column and class."""
-        one_vs_rest.check_linear_loss(self.loss)
+        one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = one_vs_rest.encode_labels(y)
@@ -77,7 +77,8 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             weight = one_vs_rest.sample_costs(1.0, codes, self.classes_, self.class_weight)
         if self.loss == "squared_error":
             signs = one_vs_rest.signs(codes, self.classes_.size).T
-            ridge = Ridge(1 / (2 * self.C), fit_intercept=False, random_state=self.random_state)
+            cost = np.clip(self.C, one_vs_rest.SMALLEST_COST, one_vs_rest.LARGEST_COST)
+            ridge = Ridge(1 / (2 * cost), fit_intercept=False, random_state=self.random_state)
             found = ridge.fit(X, signs, sample_weight=weight)
             self.coef_ = np.atleast_2d(found.coef_).astype(np.float32)
             self.n_iter_ = 1

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_non_negative
 
 from visualwords.workers import n_workers
 
-LARGEST_COST = 1e8
+SMALLEST_COST, LARGEST_COST = 1e-8, 1e8
 LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
 
@@ -102,10 +102,12 @@ def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
     return weight
 
 
-def check_linear_loss(loss: str) -> None:
-    """Refuse a loss that linear classifiers do not know."""
+def check_linear(loss: str, C: float) -> None:
+    """Refuse a loss that linear classifiers do not know, and costs that are not positive."""
     if loss not in LINEAR_LOSSES:
         raise ValueError(f"loss={loss!r}; choose one of {', '.join(LINEAR_LOSSES)}")
+    if not C > 0:
+        raise ValueError(f"C={C}; expected a positive number")
 
 
 def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -145,14 +145,13 @@ class EncodedChannels:
         table = self._tables.get(tuple(names))
         if table is None or len(table) != len(self.kept(recipe)):
             return None
-        if all(channel.weight == 1 for channel in recipe.channels):
-            return table
         widths = [len(next(iter(self._encoded[name].values()))) for name in names]
-        if not last:
-            return weigh_side_by_side(table.copy(), encoders, widths)
-        del self._tables[tuple(names)]
-        for name in names:  # their arrays are parts of the table
-            del self._encoded[name]
+        if last:
+            del self._tables[tuple(names)]
+            for name in names:  # their arrays are parts of the table
+                del self._encoded[name]
+        elif any(channel.weight != 1 for channel in recipe.channels):
+            table = table.copy()
         return weigh_side_by_side(table, encoders, widths)
 
     def _encode_new(self, recipe: Recipe, encoders: list[ChannelEncoder], view: View) -> None:

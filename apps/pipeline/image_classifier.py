@@ -109,7 +109,7 @@ class ImageClassifier(FittedImageClassifier):
     recipe_ : Recipe
         The one in use.
     encoders_ : list of ChannelEncoder
-    classifier_ : ICDClassifier or LinearClassifier
+    classifier_ : ICDClassifier, ByteLinearClassifier or another of the recipe
     tried_ : dict of recipe name → cross-validated figure of the metric; empty unless "auto"
     tried_seconds_ : dict of recipe name → seconds that this took
     cut_off_ : list of str

@@ -144,7 +144,9 @@ class Training:
         known = None if trained.skipped else stage.load(content, self.env.cache)
         if known is not None:
             with suppress(Exception):  # an entry that others wrote can be wrong in any way
-                return with_signatures(trained, known)
+                found = with_signatures(trained, known)
+                self.channels.free_rows()
+                return found
         data = self.data.part(trained.kept)
         folds = data.folds_of_all_classes(FOLDS, self.seed)
         rows = self.channels.rows(trained.recipe, trained.encoders, last=True)

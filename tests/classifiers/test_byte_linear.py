@@ -139,3 +139,14 @@ def test_held_out_scores_of_squared_errors_are_those_without_the_fold(rows):
 def test_an_unknown_loss_is_refused(rows):
     with pytest.raises(ValueError, match="loss='hinge'; choose one of squared_hinge, squared_"):
         ByteLinearClassifier(loss="hinge").fit(*rows)
+
+
+def test_squared_errors_can_be_learned_from_products_and_kept_until_rows_come(rows):
+    X, y = rows
+    folds = np.arange(len(X)) % 4
+    whole, parts = (ByteLinearClassifier(loss="squared_error") for _ in range(2))
+    held_out = whole.fit_and_hold_out(X, y, folds)
+    products = exact_product(X, X)
+    np.testing.assert_array_equal(parts.fit_on_products(products, y, folds), held_out)
+    again = ByteLinearClassifier(loss="squared_error").set_state(parts.get_state()).add_rows(X)
+    np.testing.assert_array_equal(again.decision_function(X), whole.decision_function(X))

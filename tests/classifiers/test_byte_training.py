@@ -134,15 +134,19 @@ def test_products_in_tiles_are_those_of_all_rows(rng, n_jobs):
     np.testing.assert_array_equal(byte_training.products_of(X, n_jobs), whole)
 
 
-def test_squared_errors_of_many_rows_are_solved_in_blocks(rows, in_blocks, monkeypatch):
+def test_squared_errors_of_many_rows_are_solved_in_blocks(rows, monkeypatch, tmp_path):
     X, y, folds = rows
     settings = {"loss": "squared_error", "tol": 1e-5}
     whole = ByteLinearClassifier(**settings)
     exact = whole.fit_and_hold_out(X, y, folds)
-    monkeypatch.setattr(byte_training, "ROWS_TO_FACTORIZE", 0)
+    monkeypatch.setattr(byte_training, "ROWS_TO_FACTORIZE", 50)
     monkeypatch.setattr(byte_training, "solve_on_products", None)  # not used
+    monkeypatch.setattr(byte_blocks, "ROWS_OF_A_BLOCK", (16, 16))
     blocks = ByteLinearClassifier(**settings)
     np.testing.assert_allclose(blocks.fit_and_hold_out(X, y, folds), exact, atol=1e-3)
     np.testing.assert_allclose(
         blocks.decision_function(X), whole.decision_function(X), atol=0.02 * np.abs(exact).max()
     )
+    file, order = write_rows(tmp_path, X)
+    of_file = ByteLinearClassifier(**settings).fit_and_hold_out(file, y[order], folds[order])
+    np.testing.assert_allclose(of_file, exact[order], atol=1e-3)

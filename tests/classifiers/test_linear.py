@@ -44,9 +44,19 @@ def test_squared_errors_are_ridge_regression(n_classes):
     np.testing.assert_allclose(rows.coef_, model.coef_, rtol=1e-2, atol=1e-4)
 
 
-def test_an_unknown_loss_is_refused():
+def test_an_unknown_loss_or_a_cost_that_is_not_positive_is_refused():
     with pytest.raises(ValueError, match="loss='hinge'; choose one of"):
         LinearClassifier(loss="hinge").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="C=0; expected a positive number"):
+        LinearClassifier(C=0, loss="squared_error").fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("C", [1e-300, 1e300, np.inf])
+def test_scores_of_squared_errors_are_finite_for_any_cost(C):
+    X, y = make_blobs(30, 5, centers=3, random_state=0)
+    model = LinearClassifier(C=C, loss="squared_error")
+    for rows in (X.astype(np.float32), sparse.csr_array(X.astype(np.float32))):
+        assert np.isfinite(model.fit(rows, y).decision_function(X)).all()
 
 
 def test_sparse_rows_and_a_restored_state_give_the_same_scores(rng):

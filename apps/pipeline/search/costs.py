@@ -51,6 +51,7 @@ MIXED_A_SECOND = 1.4e9  # cubes of images whose channels are mixed, times channe
 ONE_MIXED = 0.25  # of that time, for one channel beside others: it is most often refused at once
 MINIMA_A_SECOND = 4e9  # of two numbers, by which those with kernels are
 PASSES = 10  # over the rows, where these are too many for the matrix of their products
+RIDGE_PASSES = 40  # of squared errors, for which no rows are shrunk
 TRAININGS = 6  # of a classifier: five folds, and all images
 MIXED_IMAGES = 600  # whose channels are mixed, at most
 
@@ -215,7 +216,9 @@ def _of_classifier(recipe: Recipe, new: Iterable[tuple[Channel, View]], images: 
         minima = rows * min(rows * n_divisions(images.n), 2 * PASSES * machines) * columns
         return SECONDS_OF_A_RECIPE + minima / MINIMA_A_SECOND
     if not are_shared(rows, images.n_classes, TRAININGS):
-        in_blocks = rows * min(rows, 2 * PASSES * machines) * columns
+        is_ridge = recipe.classifier_params.get("loss") == "squared_error"
+        passes = RIDGE_PASSES if is_ridge else PASSES
+        in_blocks = rows * min(rows, 2 * passes * machines) * columns
         return SECONDS_OF_A_RECIPE + in_blocks / PRODUCTS_A_SECOND
     names = {repr(channel.plain.unweighted) for channel, _ in new}
     fresh = [c for c in recipe.channels if repr(c.plain.unweighted) in names]

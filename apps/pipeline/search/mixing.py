@@ -2,8 +2,8 @@
 
 A recipe's kernel is the sum of the kernels of its channels, each times its share. Held-out scores
 of ridge regression follow from one inverse of that matrix, so that some fifty choices of shares
-take about as long as one training of the SVM, and rank them alike. What comes out is trained by
-the SVM, and compared with other recipes by its figures.
+take about as long as one training of an SVM, and rank them alike. What comes out is trained as
+other recipes are, and compared with them by its figures.
 """
 
 from collections.abc import Sequence

@@ -16,8 +16,10 @@ from visualwords.apps.pipeline.search.variations import for_grey_images, shrunk,
 
 SAMPLES = (2000, 1000, 500)  # images that recipes are ranked on, if there are more
 GROWTH = 4  # of the sample, for the best
-FIRST = ("photo", "moments")  # that a budget is spent on: most kinds of channels, which are
-NEXT = ("tiny", "scene", "vivid")  # mixed later (docs/choices.md)
+# A budget is spent on these, in this order (docs/choices.md). The first have most kinds of
+# channels, which are mixed later.
+FIRST = ("photo", "moments")
+NEXT = ("tiny", "scene", "vivid")
 THEN = (
     *("pattern", "chromatic", "combined", "rich", "object", "shape", "texture", "color", "fast"),
     *("words", "rich-words"),
@@ -156,7 +158,8 @@ def _side_for(candidates: Sequence[Recipe], images: Images, budget: float) -> in
     """
     for side in SIDES:
         found = [shrunk(recipe, side) for recipe in candidates]
-        first = _cheapest_first([r for r in found if _share(r) >= FOR_NEXT], images)
+        promising = [r for r in found if _rank(r) < len(FIRST) + len(NEXT)]
+        first = _cheapest_first(promising, images)
         if images.n <= SAMPLES[0]:
             fits = cost_of(first, images) <= FOR_NEXT * budget
         else:

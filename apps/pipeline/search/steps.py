@@ -8,11 +8,11 @@ it knows no clock, and does no work itself.
 2. The best of them on a sample are tried on four times as many images.
 3. Channels of all recipes with linear classifiers, which were encoded by then, are mixed with those
    of the best, each with the weight that folds prefer (`mixing`).
-4. The best recipe is changed, one thing at a time: channels are added, and mixed with the others,
-   training images mirrored and rotated, C changed, more Gaussians or words learned, images seen
-   in another size. Where the budget did not hold all recipes, second moments of filters come
-   first. What is ahead by more than noise is kept, and then all changes that are new to the
-   recipe are tried again.
+4. The best recipe is changed, one thing at a time: ridge regression takes the place of an SVM,
+   channels are added, and mixed with the others, training images mirrored and rotated, C changed,
+   more Gaussians or words learned, images seen in another size. Where the budget did not hold all
+   recipes, second moments of filters are the first channel. What is ahead by more than noise is
+   kept, and then all changes that are new to the recipe are tried again.
 5. Channels that the user gives have a part of the budget that all this leaves (`Plan.kept`). They
    are tried alone, beside the best recipe and beside the second of the candidates, there with
    half and twice the weight, again while this helps; then the best of all is changed as before.

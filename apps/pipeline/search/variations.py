@@ -1,4 +1,4 @@
-"""What "auto" changes in the best of the recipes: channels, copies, C, Gaussians, image sizes."""
+"""What "auto" changes in the best of the recipes: loss, channels, copies, C, Gaussians, sizes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ def shrunk(recipe: Recipe, side: int | None) -> Recipe:
     """Return a recipe that shrinks images to a side, unless it has a size of its own."""
     if side is None or recipe.max_side != USUAL_SIDE:
         return recipe
-    return replace(recipe, max_side=side)
+    return replace(recipe, max_side=max(side, recipe.min_side or side))
 
 
 def for_grey_images(recipes: Sequence[Recipe]) -> list[Recipe]:
@@ -70,7 +70,7 @@ def changes(
 
     Channels are only of kinds that the candidates have, so that a search among words stays one.
     Copies are left out where they were asked for, or can't be trained on. In haste, second moments
-    of filters come first: of what costs as little, they gain most on folds of most sets.
+    of filters are the first channel: of what costs as little, they gain most on most sets.
     """
     kinds = {channel.representation for recipe in candidates for channel in recipe.channels}
     *first, color_filters, centrist, colors = [

@@ -19,6 +19,14 @@ def made(labels, groups=None):
     return Dataset.of([b"%d" % i for i in range(len(labels))], labels, groups)
 
 
+def test_folds_that_were_changed_are_found_again():
+    data = made(list("aabbaabb"))
+    first = data.folds(2, seed=0)
+    kept = first.copy()
+    first[:] = 7
+    np.testing.assert_array_equal(data.folds(2, seed=0), kept)
+
+
 def test_folds_without_groups_are_those_of_scikit_learn(rng):
     labels = rng.choice(["a", "b", "c"], 60)
     folds = made(labels).folds(4, seed=3)

@@ -1,6 +1,7 @@
 """Recipes as TOML, Python values and flags: three forms of one thing, and their errors."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -210,3 +211,8 @@ def test_values_to_vary_are_split_outside_of_brackets():
 @pytest.mark.parametrize("recipe", ["words", "scene", "object"])
 def test_the_built_in_recipes_pass_their_own_check(recipe):
     check_recipe(RECIPES[recipe])
+
+
+def test_ridge_regression_survives_a_round_trip():
+    recipe = replace(RECIPES["photo"], classifier_params={"loss": "squared_error", "C": 100.0})
+    assert Recipe.from_toml(recipe.to_toml()) == recipe

@@ -102,6 +102,21 @@ def test_large_images_are_shrunk_where_the_budget_is_short_and_no_size_is_given(
     assert plan(candidates[1:], many, 60).recipes[0].max_side == 600
 
 
+def test_images_are_not_shrunk_below_the_size_that_small_ones_are_enlarged_to():
+    candidates = [replace(RECIPES["photo"], min_side=300), RECIPES["vivid"]]
+    planned = plan(candidates, Images(1500, ((640, 480),)), 30)
+    assert {r.max_side for r in [*planned.recipes, *planned.left_out]} == {240, 300}
+
+
+def test_ridge_regression_in_blocks_takes_more_passes():
+    images = Images(60_000, ((96, 96),), n_classes=2)
+    recipe = RECIPES["photo"]
+    ridge = replace(recipe, classifier_params={"loss": "squared_error"})
+    assert cost_of([ridge], images) > cost_of([recipe], images) + 1
+    few = Images(100)
+    assert cost_of([ridge], few) == cost_of([recipe], few)
+
+
 def test_large_images_cost_more_until_they_are_shrunk():
     object_recipe = RECIPES["object"]
     small, large, huge = (Images(500, ((side, side),)) for side in (64, 640, 6400))
