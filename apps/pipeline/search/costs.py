@@ -2,8 +2,8 @@
 
 Costs depend on the number of images and their sizes, not on the machine, its load, the number of
 jobs or what is cached. The numbers are a fit to what the built-in recipes took on a machine with
-two cores and nothing else to do (``benchmarks/speed/auto_budget.py`` prints it), on 149 to 1,500
-images of 32 to 350 pixels, raised by some tenths for what comes before and after a search.
+two cores with AVX-512 and nothing else to do (``benchmarks/speed/auto_budget.py`` prints it), on
+149 to 1,500 images of 32 to 350 pixels, raised by a fifth for what comes before and after a search.
 """
 
 from collections.abc import Iterable
