@@ -1,22 +1,22 @@
-"""Probabilities from decision values, fitted on held-out scores: a softmax, or sigmoids."""
+"""Probabilities from decision values, fitted on held-out scores."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import clone
 
-from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.model_file import part_of, prefixed
 from visualwords.plain_arrays import take
 from visualwords.workers import map_on_workers
 
 BALANCE = 0.7  # an image of a class of n counts nᴮ⁻¹: between images (1) and classes (0)
 SHRINKAGE = 8.0  # of β, in images
-MOST_POWER = 3.0  # of e, that the highest probabilities correct the slope by
+PREFIX = "calibration_"  # of its arrays in the state of a classifier
+MOST_POWER = 3.0  # of e: how far the highest probabilities correct the slope by
 
 
 def held_out_scores(
@@ -53,20 +53,11 @@ def held_out_scores(
     -------
     array of shape (n_samples,) or (n_samples, n_classes)
 
-    Raises
-    ------
-    ValueError
-        If a class has a single sample: it can't be held out and learned from.
     """
-    classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < 2:
-        raise ValueError(
-            f"probabilities need two samples of every class, but {classes[counts.argmin()]!r} "
-            "has one; use probability=False"
-        )
     if folds is None:
-        folds = _random_folds(y, min(n_folds, counts.min()), random_state)
-    scores = np.empty(y.size if classes.size == 2 else (y.size, classes.size))
+        folds = random_folds(y, n_folds, random_state)
+    n_classes = np.unique(y).size
+    scores = np.empty(y.size if n_classes == 2 else (y.size, n_classes))
     divisions = divide(folds)
     shared = [estimator, X, y, sample_weight]
     scored = map_on_workers(_score_fold, divisions, shared=shared, n_jobs=1)
@@ -86,9 +77,23 @@ def divide(folds: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in np.unique(folds)]
 
 
-def _random_folds(y: np.ndarray, n_folds: int, random_state: Any) -> np.ndarray:
+def random_folds(y: np.ndarray, n_folds: int = 5, random_state: Any = 0) -> np.ndarray:
+    """Return the fold of every sample, at most as many as the smallest class has samples.
+
+    Raises
+    ------
+    ValueError
+        If a class has a single sample: it can't be held out and learned from.
+    """
     from sklearn.model_selection import StratifiedKFold
 
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError(
+            f"probabilities need two samples of every class, but {classes[counts.argmin()]!r} "
+            "has one; use probability=False"
+        )
+    n_folds = min(n_folds, counts.min())
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     folds = np.zeros(y.size, np.intp)
     for number, (_, members) in enumerate(splitter.split(folds, y)):
@@ -109,66 +114,50 @@ def _score_fold(
     return model.decision_function(take(X, test))
 
 
-def fit_sigmoids(
-    scores: np.ndarray, codes: np.ndarray, sample_weight: np.ndarray | None = None
-) -> np.ndarray:
-    """Fit P(class | score) = 1 / (1 + exp(−(a·score + b))) for every one-vs-rest problem.
+def calibrate(
+    estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None
+) -> "SoftmaxCalibration":
+    """Return the calibration of a classifier with a parameter ``probability``.
+
+    It is fitted on the scores of a stratified five-fold cross-validation.
+    """
+    scores = held_out_scores(clone(estimator).set_params(probability=False), X, y, sample_weight)
+    codes = np.unique(y, return_inverse=True)[1]
+    return SoftmaxCalibration.fit(scores, codes, sample_weight=sample_weight)
+
+
+def fit_sigmoid(
+    scores: np.ndarray, positive: np.ndarray, weight: np.ndarray
+) -> tuple[float, float]:
+    """Return slope a and intercept b of P(positive | s) = 1 / (1 + exp(−(a·s + b))).
 
     Targets are Platt's, (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2), so that separable scores have a finite
     answer.
 
     Parameters
     ----------
-    scores : (n,) for two classes, else (n, n_classes)
-    codes : (n,) int
-        Index of every sample's class.
-    sample_weight : (n,), optional
-
-    Returns
-    -------
-    (n_problems, 2) float64
-        Slope a and intercept b.
-    """
-    columns = scores.reshape(codes.size, -1)
-    n_classes = 2 if scores.ndim == 1 else columns.shape[1]
-    weight = np.ones(codes.size) if sample_weight is None else sample_weight
-    targets = one_vs_rest.signs(codes, n_classes) > 0
-    return np.array([_fit_sigmoid(s, t, weight) for s, t in zip(columns.T, targets)])
-
-
-def _fit_sigmoid(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    from sklearn.linear_model import LogisticRegression
-
-    n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
-    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
-    spread = scores.std() or 1.0
-    column = np.concatenate([scores, scores])[:, None] / spread
-    labels = np.repeat([1, 0], scores.size)
-    share = np.concatenate([weight * target, weight * (1 - target)])
-    model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000)
-    with warnings.catch_warnings():  # of scikit-learn 1.8, about C = ∞
-        warnings.filterwarnings("ignore", "Setting penalty=None", UserWarning)
-        model.fit(column, labels, sample_weight=share)
-    return np.array([model.coef_[0, 0] / spread, model.intercept_[0]])
-
-
-def probabilities(scores: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
-    """Return class probabilities of shape (n_samples, n_classes), rows summing to one.
-
-    Several one-vs-rest sigmoids are divided by their sum, as scikit-learn does.
+    scores, weight : (n,)
+    positive : (n,) bool
 
     Examples
     --------
-    >>> probabilities(np.array([0.0, 2.0]), np.array([[1.0, 0.0]])).round(2).tolist()
-    [[0.5, 0.5], [0.12, 0.88]]
+    >>> slope, intercept = fit_sigmoid(np.array([-1.0, 1.0]), np.array([False, True]), np.ones(2))
+    >>> round(slope, 4), round(abs(intercept), 4)
+    (0.6931, 0.0)
     """
-    if scores.ndim == 1:
-        positive = expit(sigmoids[0, 0] * scores + sigmoids[0, 1])
-        return np.column_stack([1 - positive, positive])
-    each = expit(scores * sigmoids[:, 0] + sigmoids[:, 1])
-    total = each.sum(axis=1, keepdims=True)
-    uniform = np.full_like(each, 1 / each.shape[1])
-    return np.divide(each, total, out=uniform, where=total > 0)
+    n_positive, n_negative = weight[positive].sum(), weight[~positive].sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    spread = float(scores.std()) or 1.0
+    unit, share = scores / spread, weight / weight.sum()
+
+    def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
+        odds = line[0] * unit + line[1]
+        excess = share * (expit(odds) - target)
+        value = share @ (np.logaddexp(0, odds) - target * odds)
+        return value, np.array([excess @ unit, excess.sum()])
+
+    found = minimize(loss, [0.0, 0.0], jac=True, method="BFGS", options={"gtol": 1e-9})
+    return float(found.x[0]) / spread, float(found.x[1])
 
 
 @dataclass(frozen=True)
@@ -214,6 +203,7 @@ class SoftmaxCalibration:
         weight: np.ndarray | None = None,
         folds: np.ndarray | None = None,
         shrinkage: float = SHRINKAGE,
+        sample_weight: np.ndarray | None = None,
     ) -> "SoftmaxCalibration":
         """Minimise the weighted log loss of held-out scores.
 
@@ -233,14 +223,18 @@ class SoftmaxCalibration:
             less for the highest probability.
         shrinkage : float
             Of β towards 0, which few samples of a rare class can't tell it from.
+        sample_weight : (n,), optional
+            How often every sample counts.
         """
         scores = both_classes(scores)
         n, n_classes = scores.shape
-        counts = np.bincount(codes, minlength=n_classes)
+        times = np.ones(n) if sample_weight is None else sample_weight
+        counts = np.bincount(codes, times, minlength=n_classes)
         is_default = weight is None
         weight = default_weights(counts) if weight is None else np.asarray(weight, np.float64)
-        sample_weight = weight[codes] * (n / weight[codes].sum())
-        rarity = -np.log(np.maximum(counts, 1) / n)
+        importance = times * weight[codes]
+        importance *= times.sum() / importance.sum()
+        rarity = -np.log(np.maximum(counts, 1) / times.sum())
         rarity -= rarity.mean()
         spread = float(scores.std()) or 1.0
         unit, rows, slack = scores / spread, np.arange(n), 1 / (n + 2)
@@ -249,20 +243,24 @@ class SoftmaxCalibration:
             slope, beta = np.exp(parameters[0]), parameters[1]
             logs = log_softmax(slope * unit + beta * rarity, axis=1)
             share = slack / n_classes
-            value = -sample_weight @ ((1 - slack) * logs[rows, codes] + share * logs.sum(axis=1))
+            value = -importance @ ((1 - slack) * logs[rows, codes] + share * logs.sum(axis=1))
             excess = np.exp(logs) - share
             excess[rows, codes] -= 1 - slack
-            excess *= sample_weight[:, None]
+            excess *= importance[:, None]
             gradient = [slope * (excess * unit).sum(), (excess @ rarity).sum() + shrinkage * beta]
             return value + shrinkage * beta**2 / 2, np.array(gradient)
 
         bounds = [(-10, 10), (-5, 5)]
         found = minimize(loss, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
         fitted = cls(float(np.exp(found.x[0])) / spread, found.x[1] * rarity)
-        return fitted._matched_to_labels(scores, codes, folds) if is_default else fitted
+        return fitted._matched_to_labels(scores, codes, times, folds) if is_default else fitted
 
     def _matched_to_labels(
-        self, scores: np.ndarray, codes: np.ndarray, folds: np.ndarray | None
+        self,
+        scores: np.ndarray,
+        codes: np.ndarray,
+        times: np.ndarray,
+        folds: np.ndarray | None,
     ) -> "SoftmaxCalibration":
         """Return the same, times the number for which right and wrong labels are most likely."""
         logits = self.slope * scores + self.offsets
@@ -270,7 +268,7 @@ class SoftmaxCalibration:
         right = np.where(labels == codes, 1 - slack, slack)
         behind = logits - logits[rows, labels][:, None]
         behind[rows, labels] = -np.inf
-        trust = np.ones(len(codes)) if folds is None else trust_of_folds(codes, folds)
+        trust = times if folds is None else times * trust_of_folds(codes, folds)
 
         def loss(power: float) -> float:
             odds = logsumexp(np.exp(power) * behind, axis=1)  # log((1 − P) / P) of the label
@@ -283,10 +281,7 @@ class SoftmaxCalibration:
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return class probabilities, (n_samples, n_classes); rows sum to one."""
-        powers = self.slope * both_classes(scores) + self.offsets
-        powers -= powers.max(axis=1, keepdims=True)
-        np.exp(powers, out=powers)
-        return powers / powers.sum(axis=1, keepdims=True)
+        return softmax(self.slope * both_classes(scores) + self.offsets, axis=1)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return what was learned as plain arrays."""
@@ -301,21 +296,18 @@ class SoftmaxCalibration:
         return cls(slope, offsets)
 
 
-@dataclass(frozen=True)
-class SigmoidCalibration:
-    """Normalised sigmoids, one of each one-vs-rest machine: the calibration of older model files.
+def calibration_state(model: Any) -> dict[str, np.ndarray]:
+    """Return the part of a classifier's state that holds its ``calibration_``, if it has one."""
+    return (
+        prefixed(PREFIX, model.calibration_.get_state()) if hasattr(model, "calibration_") else {}
+    )
 
-    Attributes
-    ----------
-    sigmoids : (n_problems, 2) float64
-        Slope and intercept of `fit_sigmoids`.
-    """
 
-    sigmoids: np.ndarray
-
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (n_samples, n_classes); rows sum to one."""
-        return probabilities(scores, self.sigmoids)
+def restore_calibration(model: Any, state: dict[str, np.ndarray]) -> None:
+    """Give a classifier the ``calibration_`` that its state holds, if there is one."""
+    learned = part_of(PREFIX, state)
+    if learned:
+        model.calibration_ = SoftmaxCalibration.from_state(learned)
 
 
 def trust_of_folds(codes: np.ndarray, folds: np.ndarray) -> np.ndarray:

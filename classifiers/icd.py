@@ -82,8 +82,8 @@ class ICDClassifier(TablePrediction, BaseEstimator):
     gram_limit : int, default=2**30
         Bytes that a Gram matrix may take; with more samples the table is taken.
     probability : bool, default=False
-        Whether to fit ``predict_proba``, by a sigmoid for every class on scores of samples held
-        out in five folds; training takes six times as long.
+        Whether to fit ``predict_proba`` on scores of samples held out in five folds; training
+        takes six times as long.
     warm_start : bool, default=False
         Whether :meth:`fit` begins where the one before ended: samples are recognised by their
         content, new ones and new classes begin at zero. The quantisation stays that of the first.
@@ -192,7 +192,8 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         levels = self.quantizer_.levels_of(X)
         self._fit_levels(levels, y, sample_weight, earlier, reuse=levels is not X)
         if self.probability:
-            self._calibrate(X, y, sample_weight)
+            plain = clone(self).set_params(warm_start=False)
+            self.calibration_ = calibration.calibrate(plain, X, y, sample_weight)
         return self
 
     @with_one_library_thread
@@ -375,13 +376,6 @@ class ICDClassifier(TablePrediction, BaseEstimator):
         return EarlierTraining(
             self.classes_, *self.memory_, self.table_offsets_, values, self.table_levels_
         )
-
-    def _calibrate(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Fit a sigmoid for every class on scores of held-out samples."""
-        plain = clone(self).set_params(probability=False, warm_start=False)
-        scores = calibration.held_out_scores(plain, X, y, weight)
-        codes = np.searchsorted(self.classes_, y)
-        self.sigmoids_ = calibration.fit_sigmoids(scores, codes, weight)
 
     def _warn_if_not_converged(self, violation: float) -> None:
         if violation > self.tol:

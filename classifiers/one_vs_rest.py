@@ -1,7 +1,7 @@
 """What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
 
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -13,6 +13,9 @@ from sklearn.utils.validation import check_non_negative
 
 from visualwords.workers import n_workers
 
+if TYPE_CHECKING:
+    from visualwords.classifiers.calibration import SoftmaxCalibration
+
 SMALLEST_COST, LARGEST_COST = 1e-8, 1e8
 LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
@@ -21,6 +24,7 @@ class ScoreMixin(ClassifierMixin):
     """Labels and probabilities of a classifier with ``decision_function`` and ``classes_``."""
 
     classes_: np.ndarray
+    calibration_: "SoftmaxCalibration"
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of every sample of X."""
@@ -29,9 +33,7 @@ class ScoreMixin(ClassifierMixin):
     @available_if(lambda self: getattr(self, "probability", False))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, (n_samples, n_classes); needs ``probability=True``."""
-        from visualwords.classifiers.calibration import probabilities
-
-        return probabilities(self.decision_function(X), self.sigmoids_)
+        return self.calibration_.probabilities(self.decision_function(X))
 
 
 def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -78,7 +78,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     n_jobs : int or None
         Threads: groups of classes in training, rows in prediction. The model does not depend on it.
     probability : bool, default=False
-        Fit sigmoids to held-out scores for ``predict_proba`` (five more trainings).
+        Fit ``predict_proba`` on held-out scores (five more trainings).
 
     Attributes
     ----------
@@ -186,9 +186,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
-            plain = clone(self).set_params(probability=False)
-            scores = calibration.held_out_scores(plain, X, y, weight)
-            self.sigmoids_ = calibration.fit_sigmoids(scores, codes, weight)
+            self.calibration_ = calibration.calibrate(self, X, y, weight)
         return self
 
     def fit_blocks(self, blocks: Iterable[Any], folder: Any = None) -> "PmSVMClassifier":
@@ -295,9 +293,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             "n_iter": np.array(self.n_iter_),
             **kernel_tables.tables_state(self._tables),
         }
-        if self.probability:
-            state["sigmoids"] = self.sigmoids_
-        return state
+        return state | calibration.calibration_state(self)
 
     def set_state(self, state: dict[str, np.ndarray]) -> "PmSVMClassifier":
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
@@ -306,8 +302,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_features_in_ = self.weights_.shape[1]
         self.n_iter_ = int(state["n_iter"])
         self._tables = kernel_tables.tables_from_state(state, self.get_params(deep=False))
-        if "sigmoids" in state:
-            self.sigmoids_ = np.asarray(state["sigmoids"])
+        calibration.restore_calibration(self, state)
         return self
 
     def _survey_blocks(self, blocks: Iterable[Any]) -> tuple[Any, np.ndarray, np.ndarray | None]:

@@ -77,8 +77,6 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
 def _probabilities(arrays: Any) -> str:
     if "calibration/slope" in arrays:
         return "yes"
-    if "sigmoids" in arrays:
-        return "yes, by the sigmoids of an older version"
     return "no: too few training images"
 
 

@@ -22,7 +22,7 @@ from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import MARGIN
 from visualwords.apps.detection.window_model import LEAST_SCORE, WindowModel
 from visualwords.boxes import area, intersection_over_union
-from visualwords.classifiers.calibration import fit_sigmoids
+from visualwords.classifiers.calibration import fit_sigmoid
 from visualwords.errors import FolderError
 from visualwords.features.resizing import resize_image
 from visualwords.workers import map_on_workers
@@ -104,10 +104,10 @@ def fit_confidence(held_out: HeldOut) -> tuple[float, float]:
     right = held_out.right
     false = np.append(held_out.false, LEAST_SCORE)
     scores = np.concatenate([right, false])
-    codes = np.repeat([1, 0], [right.size, false.size])
+    positive = np.arange(scores.size) < right.size
     weight = np.ones(scores.size)
     weight[: right.size] = held_out.n_photographs / right.size
-    slope, intercept = fit_sigmoids(scores, codes, weight)[0]
+    slope, intercept = fit_sigmoid(scores, positive, weight)
     if not slope > 0:
         raise FolderError(
             "held-out crops score no higher than windows without the object: it can't be told from "

@@ -39,7 +39,7 @@ from visualwords.threads import one_library_thread, with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
-    from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
+    from visualwords.classifiers.calibration import SoftmaxCalibration
 
 
 class FittedImageClassifier(ClassifierMixin, BaseEstimator):
@@ -56,7 +56,7 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
     recipe_: Recipe
     encoders_: list[ChannelEncoder]
     classifier_: Any
-    calibration_: "SoftmaxCalibration | SigmoidCalibration | None"
+    calibration_: "SoftmaxCalibration | None"
     novelty_: Novelty | None
     decision_: Decision
     gallery_: Gallery | None

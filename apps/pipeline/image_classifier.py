@@ -119,7 +119,7 @@ class ImageClassifier(FittedImageClassifier):
         is such a budget.
     cross_validated_ : float or None
         Mean accuracy per class of the recipe in use, on folds of the training images.
-    calibration_ : SoftmaxCalibration, SigmoidCalibration (of older model files) or None
+    calibration_ : SoftmaxCalibration or None
         What turns scores into probabilities; None where a class has a single image.
     novelty_ : Novelty or None
         What knows strange images; None in older model files, and where a class has a single image.

@@ -19,7 +19,7 @@ from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipes import Recipe
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.trained import packed_state, unpacked
-from visualwords.classifiers.calibration import SigmoidCalibration, SoftmaxCalibration
+from visualwords.classifiers.calibration import SoftmaxCalibration
 from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features.registry import find_extractor
 from visualwords.model_file import part_of, prefixed, read_model, write_model
@@ -52,9 +52,7 @@ def save_image_classifier(
         "training/digests": model.training_digests_,
     }
     arrays |= prefixed(DECISION, model.decision_.get_state())
-    if isinstance(model.calibration_, SigmoidCalibration):
-        arrays["sigmoids"] = model.calibration_.sigmoids
-    elif model.calibration_ is not None:
+    if model.calibration_ is not None:
         arrays |= prefixed(CALIBRATION, model.calibration_.get_state())
     if model.novelty_ is not None:
         arrays |= prefixed(NOVELTY, model.novelty_.get_state())
@@ -221,14 +219,8 @@ def _try_out(model: ImageClassifier) -> None:
         raise ModelFileError("its scores are not finite")
 
 
-def _calibration(
-    arrays: dict[str, np.ndarray], n_classes: int
-) -> SoftmaxCalibration | SigmoidCalibration | None:
-    """Return what turns scores into probabilities; older files have sigmoids."""
-    if "sigmoids" in arrays:
-        if arrays["sigmoids"].shape != (1 if n_classes == 2 else n_classes, 2):
-            raise ModelFileError("the sigmoids do not fit the classes")
-        return SigmoidCalibration(arrays["sigmoids"])
+def _calibration(arrays: dict[str, np.ndarray], n_classes: int) -> SoftmaxCalibration | None:
+    """Return what turns scores into probabilities."""
     state = part_of(CALIBRATION, arrays)
     if not state:
         return None

@@ -4,10 +4,10 @@
 
 For every set and recipe: labels that are not the most probable class; accuracy and mean per class
 of labels by score and by probability; the mean confidence less the accuracy; the expected
-calibration error (15 bins) beside that of sigmoids divided by their sum and the one that perfect
-calibration would show by chance, also where images of a group are right and wrong together; the
-share of test images that ``unknown=0.05`` rejects. For tiles also the mean cost, with a missed
-defect ten times a false alarm, of the default's labels and of those with costs.
+calibration error (15 bins) beside the one that perfect calibration would show by chance, also where
+images of a group are right and wrong together; the share of test images that ``unknown=0.05``
+rejects. For tiles also the mean cost, with a missed defect ten times a false alarm, of the
+default's labels and of those with costs.
 """
 
 import argparse
@@ -25,8 +25,6 @@ from benchmarks.divisions import (
 )
 from visualwords import ImageClassifier
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.training import Training
-from visualwords.classifiers.calibration import SigmoidCalibration, fit_sigmoids
 from visualwords.classifiers.one_vs_rest import both_classes
 
 UNKNOWN = 0.05
@@ -58,7 +56,6 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
         "calibration_error_by_chance_of_groups": error_of_perfect_calibration(
             chances, division.test.part(found.kept).groups
         ),
-        "calibration_error_of_sigmoids": _of_sigmoids(model, division, found.values, codes),
         "rejected": float((novelty > 1 - UNKNOWN).mean()),
     }
     if division.name == "tiles":
@@ -94,14 +91,6 @@ def error_of_perfect_calibration(
         right = random.random(len(chances))[members] < chances.max(axis=1)
         draws.append(expected_calibration_error(chances, np.where(right, labels, -1)))
     return float(np.mean(draws))
-
-
-def _of_sigmoids(model: ImageClassifier, division: Division, scores: np.ndarray, codes) -> float:
-    """Return the calibration error of one sigmoid for each class, fitted on the same scores."""
-    trained = Training(division.train, model.random_state, model.environment()).train(model.recipe_)
-    known = np.unique(trained.held_out_labels, return_inverse=True)[1]
-    sigmoids = SigmoidCalibration(fit_sigmoids(trained.held_out, known))
-    return expected_calibration_error(sigmoids.probabilities(scores), codes)
 
 
 def _costs(division, recipe, jobs, cache, chances, codes, classes) -> dict:

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
+from visualwords.classifiers.calibration import calibration_state, restore_calibration
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers
@@ -38,7 +39,6 @@ class TablePrediction(one_vs_rest.ScoreMixin):
     table_levels_: np.ndarray
     table_offsets_: np.ndarray
     table_values_: np.ndarray
-    sigmoids_: np.ndarray
     n_features_in_: int
     n_iter_: int
     n_bins: int
@@ -136,9 +136,7 @@ class TablePrediction(one_vs_rest.ScoreMixin):
             "n_iter": np.array(self.n_iter_),
             **prefixed("quantizer_", self.quantizer_.get_state()),
         }
-        if hasattr(self, "sigmoids_"):
-            state["sigmoids"] = self.sigmoids_
-        return state
+        return state | calibration_state(self)
 
     def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
@@ -158,8 +156,7 @@ class TablePrediction(one_vs_rest.ScoreMixin):
         )
         self.table_values_ = additive_tables.add_lanes(state["table_values"], np.float32)
         self.n_iter_ = int(state["n_iter"])
-        if "sigmoids" in state:
-            self.sigmoids_ = np.asarray(state["sigmoids"], np.float64)
+        restore_calibration(self, state)
         return self
 
     def _scores_of_values(self, X: Any) -> np.ndarray | None:
