@@ -14,6 +14,7 @@ import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -209,9 +210,14 @@ def move_without_replacing(source: str | os.PathLike[str], target: str | os.Path
             raise
         with open(target, "xb"):  # reserve the name
             pass
-        os.replace(source, target)
+        take_away = partial(os.replace, source, target)
     else:
-        os.unlink(source)
+        take_away = partial(os.unlink, source)
+    try:
+        take_away()
+    except OSError:
+        os.unlink(target)  # the file is where it was
+        raise
 
 
 def _replace_patiently(temporary: Path, target: Path) -> None:
