@@ -55,7 +55,8 @@ class CheckHost:
 
     A page of somebody else can make a browser send requests here. With a name of its own that it
     points at this machine (DNS rebinding) its requests would count as our own page's; so ``Host``
-    must be a known name. ``Origin``, where given, must be the same as ``Host``.
+    must be a known name. ``Origin``, where given, must be the address of this server by the same
+    name: scheme, name and port.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ class CheckHost:
                     {"connection": "close"},
                 )
             origins = headers.getlist("origin")
-            if len(origins) > 1 or any(not _is_of(origin, hosts[0]) for origin in origins):
+            own = f"{scope['scheme']}://{hosts[0]}".lower()
+            if len(origins) > 1 or any(origin.lower() != own for origin in origins):
                 raise RefusedError(403, "the request comes from a page of another site")
         await self.app(scope, receive, send)
 
@@ -174,14 +176,6 @@ class LimitRate:
         if len(self.buckets) > MOST_ADDRESSES:
             self.buckets.popitem(last=False)  # the least recently used one
         return admitted
-
-
-def _is_of(origin: str, host: str) -> bool:
-    """Whether an ``Origin`` is a page of this host."""
-    try:
-        return urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:  # an unclosed bracket
-        return False
 
 
 def _is_address(name: str) -> bool:

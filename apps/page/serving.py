@@ -82,7 +82,7 @@ def serve(
         log_level="error",
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=True,  # of a proxy on this machine, or of FORWARDED_ALLOW_IPS
         timeout_keep_alive=5,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

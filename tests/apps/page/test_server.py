@@ -93,10 +93,13 @@ def test_a_request_without_a_host_is_refused(server):
 
 def test_the_page_of_another_site_is_refused(server):
     address = server()
-    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{address[1] - 1}"):
+    host = f"127.0.0.1:{address[1]}"
+    others = ("http://evil.example", "null", f"http://{host}1", f"https://{host}", f"x://{host}")
+    for origin in others:
         refused(post(address, b"x", headers={"Origin": origin}), 403, "another site")
-    own = {"Origin": f"http://127.0.0.1:{address[1]}"}
-    assert post(address, b"x", headers=own).status_code == 200
+    assert post(address, b"x", headers={"Origin": f"http://{host}"}).status_code == 200
+    behind_tls = {"Origin": f"https://{host}", "X-Forwarded-Proto": "https"}
+    assert post(address, b"x", headers=behind_tls).status_code == 200
 
 
 @pytest.mark.parametrize(
