@@ -5,7 +5,7 @@ from typing import Any
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.evaluation.paired import PairedTrials
-from visualwords.apps.studio.class_folders import Listed
+from visualwords.apps.studio.class_folders import Listed, shown
 from visualwords.apps.studio.learning import Running
 from visualwords.apps.studio.tested_models import TestedModel
 
@@ -33,7 +33,7 @@ def images_json(listed: Listed, model: TestedModel | None) -> dict[str, Any]:
         tested[i] += verdict >= 0
         images.append([image.id, i, printable(image.place.rpartition("/")[2]), verdict])
     classes = [
-        {"name": printable(label), "images": counts[i], "right": right[i], "tested": tested[i]}
+        {"name": shown(label), "images": counts[i], "right": right[i], "tested": tested[i]}
         for label, i in place.items()
     ]
     return {"version": listed.version, "classes": classes, "images": images}
@@ -65,7 +65,7 @@ def model_json(model: TestedModel) -> dict[str, Any]:
         "recipe": table["recipe"],
         "time": table["time"],
         "images": table["images"],
-        "classes": [printable(label) for label in model.classes],
+        "classes": [shown(label) for label in model.classes],
         "folds": table["folds"],
         "tried": table["tried"],
         "skipped": [[printable(name), printable(reason)] for name, reason in table["skipped"]],
@@ -89,9 +89,9 @@ def changed_json(paired: PairedTrials) -> dict[str, Any]:
         "changed": [
             {
                 "id": one.path,
-                "truth": printable(one.truth),
-                "first": printable(one.first),
-                "second": printable(one.second),
+                "truth": shown(one.truth),
+                "first": shown(one.first),
+                "second": shown(one.second),
                 "verdict": one.verdict,
             }
             for one in paired.changed[:MOST_CHANGED]

@@ -2,32 +2,40 @@
 
 A change is a list of moves from one place to another: images are never deleted but moved to a
 trash, and what is added comes, as far as the journal is concerned, from there. A line is appended
-before the files are moved. Whatever a killed process did not do is found out when the change is
-undone: only files that are where the change would have put them are moved back.
+before files are moved, and removed if one of them can't be: a step is done as a whole or not at
+all. What a killed process did not do is found out when the change is undone.
+
+The folder may come from a stranger, journal included. So every place in it is relative and below
+the root, and no link is followed on the way to it.
 """
 
+import errno
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any
 
-from visualwords.apps.studio.class_folders import HIDDEN
+from visualwords.apps.studio.class_folders import HIDDEN, own_folder
 from visualwords.apps.watching.journal import append, open_results
 from visualwords.errors import FolderError
 from visualwords.files import lock_file, move_without_replacing
 
 JOURNAL = "changes.jsonl"
 TRASH = f"{HIDDEN}/trash"
-Move = tuple[str, str]  # from, to: places below the root; from nowhere ("") a folder is made
+Move = tuple[str, str]  # from, to: places below the root; from or to nowhere (""): an empty folder
+
+
+class PartlyMovedError(OSError):
+    """A step that failed half way on a disk that does not take its files back either."""
 
 
 @dataclass
 class Change:
-    """What one action of a person did.
+    """One action of a person.
 
     Attributes
     ----------
@@ -60,12 +68,15 @@ class ChangeLog:
         self.done: list[Change] = []
         self.undone: list[Change] = []
         self._lock = threading.RLock()
-        (root / TRASH).mkdir(parents=True, exist_ok=True)
-        self._file = open_results(str(root / HIDDEN / JOURNAL))
+        journal = own_folder(root, HIDDEN) / JOURNAL
+        own_folder(root, TRASH)
+        if os.path.lexists(journal) and (journal.is_symlink() or not journal.is_file()):
+            raise FolderError(f"{journal}: not a regular file; move it away to start a new one")
+        self._file = open_results(str(journal))
         try:
             if not lock_file(self._file):
                 raise FolderError(f"{root}: open in another studio; close that one first")
-            self._replay()
+            self._replay(journal)
         except BaseException:
             self._file.close()
             raise
@@ -95,74 +106,99 @@ class ChangeLog:
         Raises
         ------
         OSError
-            If the disk is full, or a file can't be moved; moves before it are done, and undoable.
+            If the disk is full, or a file can't be moved; nothing has changed then.
         """
+        entry = {"change": token, "what": what, "moves": moves, "accepted": accepted}
+        change = Change(token, what, list(moves), list(accepted))
         with self._lock:
-            self._write({"change": token, "what": what, "moves": moves, "accepted": accepted})
-            self._remember(Change(token, what, list(moves), list(accepted)))
-            for start, end in moves:
-                with suppress(FileNotFoundError):  # deleted by another program meanwhile
-                    origin = self.root / start if source is None else source
-                    self._move(origin, self.root / end, start)
+            self._step(entry, moves, lambda: self._remember(change), source, is_new=True)
 
     def undo(self) -> str | None:
-        """Undo the last change; return what it was, or None if there is none."""
+        """Undo the last change; return its words, or None if there is none.
+
+        A file that another program has deleted is left out; ``OSError`` if one can't be moved.
+        """
         with self._lock:
             if not self.done:
                 return None
             change = self.done[-1]
-            self._write({"undo": change.token})
-            self.undone.append(self.done.pop())
-            lost = 0
-            for start, end in reversed(change.moves):
-                lost += not self._back(start, end)
+            moves = [(end, start) for start, end in reversed(change.moves)]
+            entry = {"undo": change.token}
+            lost = self._step(entry, moves, lambda: self.undone.append(self.done.pop()))
             return _with_lost(change.what, lost)
 
     def redo(self) -> str | None:
-        """Do the change again that was undone last."""
+        """Repeat the change that was undone last, as `undo` does."""
         with self._lock:
             if not self.undone:
                 return None
             change = self.undone[-1]
-            self._write({"redo": change.token})
-            self.done.append(self.undone.pop())
-            lost = 0
-            for start, end in change.moves:
-                try:
-                    self._move(self.root / start, self.root / end, start)
-                except OSError:
-                    lost += 1
+            entry = {"redo": change.token}
+            lost = self._step(entry, change.moves, lambda: self.done.append(self.undone.pop()))
             return _with_lost(change.what, lost)
 
     def close(self) -> None:
         """Let other processes have the folder."""
         self._file.close()
 
-    def _move(self, source: Path, target: Path, start: str) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not start:
-            target.mkdir(exist_ok=True)
-        elif source.is_dir():
-            if target.exists() and not _is_same(source, target):
-                raise FileExistsError(f"{target} exists")
-            os.rename(source, target)
-        else:
-            move_without_replacing(source, target)
-
-    def _back(self, start: str, end: str) -> bool:
-        """Move a file or folder back; False if it is not there, or its old place is taken."""
+    def _step(
+        self,
+        entry: dict[str, Any],
+        moves: Sequence[Move],
+        remember: Callable[[], None],
+        source: Path | None = None,
+        is_new: bool = False,
+    ) -> int:
+        """Write a line and move all files, or none; return how many were lost before."""
+        line = (json.dumps(entry) + "\n").encode()
+        begin = append(self._file, line) - len(line)
+        moved: list[Move] = []
+        lost = 0
         try:
-            if start:
-                self._move(self.root / end, self.root / start, start)
+            for start, end in moves:
+                try:
+                    self._move(start, end, source)
+                    moved.append((start, end))
+                except FileNotFoundError:
+                    if is_new:
+                        raise
+                    lost += not (end and os.path.lexists(self.root / end))
+        except BaseException as problem:
+            for start, end in reversed(moved):
+                try:
+                    self._move(end, start, None)
+                except OSError:  # kept in the journal: what was moved can be undone later
+                    remember()
+                    raise PartlyMovedError(*problem.args) from None
+            self._file.truncate(begin)
+            raise
+        remember()
+        return lost
+
+    def _move(self, start: str, end: str, source: Path | None) -> None:
+        if not start:
+            self._path(end).mkdir(exist_ok=True)
+        elif not end:
+            with suppress(OSError):  # it has files by now: it stays
+                self._path(start).rmdir()
+        else:
+            origin, target = source or self._path(start), self._path(end)
+            status = os.lstat(origin)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not origin.is_dir():
+                move_without_replacing(origin, target)
+            elif not os.path.lexists(target) or os.path.samestat(status, os.lstat(target)):
+                os.rename(origin, target)  # the same: on a disk that ignores case
             else:
-                (self.root / end).rmdir()  # fails unless it is empty
-        except OSError:
-            return False
-        with suppress(OSError):  # of the trash: a folder that is empty now
-            parent = PurePosixPath(end).parent
-            if str(parent).startswith(TRASH + "/"):
-                (self.root / parent).rmdir()
-        return True
+                raise FileExistsError(errno.EEXIST, "exists already", end)
+
+    def _path(self, place: str) -> Path:
+        """Return where a place is, which may itself be a link, but not below one."""
+        path = self.root / place
+        expected = os.path.join(os.path.realpath(self.root), place)
+        if os.path.realpath(path.parent) != os.path.dirname(expected):
+            raise OSError(errno.ELOOP, "a link leads there; the studio follows none", place)
+        return path
 
     def _remember(self, change: Change) -> None:
         self.undone.clear()
@@ -172,23 +208,19 @@ class ChangeLog:
         else:
             self.done.append(change)
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        append(self._file, (json.dumps(entry) + "\n").encode())
-
-    def _replay(self) -> None:
+    def _replay(self, journal: Path) -> None:
         self._file.seek(0)
         content = self._file.readall()
         whole = content.rfind(b"\n") + 1  # what follows was cut short by a kill
+        try:
+            for line in content[:whole].splitlines():
+                self._apply(json.loads(line))
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise FolderError(
+                f"{journal}: not a journal of the studio; move it away to start a new one"
+            ) from None
         if whole < len(content):
             self._file.truncate(whole)
-        for line in content[:whole].splitlines():
-            try:
-                self._apply(json.loads(line))
-            except (ValueError, TypeError, KeyError, IndexError):
-                raise FolderError(
-                    f"{self.root / HIDDEN / JOURNAL}: not a journal of the studio; move it away to "
-                    "start a new one"
-                ) from None
 
     def _apply(self, entry: dict[str, Any]) -> None:
         if "undo" in entry:
@@ -197,19 +229,22 @@ class ChangeLog:
             self.done.append(self.undone.pop())
         else:
             moves, accepted = _pairs(entry["moves"]), _pairs(entry["accepted"])
+            if not all(_is_own(place) for move in moves for place in move if place):
+                raise ValueError("a place outside of the folder")
             self._remember(Change(str(entry["change"]), str(entry["what"]), moves, accepted))
 
 
-def _pairs(found: Iterable[Iterable[str]]) -> list[tuple[str, str]]:
+def _pairs(found: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     return [(str(first), str(second)) for first, second in found]
 
 
-def _is_same(source: Path, target: Path) -> bool:
-    """Whether two names are of one folder, as on disks that ignore case."""
-    return os.path.samefile(source, target)
+def _is_own(place: str) -> bool:
+    """Return whether a place is in a class folder or in the trash, by its name alone."""
+    names = place.removeprefix(f"{TRASH}/").split("/")
+    return "\0" not in place and all(
+        name and name[0] != "." and PurePath(name).name == name for name in names
+    )
 
 
 def _with_lost(what: str, lost: int) -> str:
-    if not lost:
-        return what
-    return f"{what} (but {lost} of its files could not be moved: they are gone or in the way)"
+    return f"{what} (but {lost} of its files are gone)" if lost else what

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from visualwords._listing import NOT_IMAGES, files_below, folders_in, split_of
 from visualwords.apps.classify_images.sort_into import FORBIDDEN, alike, folder_name
+from visualwords.apps.command_line.terminal import printable
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
@@ -43,12 +44,13 @@ class Listed:
 
     Attributes
     ----------
-    folders : dict of class → its folder below the root
-        In the order of their names; a class may be empty.
+    folders : dict of class → its folders below the root
+        In the order of their names; a class may be empty. It has several folders where their names
+        differ in the encoding of the same text.
     images : list of ImageFile
     """
 
-    folders: dict[str, str]
+    folders: dict[str, list[str]]
     images: list[ImageFile]
 
     @cached_property
@@ -72,12 +74,12 @@ class Listed:
 
 def list_classes(root: Path) -> Listed:
     """Return the classes and images below a folder, by the rules of `ImageFolder`."""
-    folders: dict[str, str] = {}
+    folders: dict[str, list[str]] = {}
     images: dict[str, ImageFile] = {}
     start = len(os.path.join(root, ""))
     for name, path in folders_in(str(root)).items():
         label = unicodedata.normalize("NFC", name)
-        folders.setdefault(label, name)
+        folders.setdefault(label, []).append(name)
         for file in sorted(files_below(path, []), key=os.fsencode):
             place = file[start:].replace(os.sep, "/")
             try:
@@ -88,6 +90,26 @@ def list_classes(root: Path) -> Listed:
                 found = _digest(f"{found} {place}")
             images[found] = ImageFile(found, label, place)
     return Listed(folders, list(images.values()))
+
+
+def shown(label: str) -> str:
+    r"""Return a class as the page shows and requests name it: printable, and for no other class.
+
+    Examples
+    --------
+    >>> shown("a\\x1b"), shown("a\x1b")
+    ('a\\\\x1b', 'a\\x1b')
+    """
+    return printable(label.replace("\\", "\\\\"))
+
+
+def own_folder(root: Path, place: str) -> Path:
+    """Return a folder of the studio's own, made if need be; a link is refused."""
+    folder = root / place
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(root), place):
+        raise FolderError(f"{folder}: a link; the studio keeps its files here, remove the link")
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def id_of(path: str | os.PathLike[str]) -> str:

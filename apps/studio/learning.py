@@ -13,7 +13,7 @@ from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.refusals import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels
-from visualwords.apps.studio.class_folders import HIDDEN, Listed
+from visualwords.apps.studio.class_folders import HIDDEN, Listed, own_folder
 from visualwords.apps.studio.tested_models import Shelf, TestedModel
 from visualwords.apps.studio.trainer import Job, warm_up
 from visualwords.apps.studio.training_process import TrainingProcess
@@ -84,7 +84,7 @@ class Learning:
     ):
         self.workspace, self.models = workspace, models
         self.max_pixels, self.n_jobs, self.cache_dir = max_pixels, n_jobs, cache_dir
-        self.folder = workspace.root / HIDDEN / "models"
+        self.folder = own_folder(workspace.root, f"{HIDDEN}/models")
         self.shelf = Shelf(self.folder)
         self.running = {kind: Running() for kind in KINDS}
         self.knows_unknown = (self.folder / SAYS_UNKNOWN).exists()

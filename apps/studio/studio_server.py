@@ -33,6 +33,8 @@ from visualwords.apps.studio.answers_to_people import (
     model_json,
     running_json,
 )
+from visualwords.apps.studio.change_log import PartlyMovedError
+from visualwords.apps.studio.class_folders import shown
 from visualwords.apps.studio.learning import Learning
 from visualwords.apps.studio.pictures import small_picture
 from visualwords.apps.studio.review_queue import near_copies, questions
@@ -178,7 +180,7 @@ class StudioApi(ModelApi):
         listed = self.workspace.listed()
         found = questions(model, listed, accepted)
         for question in found:
-            question |= {name: printable(question[name]) for name in ("label", "guess")}
+            question |= {name: shown(question[name]) for name in ("label", "guess")}
         return {"questions": found, "pairs": near_copies(model, listed, accepted)}
 
     async def changed(self, request: Request) -> Response:
@@ -243,14 +245,14 @@ class StudioApi(ModelApi):
     async def add_class(self, request: Request) -> Response:
         asked = await self._asked(request)
         label = await self._change(self.workspace.add_class, _text(asked, "name"))
-        return JSONResponse({"class": printable(label)})
+        return JSONResponse({"class": shown(label)})
 
     async def rename_class(self, request: Request) -> Response:
         asked = await self._asked(request)
         old = await self._label(_text(asked, "class"))
         new = await self._change(self.workspace.rename_class, old, _text(asked, "name"))
         await asyncio.to_thread(self.learning.shelf.rename, old, new)
-        return JSONResponse({"class": printable(new)})
+        return JSONResponse({"class": shown(new)})
 
     async def delete_class(self, request: Request) -> Response:
         label = await self._label(_text(await self._asked(request), "class"))
@@ -313,18 +315,20 @@ class StudioApi(ModelApi):
         try:
             done = await asyncio.to_thread(action, *arguments)
         except OSError as problem:
-            reason = (problem.strerror or str(problem)).lower()
-            sentence = f"nothing was changed: {reason}; free some space or check the folder"
+            where = f" ({printable(str(problem.filename))})" if problem.filename else ""
+            reason = (problem.strerror or str(problem)).lower() + where
+            outcome = "a part was" if isinstance(problem, PartlyMovedError) else "nothing was"
+            sentence = f"{outcome} changed: {reason}; free some space or check the folder"
             raise RefusedError(507, sentence) from None
         if retrain:
             self.learning.note_change()
         return done
 
-    async def _label(self, shown: str) -> str:
+    async def _label(self, name: str) -> str:
         """Return the class that the page shows by this name."""
         listed = await asyncio.to_thread(self.workspace.listed)
         for label in listed.folders:
-            if printable(label) == shown:
+            if shown(label) == name:
                 return label
         raise RefusedError(404, "the class is no longer there; it was renamed or deleted")
 

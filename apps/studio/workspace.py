@@ -5,6 +5,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from visualwords.apps.classify_images.sort_into import alike
@@ -19,6 +20,8 @@ from visualwords.apps.studio.class_folders import (
     file_name,
     id_of,
     list_classes,
+    own_folder,
+    shown,
 )
 from visualwords.files import create_temporary, remove_abandoned
 
@@ -39,9 +42,10 @@ class Workspace:
         self.root = Path(os.path.abspath(root))
         self.root.mkdir(parents=True, exist_ok=True)
         check_layout(self.root)
+        own_folder(self.root, HIDDEN)
+        incoming = own_folder(self.root, INCOMING)
         self.log = ChangeLog(self.root)
-        (self.root / INCOMING).mkdir(exist_ok=True)
-        remove_abandoned(self.root / INCOMING)
+        remove_abandoned(incoming)
         self._lock = threading.RLock()
         self._listed = Listed({}, [])
         self._watched: list[str] = []
@@ -63,7 +67,7 @@ class Workspace:
     def _look(self) -> None:
         found = list_classes(self.root)
         places = {image.place.rpartition("/")[0] for image in found.images}
-        self._watched = sorted({"", *found.folders.values(), *places})
+        self._watched = sorted({"", *chain(*found.folders.values()), *places})
         self._folders, self._looked = self._seen(), time.monotonic()
         if found.version != self._listed.version:
             self._listed = found
@@ -104,7 +108,13 @@ class Workspace:
         """Give a class another name; return it."""
         with self._lock:
             listed = self.listed()
-            folder = _folder(listed, label)
+            folder, *twins = _folders(listed, label)
+            if twins:
+                raise RefusedError(
+                    409,
+                    f"{shown(label)} has {1 + len(twins)} folders, whose names differ in their "
+                    "encoding; move its images to another class instead",
+                )
             others = {known: place for known, place in listed.folders.items() if known != label}
             new = _checked(name, Listed(others, []))
             if new != label:
@@ -114,8 +124,9 @@ class Workspace:
     def delete_class(self, label: str) -> None:
         """Move a class with its images to the trash."""
         with self._lock:
-            folder, token = _folder(self.listed(), label), _token()
-            self._do(f"delete class {label}", [(folder, f"{TRASH}/{token}/{folder}")], token)
+            folders, token = _folders(self.listed(), label), _token()
+            moves = [(folder, f"{TRASH}/{token}/{folder}") for folder in folders]
+            self._do(f"delete class {label}", moves, token)
 
     def add_image(self, label: str, name: str, data: bytes, token: str) -> tuple[ImageFile, bool]:
         """Keep an image in a class; return it, and whether it is new.
@@ -129,8 +140,8 @@ class Workspace:
                 file.flush()
                 os.fsync(file.fileno())
             with self._lock:
-                folder = _folder(self._listed if label in self._listed.folders else self.listed(),
-                                 label)  # fmt: skip
+                listed = self._listed if label in self._listed.folders else self.listed()
+                folder = _folders(listed, label)[0]
                 place, is_new = self._place_for(folder, file_name(name), data)
                 if is_new:
                     move = (f"{TRASH}/{token}/{place}", place)
@@ -156,7 +167,7 @@ class Workspace:
         """Move images to another class; return how many."""
         with self._lock:
             listed = self.listed()
-            folder = _folder(listed, label)
+            folder = _folders(listed, label)[0]
             found = [image for image in _found(listed, numbers) if image.label != label]
             moves: list[Move] = []
             taken: set[str] = set()
@@ -214,7 +225,7 @@ def _checked(name: str, others: Listed) -> str:
         raise RefusedError(422, str(problem)) from None
 
 
-def _folder(listed: Listed, label: str) -> str:
+def _folders(listed: Listed, label: str) -> list[str]:
     if label not in listed.folders:
         raise RefusedError(404, "the class is no longer there; it was renamed or deleted")
     return listed.folders[label]
