@@ -5,7 +5,7 @@ Each class is loaded on first use: a model needs one of them, and all take a fif
 
 from typing import TYPE_CHECKING
 
-from visualwords.first_use import on_first_use
+from visualwords import on_first_use
 
 if TYPE_CHECKING:
     from visualwords.classifiers.gcws import GCWSHasher

@@ -6,7 +6,7 @@ import numpy as np
 
 from visualwords.classifiers import _byte_rows, product_bands
 from visualwords.classifiers.row_file import RowFile
-from visualwords.workers import map_on_workers
+from visualwords.parallel import map_on_workers
 
 COLUMNS_AT_A_TIME = 1024  # 1,024 · 127² < 2²⁴: sums of products are exact in float32
 NUMBERS_OF_A_BLOCK = 1 << 20
@@ -84,7 +84,7 @@ def band_of_products(
     ----------
     X : (n, d) int8 array or RowFile
     reference : Any
-        What `visualwords.workers.within_reach` gave for X.
+        What `visualwords.parallel.within_reach` gave for X.
     order : (n,) int, or None
     file : RowFile or None
         A new file for the products; None keeps them in memory: as many numbers for each row as a

@@ -16,7 +16,7 @@ from visualwords.classifiers.byte_training import (
     train_on_bytes,
 )
 from visualwords.classifiers.row_file import RowFile
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 __all__ = ["ByteLinearClassifier"]
 

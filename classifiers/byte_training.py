@@ -27,8 +27,13 @@ from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_blocks import solve_in_pieces
 from visualwords.classifiers.solvers.dual_gram import FEWEST_LANES, dual_problem, solve_dual_gram
 from visualwords.classifiers.solvers.machine_groups import Machines, Samples
-from visualwords.threads import n_threads
-from visualwords.workers import map_on_workers, n_workers, within_reach, workers_share_memory
+from visualwords.parallel import (
+    map_on_workers,
+    n_threads,
+    n_workers,
+    within_reach,
+    workers_share_memory,
+)
 
 LARGEST_GRAM = 1 << 31  # bytes
 ROWS_FOR_EACH_PROBLEM, ROWS_FOR_ANY = 40, 500  # up to which the matrix is faster

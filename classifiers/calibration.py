@@ -9,9 +9,9 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from sklearn.base import clone
 
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.compiled import take
 from visualwords.model_file import part_of, prefixed
-from visualwords.plain_arrays import take
-from visualwords.workers import map_on_workers
+from visualwords.parallel import map_on_workers
 
 BALANCE = 0.7  # an image of a class of n counts nᴮ⁻¹: between images (1) and classes (0)
 SHRINKAGE = 8.0  # of β, in images

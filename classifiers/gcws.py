@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import _gcws as loops
 from visualwords.classifiers.kernels.signed import split_signs, unit_sum
-from visualwords.threads import in_threads, n_threads
+from visualwords.parallel import in_threads, n_threads
 
 KEPT_BYTES = 1 << 29  # larger tables of draws are recomputed in every call
 

@@ -32,7 +32,7 @@ from visualwords.classifiers.tables.warm_start import (
     first_tables,
     join_samples,
 )
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 
 class ICDClassifier(TablePrediction, BaseEstimator):

@@ -27,8 +27,8 @@ from visualwords.classifiers.kernels.compact import FEW_ROWS
 from visualwords.classifiers.kernels.support_columns import SupportColumns
 from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
 from visualwords.codebook.point_sets import as_feature_sets
-from visualwords.plain_arrays import take
-from visualwords.threads import with_one_library_thread
+from visualwords.compiled import take
+from visualwords.parallel import with_one_library_thread
 
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
 FASTER_SPARSE = CAN_BE_SPARSE | {"power_mean", "chi2", "jensen_shannon"}

@@ -13,8 +13,8 @@ from visualwords.classifiers.kernel_prediction import KernelPrediction
 from visualwords.classifiers.kernels.banded import reorder
 from visualwords.classifiers.kernels.by_name import CAN_BE_SPARSE, kernel_function
 from visualwords.classifiers.kernels.widths import resolve_widths
-from visualwords.plain_arrays import take
-from visualwords.threads import with_one_library_thread
+from visualwords.compiled import take
+from visualwords.parallel import with_one_library_thread
 
 ANY_SIZE = 1e9  # megabytes
 STORAGE = ("exact", "float32", "float16")

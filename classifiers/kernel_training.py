@@ -12,8 +12,8 @@ from visualwords.classifiers.solvers._smo import Blocks
 from visualwords.classifiers.solvers.row_cache import BYTES, RowCache
 from visualwords.classifiers.solvers.smo import Solution, solve
 from visualwords.classifiers.solvers.smo_on_demand import solve_together
-from visualwords.plain_arrays import take
-from visualwords.threads import map_in_threads
+from visualwords.compiled import take
+from visualwords.parallel import map_in_threads
 
 COMPUTED = 8  # bytes of a value as kernels return it
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 __all__ = ["LinearClassifier"]
 

@@ -20,7 +20,7 @@ from visualwords.classifiers.kernels.min_sums import min_sums
 from visualwords.classifiers.kernels.signed import row_sums, split_signs, unit_sum
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
-from visualwords.threads import in_threads, n_threads
+from visualwords.parallel import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
 ENOUGH = 4  # shared buckets distinguish a near row from one found by chance

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_non_negative
 
-from visualwords.workers import n_workers
+from visualwords.parallel import n_workers
 
 if TYPE_CHECKING:
     from visualwords.classifiers.calibration import SoftmaxCalibration

@@ -16,7 +16,7 @@ from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.low_rank import kernel_tables, level_survey
 from visualwords.classifiers.low_rank.row_blocks import StoredLevelRows
 from visualwords.classifiers.solvers import dual_low_rank
-from visualwords.threads import map_in_threads, with_one_library_thread
+from visualwords.parallel import map_in_threads, with_one_library_thread
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
 _ROWS_AT_A_TIME = 4096

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.classifiers.tables import _levels
 from visualwords.classifiers.tables.value_survey import Limits, value_limits, value_quantile
-from visualwords.plain_arrays import as_compiled
+from visualwords.compiled import as_compiled
 
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache

@@ -19,8 +19,8 @@ from visualwords.codebook.spatial_pyramid import (
 )
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.model_file import part_of, prefixed
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
-from visualwords.threads import with_one_library_thread
 
 __all__ = ["BagOfWords"]
 

@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from visualwords.compiled import is_plain
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.plain_arrays import is_plain
-from visualwords.workers import map_on_workers, within_reach
+from visualwords.parallel import map_on_workers, within_reach
 
 __all__ = [
     "Codebook",

@@ -11,7 +11,7 @@ from visualwords.codebook._project import find_blank, project_rows
 from visualwords.codebook.point_sets import FARTHEST, FeatureSets
 from visualwords.codebook.projection import Projection
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 __all__ = ["FeatureSetEncoder"]
 

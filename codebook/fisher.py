@@ -11,8 +11,8 @@ from visualwords.codebook.projection import AffineMap, Projection
 from visualwords.codebook.soft_moments import SoftMoments
 from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.features.local_features import LocalFeatures
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
-from visualwords.threads import with_one_library_thread
 
 __all__ = ["FisherVectors"]
 

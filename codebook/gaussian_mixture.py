@@ -10,8 +10,8 @@ import numpy as np
 from visualwords.codebook.codebook import in_parts, map_parts
 from visualwords.codebook.kmeans import KMeansCodebook
 from visualwords.codebook.soft_moments import SoftMoments
+from visualwords.parallel import map_in_threads
 from visualwords.progress import Progress, Silent
-from visualwords.threads import map_in_threads
 
 __all__ = ["DiagonalMixture"]
 

@@ -15,8 +15,8 @@ from visualwords.codebook._hik import (
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.look_up import WordTables
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
-from visualwords.threads import with_one_library_thread
 
 __all__ = ["HIKCodebook"]
 

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from visualwords.codebook._nearest import add_to_words, squared_distances
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
 from visualwords.codebook.nearest import NearestWords
-from visualwords.plain_arrays import check_fitted
+from visualwords.compiled import check_fitted
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
-from visualwords.threads import with_one_library_thread
 
 __all__ = ["KMeansCodebook"]
 

@@ -14,7 +14,7 @@ from visualwords.codebook.partition import Step, pack, refine, tag_points
 from visualwords.codebook.point_sets import FeatureSets, as_feature_sets
 from visualwords.codebook.pyramid_bins import GridBins
 from visualwords.model_file import part_of, prefixed
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 __all__ = ["PyramidMatchEmbedding"]
 

@@ -9,8 +9,8 @@ from visualwords.codebook._logarithm import log_matrices
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.features.local_features import LocalFeatures
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
-from visualwords.threads import with_one_library_thread
 
 __all__ = ["SecondOrderPooling"]
 

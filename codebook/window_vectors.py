@@ -10,7 +10,7 @@ from visualwords.codebook.codebook import as_images, as_sets, balanced_rows
 from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
 from visualwords.features.local_features import LocalFeatures
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 __all__ = ["WindowVectors"]
 

@@ -5,7 +5,7 @@ Each class is loaded on first use: a recipe needs few of them.
 
 from typing import TYPE_CHECKING
 
-from visualwords.first_use import on_first_use
+from visualwords import on_first_use
 
 if TYPE_CHECKING:
     from visualwords.features.centrist import Centrist

@@ -46,7 +46,7 @@ def test_a_folder_imports_only_folders_to_its_left(folder):
 
 def test_only_the_map_over_workers_uses_joblibs_and_only_the_cluster_uses_dask():
     allowed = {
-        "joblib.Parallel": "vision/workers.py",
+        "joblib.Parallel": "vision/parallel.py",
         "joblib._dask": "apps/cluster/backend.py",
     }
     for path in (path for folder in ORDER for path in (ROOT / folder).rglob("*.py")):

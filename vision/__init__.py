@@ -4,9 +4,9 @@ The headline names are loaded on first use, so that ``import visualwords`` and t
 ``--help`` stay instant.
 """
 
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING
-
-from visualwords.first_use import on_first_use
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
@@ -18,6 +18,33 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = ["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
+
+
+def on_first_use(
+    package: str, home_of: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a package whose names are loaded lazily.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    home_of : dict of name → module that has it
+
+    Examples
+    --------
+    >>> get, names = on_first_use("numbers", {"Fraction": "fractions"})
+    >>> get("Fraction")(1, 2), names()
+    (Fraction(1, 2), ['Fraction'])
+    """
+
+    def get(name: str) -> object:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(home_of[name]), name)
+
+    return get, lambda: sorted(home_of)
+
 
 __getattr__, __dir__ = on_first_use(
     __name__,

@@ -12,7 +12,7 @@ from uuid import uuid4
 import numpy as np
 
 from visualwords.errors import ClusterError
-from visualwords.workers import InFile
+from visualwords.parallel import InFile
 
 if TYPE_CHECKING:
     from distributed import Client

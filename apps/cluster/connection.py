@@ -16,7 +16,7 @@ import joblib
 import visualwords
 from visualwords.apps.cluster.backend import make_backend, watched
 from visualwords.errors import ClusterError, Skipped
-from visualwords.workers import workers_share_memory
+from visualwords.parallel import workers_share_memory
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,7 +13,7 @@ from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import read_image
-from visualwords.workers import map_on_workers, workers_share_memory
+from visualwords.parallel import map_on_workers, workers_share_memory
 
 __all__ = ["Found", "search_files", "search_image", "with_threads"]
 

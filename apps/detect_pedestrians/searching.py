@@ -41,7 +41,7 @@ from visualwords.files import write_atomically
 from visualwords.folders import list_files
 from visualwords.frames import frames_of, kind_of_source
 from visualwords.images import encode_image
-from visualwords.workers import workers_share_memory
+from visualwords.parallel import workers_share_memory
 
 __all__ = ["Searching"]
 

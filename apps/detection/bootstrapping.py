@@ -22,8 +22,8 @@ from visualwords.apps.detection.levels import Search
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window_model import Round
 from visualwords.errors import FolderError
+from visualwords.parallel import map_on_workers
 from visualwords.progress import Progress
-from visualwords.workers import map_on_workers
 
 __all__ = ["Bootstrap", "collect"]
 

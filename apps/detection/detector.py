@@ -18,8 +18,8 @@ from visualwords.apps.detection.window_model import LEAST_SCORE, Round, WindowMo
 from visualwords.boxes import OVERLAPS, join, scaled
 from visualwords.errors import FolderError, ImageError
 from visualwords.images import read_image
+from visualwords.parallel import map_in_threads, with_one_library_thread
 from visualwords.progress import Progress, Silent
-from visualwords.threads import map_in_threads, with_one_library_thread
 
 __all__ = ["PedestrianDetector"]
 

@@ -25,7 +25,7 @@ from visualwords.boxes import area, intersection_over_union
 from visualwords.classifiers.calibration import fit_sigmoid
 from visualwords.errors import FolderError
 from visualwords.features.resizing import resize_image
-from visualwords.workers import map_on_workers
+from visualwords.parallel import map_on_workers
 
 __all__ = ["HeldOut", "fit_confidence", "hold_out"]
 

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 
 from visualwords.apps.detection.window import CELL, MARGIN, WindowShape
+from visualwords.boxes import ScalePyramid, pyramid_scales
 from visualwords.features.pixels import as_grey
-from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
 
 __all__ = ["Level", "Search", "clip_boxes"]
 

@@ -22,7 +22,7 @@ from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.page.served_models import Answers
 from visualwords.errors import ImageError, VisualWordsError
 from visualwords.isolation import become_expendable
-from visualwords.threads import one_library_thread
+from visualwords.parallel import one_library_thread
 
 
 def main(descriptor: str) -> None:

@@ -14,7 +14,7 @@ from visualwords.apps.page.guards import LOOPBACK_NAMES
 from visualwords.apps.page.limits import Limits
 from visualwords.errors import VisualWordsError
 from visualwords.isolation import isolated_decoding
-from visualwords.threads import one_library_thread
+from visualwords.parallel import one_library_thread
 
 GRACE_SECONDS = 1  # for running requests when the server stops
 

@@ -26,7 +26,7 @@ from visualwords.apps.pipeline.trained import Trained, round_tables
 from visualwords.apps.pipeline.training import FOLDS, Training
 from visualwords.classifiers.row_file import RowFile
 from visualwords.errors import FolderError, Skipped
-from visualwords.workers import workers_share_memory
+from visualwords.parallel import workers_share_memory
 
 BLOCK = 256  # images
 TRIAL = 2000  # images that recipes are compared on where memory is bounded

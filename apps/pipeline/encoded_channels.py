@@ -22,7 +22,7 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.apps.pipeline.view import View
 from visualwords.errors import Skipped
-from visualwords.memory import return_freed_memory
+from visualwords.parallel import return_freed_memory
 
 COLUMNS_AT_A_TIME = 8192  # while products are computed: a channel may be most of the memory
 

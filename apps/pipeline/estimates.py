@@ -12,7 +12,7 @@ from visualwords.apps.pipeline.search.costs import Images, columns_of_windows, c
 from visualwords.errors import FolderError
 from visualwords.features.local_features import LocalFeatures
 from visualwords.images import MAX_PIXELS
-from visualwords.memory import free_memory
+from visualwords.parallel import free_memory
 from visualwords.progress import Progress
 
 __all__ = [

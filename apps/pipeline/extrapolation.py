@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visualwords.threads import map_in_threads
+from visualwords.parallel import map_in_threads
 
 __all__ = ["measure_held_out"]
 

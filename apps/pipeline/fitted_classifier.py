@@ -31,11 +31,11 @@ from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.stage import Arrays, Environment
 from visualwords.cache import open_cache
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.compiled import check_fitted
 from visualwords.errors import ImageError, Skipped
 from visualwords.features.extractor import is_one_image
-from visualwords.plain_arrays import check_fitted
+from visualwords.parallel import one_library_thread, with_one_library_thread
 from visualwords.progress import Progress, Silent
-from visualwords.threads import one_library_thread, with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation

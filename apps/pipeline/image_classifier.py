@@ -34,8 +34,8 @@ from visualwords.apps.pipeline.trained import Trained, calibrate, learn_novelty
 from visualwords.apps.pipeline.training import FOLDS, Training
 from visualwords.cache import DEFAULT_SIZE
 from visualwords.images import MAX_PIXELS
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
-from visualwords.threads import with_one_library_thread
 
 if TYPE_CHECKING:
     from visualwords.classifiers.calibration import SoftmaxCalibration

@@ -22,8 +22,8 @@ from visualwords.cache import FeatureCache, written
 from visualwords.errors import ImageError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.model_file import State, packed, unpacked
+from visualwords.parallel import map_on_workers, workers_share_memory
 from visualwords.progress import Progress, Silent
-from visualwords.workers import map_on_workers, workers_share_memory
 
 CHUNK = 16  # images; small enough that Ctrl-C is answered at once
 PARCEL = 64  # images in a message of a worker

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable
 
-from visualwords.memory import return_freed_memory
+from visualwords.parallel import return_freed_memory
 
 
 def memory_of(work: Callable[[], object]) -> float | None:

@@ -141,7 +141,7 @@ def _repeat(experiment: "Experiment", lab: "Lab") -> "Record":
 
     from visualwords.apps.reproduce_papers.lab import timed
     from visualwords.apps.reproduce_papers.stored import Record
-    from visualwords.threads import one_library_thread
+    from visualwords.parallel import one_library_thread
 
     for name in experiment.data if not lab.quick else ():
         lab.folder(name)

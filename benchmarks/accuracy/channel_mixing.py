@@ -35,7 +35,7 @@ from visualwords.apps.pipeline.search.variations import (
 )
 from visualwords.apps.pipeline.training import Training, divisions_of, n_divisions
 from visualwords.folders import ImageFolder
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 NAMES = ("photo", "scene", "vivid", "pattern", "combined", "chromatic", "moments")
 RULES = {"half an error, two": (0.5, 2.0), "an error, half": (1.0, 0.5)}  # of labels, likelihoods

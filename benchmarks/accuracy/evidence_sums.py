@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.data import DATA
 from visualwords import ImageClassifier
 from visualwords.folders import ImageFolder
-from visualwords.workers import map_on_workers
+from visualwords.parallel import map_on_workers
 
 
 def differences(model: ImageClassifier, path: str) -> list[float]:

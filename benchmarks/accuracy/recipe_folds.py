@@ -28,7 +28,7 @@ from visualwords.apps.pipeline.search.noise import Result, paired_lead
 from visualwords.apps.pipeline.search.variations import sized_for
 from visualwords.apps.pipeline.training import Training
 from visualwords.folders import ImageFolder
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 
 def training_part(name: str, seed: int) -> ImageFolder:

@@ -37,7 +37,7 @@ from visualwords.features import Centrist, DenseSIFT
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.folders import ImageFolder
 from visualwords.images import read_image
-from visualwords.workers import map_on_workers
+from visualwords.parallel import map_on_workers
 
 EXTRACTORS = {
     "sift": DenseSIFT(bin_size=4, step=4),

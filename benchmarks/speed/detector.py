@@ -28,8 +28,8 @@ from visualwords.apps.detection.levels import Search
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_model import WindowModel
+from visualwords.boxes import pyramid_scales
 from visualwords.images import read_image
-from visualwords.scale_pyramid import pyramid_scales
 
 ROOT = DATA / "pedestrian"
 BRUTE_WINDOWS = 200  # scored one by one; the time for all is in proportion

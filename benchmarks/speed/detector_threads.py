@@ -22,7 +22,7 @@ from benchmarks.data import DATA
 from visualwords.apps.detect_pedestrians.one_image import search_files
 from visualwords.compiled import njit
 from visualwords.images import read_image
-from visualwords.threads import map_in_threads
+from visualwords.parallel import map_in_threads
 
 TURNS = 10
 FRAMES, FILES = 6, 12

@@ -3,7 +3,7 @@
 import numpy as np
 
 from visualwords.classifiers.kernels import _intersection_uint8 as loops
-from visualwords.threads import in_threads
+from visualwords.parallel import in_threads
 
 _ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns pass
 _LARGEST, _SMALL = 255, 127  # values of a slice: any byte, or such that two add up to a byte

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from visualwords.classifiers.kernels import _min_sums as loops
 from visualwords.classifiers.kernels.level_gram import level_gram
-from visualwords.threads import in_threads, n_threads
+from visualwords.parallel import in_threads, n_threads
 
 EXACT_IN_FLOAT32 = 1 << 24
 # Nanoseconds for one minimum on an AVX2 core; only their ratios matter.

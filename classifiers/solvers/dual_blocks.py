@@ -33,8 +33,7 @@ from visualwords.classifiers.solvers.machine_groups import (
     Solved,
     Visit,
 )
-from visualwords.threads import map_in_threads
-from visualwords.workers import map_on_workers, n_workers
+from visualwords.parallel import map_in_threads, map_on_workers, n_workers
 
 INNER = 3  # passes over a block while it is in memory
 GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 64 numbers of α, and weights
@@ -77,7 +76,7 @@ def solve_in_pieces(
     ----------
     kind : function of ``reference`` and ``layout`` that gives the `BlockRows`
     reference : Any
-        The rows, or what `visualwords.workers.within_reach` gave for them.
+        The rows, or what `visualwords.parallel.within_reach` gave for them.
     layout : tuple
     samples, machines :
         As in `solve_dual_blocks`.

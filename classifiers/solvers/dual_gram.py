@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.classifiers.solvers import _dual_gram
-from visualwords.threads import map_in_threads, n_threads
+from visualwords.parallel import map_in_threads, n_threads
 
 FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 FEWEST_LANES = 4  # problems from which on several are advanced together

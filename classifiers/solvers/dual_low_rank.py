@@ -8,8 +8,8 @@ import numpy as np
 from visualwords.classifiers.low_rank.level_rows import LevelRows
 from visualwords.classifiers.solvers import _dual_low_rank as loops
 from visualwords.classifiers.solvers._dual_low_rank import Rows, Samples, State
+from visualwords.parallel import map_in_threads
 from visualwords.simd import aligned_zeros
-from visualwords.threads import map_in_threads
 
 _LANES = 16  # float32 numbers in a cache line: problems that share one row of the weights
 _SMALL = 16 << 20  # bytes of pairs that a last-level cache holds

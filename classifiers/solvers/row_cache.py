@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.plain_arrays import take
+from visualwords.compiled import take
 
 FEWEST_ROWS = 32  # kept however little memory is allowed
 BYTES = 4  # of a kernel value

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.tables import _table_building, _tables
-from visualwords.plain_arrays import as_compiled
-from visualwords.threads import in_threads
+from visualwords.compiled import as_compiled
+from visualwords.parallel import in_threads
 
 _FEATURES_AT_A_TIME = 256  # their tables stay in the second-level cache while all rows pass
 _ROWS_AT_A_TIME = 2048

@@ -29,8 +29,8 @@ from visualwords.classifiers.tables.level_codes import (
 )
 from visualwords.classifiers.tables.trained_tables import TrainedTables
 from visualwords.classifiers.tables.value_survey import Limits, value_limits
-from visualwords.plain_arrays import as_compiled
-from visualwords.workers import within_reach
+from visualwords.compiled import as_compiled
+from visualwords.parallel import within_reach
 
 ROWS_OF_A_BLOCK = 512
 _BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation

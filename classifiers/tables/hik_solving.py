@@ -11,7 +11,7 @@ from visualwords.classifiers.solvers.primal_table import cell_problem, solve_pri
 from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelCodes
 from visualwords.classifiers.tables.rows import CanonicalRows
-from visualwords.threads import map_in_threads
+from visualwords.parallel import map_in_threads
 
 if TYPE_CHECKING:
     from visualwords.classifiers.tables.hik_training import Settings

@@ -31,7 +31,7 @@ from visualwords.classifiers.tables.level_codes import (
 )
 from visualwords.classifiers.tables.rows import CanonicalRows, row_norms
 from visualwords.classifiers.tables.trained_tables import TrainedTables
-from visualwords.workers import map_on_workers
+from visualwords.parallel import map_on_workers
 
 FEWEST_PROBLEMS = 4  # in blocks; fewer do not fill the lanes
 MOST_IN_BLOCKS = 255  # v̄ that a byte holds

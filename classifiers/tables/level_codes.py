@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.tables import _levels
-from visualwords.threads import in_threads
+from visualwords.parallel import in_threads
 
 CELLS_AT_LEAST = 8  # of a feature, whose table begins at a multiple of a vector's length
 _MOST_LEVELS = 4096  # above, a list of those that occur would take more memory than it saves

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.tables import _levels
-from visualwords.threads import in_threads
+from visualwords.parallel import in_threads
 
 _ROWS_AT_A_TIME = 256
 

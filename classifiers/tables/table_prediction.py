@@ -13,8 +13,8 @@ from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.tables import additive_tables
 from visualwords.classifiers.tables.level_codes import LevelNumbers
 from visualwords.classifiers.tables.linearity import level_counts, straight_tables
+from visualwords.compiled import check_fitted, is_plain
 from visualwords.model_file import part_of, prefixed
-from visualwords.plain_arrays import check_fitted, is_plain
 
 _prepared: "WeakKeyDictionary[TablePrediction, tuple[Any, additive_tables.ValueTables]]"
 _prepared = WeakKeyDictionary()

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.tables import _levels
-from visualwords.plain_arrays import as_compiled
-from visualwords.threads import in_threads
+from visualwords.compiled import as_compiled
+from visualwords.parallel import in_threads
 
 _CHUNK = 1 << 16  # values treated at a time: they stay in the second-level cache
 _SAMPLE = 1 << 13  # values that locate a quantile

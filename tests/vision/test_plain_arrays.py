@@ -5,7 +5,7 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import validate_data
 
-from visualwords.plain_arrays import is_plain
+from visualwords.compiled import is_plain
 
 GOOD = np.arange(6, dtype=np.float32).reshape(3, 2)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from visualwords.scale_pyramid import ScalePyramid, pyramid_scales
+from visualwords.boxes import ScalePyramid, pyramid_scales
 
 
 def test_scales_end_where_the_window_no_longer_fits():

@@ -19,7 +19,7 @@ from visualwords.apps.pipeline.encoding import chosen_images
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 from visualwords.apps.pipeline.search.costs import MIXED_IMAGES
 from visualwords.apps.pipeline.training import FOLDS, Training, divisions_of, n_divisions
-from visualwords.threads import with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 
 RIDGE = 0.05  # beside a kernel whose diagonal has the mean 1
 FACTORS = (0.0, 0.5, 2.0)  # of the share of a channel that a recipe has

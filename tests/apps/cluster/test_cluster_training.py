@@ -24,8 +24,8 @@ from visualwords.classifiers.row_file import RowFile
 from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
+from visualwords.parallel import map_on_workers
 from visualwords.segments import SegmentFolder
-from visualwords.workers import map_on_workers
 
 pytestmark = [pytest.mark.slow, QUIET]
 

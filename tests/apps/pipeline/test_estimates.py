@@ -14,7 +14,7 @@ from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
-from visualwords.memory import free_memory
+from visualwords.parallel import free_memory
 from visualwords.progress import Silent
 
 
