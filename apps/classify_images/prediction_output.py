@@ -1,7 +1,6 @@
 """Predictions as a table, CSV or JSON, written while they are made."""
 
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-from visualwords.apps.command_line.terminal import printable, stdout
+from visualwords.apps.command_line.terminal import json_text, printable, stdout
 from visualwords.apps.pipeline.predictions import Answer
 from visualwords.errors import Skipped
 
@@ -96,7 +95,7 @@ def printer_of(form: str, raw: bool) -> CsvPrinter | JsonPrinter | TablePrinter:
 
 
 def _indented(value: Any, depth: int) -> str:
-    return "\n".join(" " * depth + line for line in json.dumps(value, indent=1).split("\n"))
+    return "\n".join(" " * depth + line for line in json_text(value, 1).split("\n"))
 
 
 def _short(number: float | str) -> str:

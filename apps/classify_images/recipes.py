@@ -4,19 +4,23 @@ from typing import Any
 
 import click
 
+from visualwords.apps.command_line import completion
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb
 
 
 @click.command(cls=Verb)
+@click.argument(
+    "name", required=False, metavar="[NAME|FILE.toml]", shell_complete=completion.recipes
+)
 @click.option(
     "--show",
     metavar="NAME|FILE.toml",
-    help="Print one recipe as TOML, to be changed and given to train --recipe.",
+    help="Print one recipe as TOML, to be changed and given to train --recipe; so does its name.",
 )
 @shared.as_json
-def recipes(show: str | None, as_json: bool) -> int:
-    """List the recipes with their measured accuracy and speed.
+def recipes(name: str | None, show: str | None, as_json: bool) -> int:
+    """List the recipes with their measured accuracy and speed, or print one as TOML.
 
     Accuracies are means over the classes of held-out test images. Times are milliseconds of CPU
     for one image, from its file to its label.
@@ -25,8 +29,11 @@ def recipes(show: str | None, as_json: bool) -> int:
     from visualwords.apps.pipeline.recipe_results import load_results
     from visualwords.apps.pipeline.recipes import RECIPES
 
-    if show is not None:
-        _show(show, as_json)
+    if name is not None and show is not None:
+        raise click.UsageError("name one recipe: as an argument or by --show")
+    name = show if name is None else name
+    if name is not None:
+        _show(name, as_json)
         return 0
     results = load_results()
     if as_json:

@@ -21,6 +21,7 @@ from visualwords.apps.command_line.terminal import (
     say_skipped,
     stdout,
 )
+from visualwords.apps.evaluation.figures import compare
 from visualwords.apps.evaluation.operating_points import (
     ClassCurve,
     class_curves,
@@ -176,6 +177,20 @@ class Run:
         for curve in curves:
             figures["classes"][curve.name] |= curve.to_json()
         self.print_summary(summary | {"test": figures, "report": report})
+
+    def tell_held_out(self, model: ImageClassifier, summary: dict[str, Any]) -> None:
+        """Show the figures of training images by models that did not learn from them."""
+        if model.held_out_ is None:
+            note("no accuracy: a class has a single image or group; add images of it")
+            self.print_summary(summary | {"held_out": None})
+            return
+        truth, guesses, groups = model.held_out_
+        evaluation = compare(truth, guesses, model.classes_.tolist(), groups)
+        if not self.as_json:
+            print(f"on folds of the training images: {evaluation.headline}")
+        chosen = ", and nothing was chosen" if model.tried_ else ""
+        note(f"--test-size 0.2 tests on images that no model learned from{chosen}")
+        self.print_summary(summary | {"held_out": evaluation.to_json()})
 
     def print_summary(self, summary: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""

@@ -1,12 +1,11 @@
 """Predictions of the frames of videos, cameras and streams, printed as they come."""
 
 import csv
-import json
 import sys
 from typing import Any
 
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw, short_number
-from visualwords.apps.command_line.terminal import note, printable
+from visualwords.apps.command_line.terminal import json_text, note, printable
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.frames import Frame, frames_of
@@ -61,7 +60,7 @@ class FramePrinter:
         place = {"frame": frame.number, "time": round(frame.seconds, 3)}
         size = {"width": width, "height": height}
         if self.form == "json":
-            print(json.dumps(answer.to_json() | {"path": source} | place | size), flush=True)
+            print(json_text(answer.to_json() | {"path": source} | place | size), flush=True)
             return
         chances = [short_number(answer.probability), short_number(answer.novelty)]
         cells = [source, *place.values(), *size.values(), answer.label, *chances]

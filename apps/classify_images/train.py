@@ -139,6 +139,7 @@ def train(
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.networks import read_networks
     from visualwords.duplicates import describe_duplicates
+    from visualwords.errors import FolderError
     from visualwords.folders import ImageFolder
 
     channels = overrides.get("channels", ()) if isinstance(recipe, str) else recipe.channels
@@ -175,6 +176,11 @@ def train(
     options.check_decision(images.classes, costs, thresholds, unknown)
     run = Run(**reading)
     copies = describe_duplicates(images, run.fingerprints(model, images))
+    if len(images.classes) < 2:
+        raise FolderError(
+            f"{folder}: found only class {images.classes[0]!r}; at least two classes are needed to "
+            "tell apart: make a folder of images for each, such as one of other images"
+        )
     for sentence in [*images.warnings, *copies]:
         say(f"warning: {sentence}")
     other = None if test is None else ImageFolder(test, label_from=label_from)
@@ -262,7 +268,7 @@ def _tell(
         return
     if report is not None:
         say("warning: no report is written without a test; add --test, --test-size or --folds")
-    run.print_summary(summary)
+    run.tell_held_out(model, summary)
 
 
 def _divide(

@@ -21,6 +21,7 @@ PATIENCE = 1.0  # seconds between Ctrl-C and the end
 def answer_ctrl_c_in_time() -> None:
     """Start to watch for Ctrl-C; only for a program that owns the process."""
     signal.signal(signal.SIGINT, _interrupt_once)
+    sys.unraisablehook = _pass_over_interruption
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
     signal.set_wakeup_fd(sending.fileno(), warn_on_full_buffer=False)
@@ -32,6 +33,12 @@ def _interrupt_once(number: int, frame: FrameType | None) -> None:
     # A second Ctrl-C would interrupt the handling of the first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _pass_over_interruption(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Print what a finalizer can't raise, unless Ctrl-C met it there; `_watch` ends the process."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def _watch(receiving: socket.socket, sending: socket.socket) -> None:

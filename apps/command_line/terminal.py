@@ -4,6 +4,7 @@ Results go to stdout, everything else to stderr.
 """
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -210,12 +211,34 @@ def _results_table(evaluation: Evaluation) -> Table:
 
 def print_json(value: Any) -> None:
     """Print a result as JSON, indented, with a newline at its end."""
-    print(json.dumps(value, indent=1))
+    print(json_text(value, indent=1))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON; a number that is not finite is null, as other programs expect.
+
+    Examples
+    --------
+    >>> json_text({"score": float("nan"), "range": (0.5, float("inf"))})
+    '{"score": null, "range": [0.5, null]}'
+    """
+    return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def check_output(path: str) -> None:
-    """Raise `FolderError` if a file can't be written there."""
-    folder = os.path.dirname(path) or "."
+    """Raise an error if a file can't be written there."""
+    folder, name = os.path.split(path)
+    if not name:
+        raise click.UsageError(f"{path!r} names no file to write; give one, such as result.out")
+    folder = folder or "."
     if not os.path.isdir(folder):
         raise FolderError(f"{path}: the folder {folder} does not exist; create it first")
     if not os.access(folder, os.W_OK):

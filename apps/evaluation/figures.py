@@ -150,10 +150,9 @@ def _interval(
     right: np.ndarray, groups: Sequence[str | None] | None
 ) -> tuple[tuple[float, float], int]:
     """Return the interval of the accuracy, and the number of groups it is over."""
-    share = float(right.mean())
     if groups is None or all(group is None for group in groups):
-        return wilson(share, len(right)), 0
+        return wilson(int(right.sum()), len(right)), 0
     n_groups = int(group_codes(groups).max()) + 1
-    if share in (0.0, 1.0):  # resamples of groups are all alike
-        return wilson(share, n_groups), n_groups
+    if right.all() or not right.any():  # resamples of groups are all alike
+        return wilson(n_groups * bool(right.all()), n_groups), n_groups
     return bootstrap(right, groups), n_groups

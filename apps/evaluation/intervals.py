@@ -6,23 +6,23 @@ import numpy as np
 
 __all__ = ["bootstrap", "wilson"]
 
-Z_95 = 1.959964  # the normal distribution's 97.5th percentile
 RESAMPLES = 2000
 AT_ONCE = 100  # resamples whose counts are in memory together
 
 
-def wilson(share: float, n: float) -> tuple[float, float]:
+def wilson(n_right: int, n: int) -> tuple[float, float]:
     """Return Wilson's 95 % score interval of a share of n independent images.
 
     Examples
     --------
-    >>> low, high = wilson(0.9, 100)
+    >>> low, high = wilson(90, 100)
     >>> round(low, 3), round(high, 3)
     (0.826, 0.945)
     """
-    spread = Z_95 * np.sqrt(share * (1 - share) / n + Z_95**2 / (4 * n**2))
-    centre, scale = share + Z_95**2 / (2 * n), 1 + Z_95**2 / n
-    return float((centre - spread) / scale), float((centre + spread) / scale)
+    from scipy.stats import binomtest
+
+    low, high = binomtest(n_right, n).proportion_ci(method="wilson")
+    return float(low), float(high)
 
 
 def bootstrap(

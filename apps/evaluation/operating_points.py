@@ -155,12 +155,15 @@ def class_curves(trial: Trial) -> list[ClassCurve]:
 def expected_cost(trial: Trial) -> tuple[float, tuple[float, float]] | None:
     """Return what a label costs on average, and its 95 % interval (bootstrap, over groups).
 
-    None where the model has no costs. Images of classes that it does not know are left out.
+    Images of classes that the model does not know are left out. None where it has no costs, or
+    knows the class of no image.
     """
     if trial.decision is None or trial.decision.costs is None:
         return None
     column = {name: i for i, name in enumerate(trial.classes)}
     known = [i for i, name in enumerate(trial.truth) if name in column]
+    if not known:
+        return None
     codes = np.array([column.get(trial.guesses[i], -1) for i in known], np.intp)
     truth = np.array([column[trial.truth[i]] for i in known], np.intp)
     costs = trial.decision.expected_costs(codes, truth)

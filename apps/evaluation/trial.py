@@ -87,12 +87,10 @@ class Trial:
             novelty=None if self.novelty is None else self.novelty[chosen],
         )
 
-    @cached_property
-    def _guess_codes(self) -> list[int]:
-        column = {name: i for i, name in enumerate(self.classes)}
-        certain = self.scores if self.probabilities is None else self.probabilities
-        best = certain.argmax(axis=1).tolist()
-        return [column.get(guess, code) for guess, code in zip(self.guesses, best)]
+    @property
+    def certainty(self) -> np.ndarray:
+        """Probabilities of the classes, else their scores, (n, n_classes)."""
+        return self.scores if self.probabilities is None else self.probabilities
 
     @cached_property
     def confidence(self) -> np.ndarray:
@@ -100,8 +98,10 @@ class Trial:
 
         Of an image that is unknown, it is that of the best class.
         """
-        certain = self.scores if self.probabilities is None else self.probabilities
-        return certain[np.arange(len(self.guesses)), self._guess_codes]
+        column = {name: i for i, name in enumerate(self.classes)}
+        best = self.certainty.argmax(axis=1).tolist()
+        codes = [column.get(guess, code) for guess, code in zip(self.guesses, best)]
+        return self.certainty[np.arange(len(codes)), codes]
 
 
 def run_trial(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["UNKNOWN", "Decided", "Decision", "class_weights"]
+__all__ = ["UNKNOWN", "Decided", "Decision", "HeldOut", "class_weights"]
 
 UNKNOWN = "unknown"  # the label of an image that is none of the classes
 
@@ -25,6 +25,21 @@ class Decided(NamedTuple):
     labels: np.ndarray
     probabilities: np.ndarray | None
     novelty: np.ndarray | None
+
+
+class HeldOut(NamedTuple):
+    """Labels of training images by classifiers that were trained without their fold.
+
+    Attributes
+    ----------
+    truth, guesses : list of str
+    groups : list of str or None
+        What each image belongs to.
+    """
+
+    truth: list[str]
+    guesses: list[str]
+    groups: list[str | None] | None
 
 
 @dataclass(frozen=True)

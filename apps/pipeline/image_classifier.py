@@ -12,7 +12,7 @@ from visualwords.apps.pipeline import disk_training
 from visualwords.apps.pipeline.appearance import are_grey
 from visualwords.apps.pipeline.copies import find_copies, keep_together
 from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
-from visualwords.apps.pipeline.decision import Decision, class_weights
+from visualwords.apps.pipeline.decision import Decision, HeldOut, class_weights
 from visualwords.apps.pipeline.estimates import check_looking, check_training
 from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 from visualwords.apps.pipeline.metric import Metric
@@ -119,6 +119,9 @@ class ImageClassifier(FittedImageClassifier):
         is such a budget.
     cross_validated_ : float or None
         Mean accuracy per class of the recipe in use, on folds of the training images.
+    held_out_ : HeldOut or None
+        Labels of the training images, each by a classifier trained without its fold; None where a
+        class has a single image or group. Not in model files.
     calibration_ : SoftmaxCalibration or None
         What turns scores into probabilities; None where a class has a single image.
     novelty_ : Novelty or None
@@ -245,6 +248,7 @@ class ImageClassifier(FittedImageClassifier):
             metric = self._metric(learned_from, decision)
         self._keep(trained, learned_from)
         self.cross_validated_ = metric.mean_per_class(trained)
+        self.held_out_ = self._held_out(metric, trained, learned_from)
         folds = learned_from.folds_of_all_classes(FOLDS, self.random_state)
         self.calibration_ = calibration = calibrate(trained, metric.weights, folds)
         self.novelty_ = self._novelty(trained, calibration, looks[trained.kept], folds)
@@ -298,6 +302,15 @@ class ImageClassifier(FittedImageClassifier):
 
     def _decision(self, data: Dataset) -> Decision:
         return Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
+
+    def _held_out(self, metric: Metric, trained: Trained, data: Dataset) -> HeldOut | None:
+        """Return the labels of training images by models that did not learn from them."""
+        codes, truth = metric.predicted(trained)
+        if codes is None:
+            return None
+        names = np.append(metric.decision.classes, metric.decision.rejected)
+        groups = data.groups if data.is_grouped and len(data) == len(truth) else None
+        return HeldOut(names[truth].tolist(), names[codes].tolist(), groups)
 
     def _metric(self, data: Dataset, decision: Decision) -> Metric:
         """Return what is optimised, with what images of each class count in the probabilities."""

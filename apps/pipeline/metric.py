@@ -47,7 +47,7 @@ class Metric:
 
     def of(self, trained: Trained) -> float | None:
         """Return the figure of a recipe; None if a class was too small for held-out scores."""
-        codes, truth = self._predicted(trained)
+        codes, truth = self.predicted(trained)
         if codes is None:
             return None
         if self.name == "cost":
@@ -73,7 +73,7 @@ class Metric:
 
     def mean_per_class(self, trained: Trained) -> float | None:
         """Return the mean accuracy per class of the same labels, whatever the metric is."""
-        codes, truth = self._predicted(trained)
+        codes, truth = self.predicted(trained)
         return None if codes is None else _mean_per_class(codes, truth)
 
     def merit(self, figure: float) -> float:
@@ -86,7 +86,7 @@ class Metric:
             return f"mean cost {figure:.3f}"
         return f"{figure:.1%} {'mean per class' if self.name == 'mean-per-class' else 'right'}"
 
-    def _predicted(self, trained: Trained) -> tuple[np.ndarray | None, np.ndarray]:
+    def predicted(self, trained: Trained) -> tuple[np.ndarray | None, np.ndarray]:
         """Return the columns of held-out labels and of the true ones."""
         chances, truth = self._probabilities(trained)
         return None if chances is None else self.decision.codes(chances), truth

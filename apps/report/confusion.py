@@ -26,7 +26,7 @@ def confusion(trial: Trial, thumbnails: Thumbnails) -> str:
     shown = classes_shown(trial)
     members = images_of_cells(trial)
     if len(shown) < len(trial.evaluation.classes):
-        linked = set(shown)
+        linked = {*shown, len(trial.evaluation.classes)}
         members = {
             cell: found
             for cell, found in members.items()
@@ -51,23 +51,28 @@ def classes_shown(trial: Trial) -> list[int]:
 
 
 def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
-    """Return the images of each cell: mistakes by falling confidence, others by rising one."""
+    """Return the images of each cell: mistakes by falling confidence, others by rising one.
+
+    Images that are labelled as none of the classes are in the column after the last class.
+    """
     position = {name: i for i, name in enumerate(trial.evaluation.classes)}
-    confidence = trial.confidence
+    confidence, rejected = trial.confidence, len(position)
     members: dict[Cell, list[int]] = defaultdict(list)
     for k in np.argsort(confidence, kind="stable"):
-        members[position[trial.truth[k]], position[trial.guesses[k]]].append(int(k))
+        cell = position[trial.truth[k]], position.get(trial.guesses[k], rejected)
+        members[cell].append(int(k))
     return {(i, j): found if i == j else found[::-1] for (i, j), found in members.items()}
 
 
 def _matrix(trial: Trial, shown: Sequence[int]) -> str:
-    compact = len(shown) >= COMPACT
-    names = {i: text(trial.evaluation.classes[i]) for i in shown}
-    head = "".join(f"<th scope=col><span>{names[i]}</span>" for i in shown)
+    compact, evaluation = len(shown) >= COMPACT, trial.evaluation
+    names = {i: text(evaluation.classes[i]) for i in shown}
+    rejected = [len(evaluation.classes)] if evaluation.n_rejected else []
+    columns = [*shown, *rejected]
+    head = "".join(f"<th scope=col><span>{names.get(j, 'no class')}</span>" for j in columns)
     rows = []
     for i in shown:
-        counts = trial.evaluation.confusion[i]
-        cells = "".join(_cell(trial, i, j, compact) if counts[j] else "<td>" for j in shown)
+        cells = "".join(_cell(trial, i, j, compact) for j in columns)
         rows.append(f"<tr><th scope=row><span>{names[i]}</span>{cells}")
     kind = "confusion compact" if compact else "confusion"
     return (
@@ -78,7 +83,10 @@ def _matrix(trial: Trial, shown: Sequence[int]) -> str:
 
 def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
     evaluation = trial.evaluation
-    count, of_class = evaluation.confusion[i, j], evaluation.support[i]
+    count = evaluation.rejected[i] if j == len(evaluation.classes) else evaluation.confusion[i, j]
+    of_class = evaluation.support[i]
+    if not count:
+        return "<td>"
     shade = 0.14 + 0.5 * (count / of_class) ** 0.7
     kind = "right" if i == j else "wrong"
     shown = "" if compact else f"{count:,}"
@@ -89,7 +97,8 @@ def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
 
 
 def _heading(trial: Trial, cell: Cell) -> str:
-    true, predicted = (text(trial.evaluation.classes[k]) for k in cell)
+    names = [*map(text, trial.evaluation.classes), "none of the classes"]
+    true, predicted = (names[k] for k in cell)
     return f"{true}, recognised" if cell[0] == cell[1] else f"{true}, predicted as {predicted}"
 
 

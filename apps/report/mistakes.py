@@ -43,7 +43,9 @@ def mistakes(
 
 def _mistake(model: ImageClassifier, trial: Trial, k: int, thumbnails: Thumbnails) -> str:
     path, truth, guess = trial.paths[k], trial.truth[k], trial.guesses[k]
-    labels = [guess, truth] if truth in trial.classes else [guess]
+    best = trial.classes[trial.certainty[k].argmax()]  # of an image that is none of the classes
+    labels = [guess if guess in trial.classes else best, truth]
+    labels = [label for label in dict.fromkeys(labels) if label in trial.classes]
     captions = [
         text(os.path.basename(path)),
         *(f"for {text(label)}: {_score(trial, k, label)}" for label in labels),

@@ -56,7 +56,8 @@ def _images_to_explain(trial: Trial) -> dict[str, list[int]]:
     chosen: dict[str, list[int]] = {}
     for k in np.argsort(-trial.confidence, kind="stable"):
         label = trial.truth[k]
-        if label == trial.guesses[k] and len(chosen.get(label, [])) < per_class:
+        is_right = label == trial.guesses[k] and label in trial.classes  # no folder "unknown"
+        if is_right and len(chosen.get(label, [])) < per_class:
             chosen.setdefault(label, []).append(int(k))
     return {label: chosen[label] for label in sorted(chosen)[:MOST_IMAGES]}
 

@@ -90,7 +90,7 @@ class Row:
         """Return the 95 % interval of a single run."""
         if self.n is None or self.spread is not None:
             return ""
-        low, high = wilson(min(max(self.ours / 100, 0.0), 1.0), self.n)
+        low, high = wilson(round(min(max(self.ours / 100, 0.0), 1.0) * self.n), self.n)
         return f" ({100 * low:.1f} to {100 * high:.1f})"
 
     def _with_unit(self, number: str) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
-from visualwords import ImageClassifier, load
+from visualwords import ImageClassifier, Recipe, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.model_file import write_model
@@ -81,6 +82,20 @@ def test_auto_keeps_to_one_representation_if_asked_to(photos, tmp_path, capsys):
     assert load(out).recipe_.representation == "words"
     assert main([*words, "--representation", "words", "--recipe", "scene"]) == 2
     assert "--representation is for auto" in capsys.readouterr().err
+
+
+def test_train_without_a_test_prints_the_figure_of_its_folds(photos, tmp_path, capsys):
+    arguments = ["train", str(photos), "-o", str(tmp_path / "m.vw"), "--recipe", "color"]
+    assert main([*arguments, "--no-cache"]) == 0
+    printed = capsys.readouterr()
+    assert re.search(
+        r"on folds of the training images: 2\d of 24 right: .*95 % interval", printed.out
+    )
+    assert "--test-size 0.2" in printed.err
+    assert main([*arguments, "--no-cache", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["held_out"]
+    assert figures["images"] == 24
+    assert figures["accuracy_interval_95"][0] < figures["accuracy"]
 
 
 def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
@@ -257,12 +272,19 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
         (["check", "nowhere"], 1, "nowhere: no such folder"),
         (["explain", "nowhere.vw", "x.png"], 4, "nowhere.vw: no such file"),
         (["cook"], 2, "no verb 'cook'"),
+        (["train", "photos", "-o", ""], 2, "names no file to write"),
+        (["train", "photos", "-o", "m.vw", "--report", "pages/"], 2, "names no file to write"),
+        (["train", "photos/../one", "-o", "m.vw"], 1, "only class 'sea'; at least two classes"),
+        (["recipes", "colour"], 2, "did you mean 'color'"),
+        (["recipes", "color", "--show", "color"], 2, "name one recipe"),
     ],
 )
 def test_wrong_input_gets_one_sentence_and_the_right_code(
     photos, arguments, code, sentence, capsys, monkeypatch
 ):
     monkeypatch.chdir(photos.parent)
+    (photos.parent / "one").mkdir()
+    (photos / "../one/sea").symlink_to(photos / "sea")
     assert main(arguments) == code
     assert sentence in capsys.readouterr().err
 
@@ -292,6 +314,8 @@ def test_recipes_are_listed_with_what_they_reached(capsys):
     assert main(["recipes", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["recipes"]
     assert [one["name"] for one in listed] == list(RECIPES)
+    assert main(["recipes", "color"]) == 0
+    assert Recipe.from_toml(capsys.readouterr().out) == RECIPES["color"]
     for one in listed:
         assert one["name"] in shown
         for figures in one["results"].values():

@@ -26,6 +26,28 @@ def test_ctrl_c_does_not_wait_for_compiled_code():
     assert errors == "interrupted\n"
 
 
+FINALIZER = """
+import os, signal, time
+from visualwords.apps.command_line.verb import run_installed
+
+class Busy:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+def main():
+    Busy()
+    time.sleep(600)
+
+run_installed(main)
+"""
+
+
+def test_ctrl_c_that_meets_a_finalizer_ends_the_process_without_a_traceback():
+    result = subprocess.run([sys.executable, "-c", FINALIZER], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (130, "interrupted\n")
+
+
 ENDING = """
 import atexit
 from visualwords.apps.command_line.verb import run_installed

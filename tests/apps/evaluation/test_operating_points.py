@@ -1,5 +1,7 @@
 """Thresholds, curves and costs of a trial."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -91,6 +93,7 @@ def test_the_cost_is_the_mean_of_the_labels_costs(rng):
     assert mean == np.mean([cost.get(pair, 0) for pair in zip(trial.truth, trial.guesses)])
     assert low < mean < high
     assert expected_cost(trial_of(rng)) is None
+    assert expected_cost(replace(trial, truth=["scratch"] * 600)) is None  # no class of the model
 
 
 def test_costs_of_grouped_images_have_the_interval_of_groups(rng):

@@ -108,6 +108,25 @@ def test_a_trial_by_folds_says_so(tmp_path, rng, model):
     assert "explain the final model" in text
 
 
+def test_images_of_no_class_have_a_column_of_the_matrix_and_their_evidence(tmp_path, rng, model):
+    paths = [str(write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng))) for i in range(12)]
+    known = model.classes_.tolist()
+    trial = made_up_trial(paths, known, rng, wrong=0.0)
+    truth = [*trial.truth[:10], "unknown", "unknown"]  # a folder of images that are no class
+    guesses = [*trial.guesses[:8], *["unknown"] * 3, known[0]]
+    trial = replace(trial, truth=truth, guesses=guesses)
+    write_report(tmp_path / "r.html", model, trial)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "predicted as none of the classes" not in page  # here "unknown" is a class of the test
+    write_report(tmp_path / "r.html", model, trial.part(range(10)))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    tags = Tags(page)
+    assert {link[1:] for link in tags.links} <= tags.names
+    assert page.count("predicted as none of the classes") >= 2
+    assert "no class</span>" in page
+    assert f"for {known[2]}: " in page.replace("&lt;", "<")  # what it would have been
+
+
 def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
     images = [noisy(COLORS[name], rng) for name in ("sea", "sand")]
     model = ImageClassifier("color").fit(images, ["sea", "sand"])  # too few for probabilities
