@@ -4,12 +4,12 @@ import csv
 import io
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from visualwords.apps.annotations.boxed_image import (
     Annotations,
     BoxedImage,
     BoxList,
+    as_annotations,
     checked_name,
     checked_size,
 )
@@ -42,9 +42,9 @@ def read_box_table(path: str | os.PathLike[str]) -> Annotations:
     """
     name = os.fspath(path)
     rows, columns = _rows(name)
-    lists: dict[tuple[str, str], BoxList] = {}
-    times: dict[tuple[str, str], tuple[int | None, float | None]] = {}
-    file, corners, label = _first(NAME, columns), _corners(columns), _first(LABEL, columns)
+    file = next((one for one in NAME if one in columns), None)
+    corners = next((four for four in CORNERS if set(four) <= set(columns)), None)
+    label = next((one for one in LABEL if one in columns), "")
     if file is None or corners is None:
         lacking = [] if file else ["file"]
         lacking += [] if corners else CORNERS[0]
@@ -52,35 +52,36 @@ def read_box_table(path: str | os.PathLike[str]) -> Annotations:
             f"{name}: no column {', '.join(lacking)}; a table of boxes has file, xmin, ymin, xmax, "
             "ymax"
         )
+    lists: dict[tuple[str, str], BoxList] = {}
     for number, row in rows:
         place = f"{name}, line {number}"
         if None in row or None in row.values():
             raise FolderError(f"{place}: {len(columns)} columns, but another number of cells")
-        key = checked_name(place, _text(row[file])), row.get("frame", "").strip()
-        size = _size(place, row)
+        image = checked_name(place, _text(row[file]))
+        size = checked_size(place, _number(place, row, "width"), _number(place, row, "height"))
+        key = image, row.get("frame", "").strip()
         if key not in lists:
-            lists[key] = BoxList(key[0], size)
-            times[key] = _whole(place, row, "frame"), _number(place, row, "time")
-        elif size != lists[key].size_wh:
-            raise FolderError(f"{place}: another size of {key[0]} than in the lines before")
+            frame, seconds = _whole(place, row, "frame"), _number(place, row, "time")
+            lists[key] = BoxList(image, size, frame, seconds)
+        elif size != lists[key].empty.size_wh:
+            raise FolderError(f"{place}: another size of {image} than in the lines before")
         texts = [row[column].strip() for column in corners]
-        if not any(texts):
-            continue
-        if not all(texts):
-            raise FolderError(f"{place}: a box is four numbers, not {texts}")
-        lists[key].add(
-            place,
-            [number_of(place, text) for text in texts],
-            _text(row[label]) if label else "",
-            ignored=_whole(place, row, "ignored") not in (None, 0),
-            confidence=_number(place, row, "confidence"),
-            track=_whole(place, row, "track"),
-        )
-    images = [boxes.image(*times[key]) for key, boxes in lists.items()]
-    return Annotations(images, [one for boxes in lists.values() for one in boxes.skipped])
+        if any(texts):
+            if not all(texts):
+                raise FolderError(f"{place}: a box is four numbers, not {texts}")
+            lists[key].add(
+                place,
+                [number_of(place, text) for text in texts],
+                _text(row.get(label, "")),
+                ignored=_whole(place, row, "ignored") not in (None, 0),
+                confidence=_number(place, row, "confidence"),
+                track=_whole(place, row, "track"),
+            )
+    return as_annotations(path, lists.values())
 
 
 def _rows(name: str) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
+    """Return the lines of a table with their numbers, and its columns in lower case."""
     text = text_of(name)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -89,18 +90,9 @@ def _rows(name: str) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
         if len(set(columns)) < len(columns):
             raise FolderError(f"{name}: two columns have the same name")
         reader.fieldnames = columns
-        rows = [(reader.line_num, row) for row in reader]
+        return [(reader.line_num, row) for row in reader], columns
     except csv.Error as problem:
         raise FolderError(f"{name}, line {reader.line_num}: not CSV ({problem})") from None
-    return rows, columns
-
-
-def _first(choices: Iterable[str], columns: list[str]) -> str | None:
-    return next((name for name in choices if name in columns), None)
-
-
-def _corners(columns: list[str]) -> tuple[str, ...] | None:
-    return next((names for names in CORNERS if set(names) <= set(columns)), None)
 
 
 def _text(cell: str) -> str:
@@ -121,20 +113,12 @@ def _whole(place: str, row: dict[str, str], column: str) -> int | None:
     return None if value is None else int(value)
 
 
-def _size(place: str, row: dict[str, str]) -> tuple[int, int] | None:
-    sides = _number(place, row, "width"), _number(place, row, "height")
-    if sides[0] is None or sides[1] is None:
-        return None
-    return checked_size(place, sides[0], sides[1])
-
-
-def box_rows(image: BoxedImage) -> list[list[Any]]:
+def box_rows(image: BoxedImage) -> list[list[object]]:
     """Return the rows of one image, under `HEADER`; one with an empty box if it has none."""
-    width, height = image.size_wh or ("", "")
-    start = [image.name, image.frame, image.seconds, width, height]
+    start = [image.name, image.frame, image.seconds, *(image.size_wh or ("", ""))]
     if not len(image):
         return [[*start, *[""] * (len(HEADER) - len(start))]]
-    rows = []
+    rows: list[list[object]] = []
     for k, box in enumerate(image.boxes_xyxy.tolist()):
         confidence = "" if image.confidences is None else repr(float(image.confidences[k]))
         track = "" if image.tracks is None or not image.tracks[k] else int(image.tracks[k])

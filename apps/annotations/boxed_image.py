@@ -2,8 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,33 +62,23 @@ class BoxedImage:
 
     def __post_init__(self) -> None:
         boxes = np.asarray(self.boxes_xyxy, np.float64).reshape(-1, 4).round(DECIMALS)
-        set_field = object.__setattr__  # the class is frozen
-        set_field(self, "boxes_xyxy", boxes)
-        set_field(self, "labels", tuple(self.labels) or ("",) * len(boxes))
         ignored = np.asarray(self.ignored, bool)
-        set_field(self, "ignored", ignored if len(ignored) else np.zeros(len(boxes), bool))
+        parts = {
+            "boxes_xyxy": boxes,
+            "labels": tuple(self.labels) or ("",) * len(boxes),
+            "ignored": ignored if len(ignored) else np.zeros(len(boxes), bool),
+        }
         for name, kind in (("confidences", np.float64), ("tracks", np.int64)):
             if getattr(self, name) is not None:
-                set_field(self, name, np.asarray(getattr(self, name), kind))
-        lengths = {len(self.labels), len(self.ignored)}
-        lengths |= {len(part) for part in (self.confidences, self.tracks) if part is not None}
-        if lengths != {len(boxes)}:
+                parts[name] = np.asarray(getattr(self, name), kind)
+        lengths = {len(part) for part in parts.values()}
+        if len(lengths) > 1:
             raise ValueError(f"{len(boxes)} boxes, but labels or numbers for {sorted(lengths)}")
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)  # the class is frozen
 
     def __len__(self) -> int:
         return len(self.boxes_xyxy)
-
-    def part(self, chosen: np.ndarray) -> "BoxedImage":
-        """Return the image with some of its boxes."""
-        kept = np.flatnonzero(np.asarray(chosen))
-        return replace(
-            self,
-            boxes_xyxy=self.boxes_xyxy[kept],
-            labels=tuple(self.labels[k] for k in kept),
-            ignored=self.ignored[kept],
-            confidences=None if self.confidences is None else self.confidences[kept],
-            tracks=None if self.tracks is None else self.tracks[kept],
-        )
 
 
 @dataclass(frozen=True)
@@ -112,6 +103,16 @@ class Annotations:
         return dict(Counter(label for one in self.images for label in one.labels).most_common())
 
 
+class _Row(NamedTuple):
+    """A box and what is known about it."""
+
+    corners: list[float]
+    label: str
+    ignored: bool
+    confidence: float | None
+    track: int | None
+
+
 class BoxList:
     """Collects the boxes of one image while a file is read, and checks each.
 
@@ -120,16 +121,18 @@ class BoxList:
     name : str
         File name of the image.
     size_wh : (int, int) or None
+    frame, seconds : of a video
     """
 
-    def __init__(self, name: str, size_wh: tuple[int, int] | None = None):
-        self.name = name
-        self.size_wh = size_wh
-        self.boxes: list[list[float]] = []
-        self.labels: list[str] = []
-        self.ignored: list[bool] = []
-        self.confidences: list[float] = []
-        self.tracks: list[int] = []
+    def __init__(
+        self,
+        name: str,
+        size_wh: tuple[int, int] | None = None,
+        frame: int | None = None,
+        seconds: float | None = None,
+    ):
+        self.empty = BoxedImage(name, size_wh=size_wh, frame=frame, seconds=seconds)
+        self.rows: list[_Row] = []
         self.skipped: list[tuple[str, str]] = []
 
     def add(
@@ -149,7 +152,7 @@ class BoxList:
         FolderError
             A box that is no box: not finite, or turned inside out. ``place`` begins the sentence.
         """
-        fault, corners = checked_box(place, box, self.size_wh)
+        fault, corners = checked_box(place, box, self.empty.size_wh)
         if fault:
             self.skipped.append((place, fault))
             return
@@ -157,28 +160,33 @@ class BoxList:
             raise FolderError(f"{place}: a label of more than {MOST_LABEL} characters")
         if confidence is not None and not 0 <= confidence <= 1:
             raise FolderError(f"{place}: confidence {confidence}; it lies between 0 and 1")
-        self.boxes.append(corners)
-        self.labels.append(label)
-        self.ignored.append(ignored)
-        if confidence is not None:
-            self.confidences.append(confidence)
-        if track is not None:
-            self.tracks.append(track)
+        self.rows.append(_Row(corners, label, ignored, confidence, track))
 
-    def image(self, frame: int | None = None, seconds: float | None = None) -> BoxedImage:
-        """Return the image with its boxes; confidences only if all of them have one."""
-        n = len(self.boxes)
-        return BoxedImage(
-            self.name,
-            np.array(self.boxes, np.float64).reshape(-1, 4),
-            tuple(self.labels),
-            self.size_wh,
-            np.array(self.confidences) if n and len(self.confidences) == n else None,
-            np.array(self.ignored, bool),
-            np.array(self.tracks, np.int64) if n and len(self.tracks) == n else None,
-            frame,
-            seconds,
+    def image(self) -> BoxedImage:
+        """Return the image with its boxes; confidences and tracks only if all of them have one."""
+        confidences = [row.confidence for row in self.rows if row.confidence is not None]
+        tracks = [row.track for row in self.rows if row.track is not None]
+        n = len(self.rows)
+        return replace(
+            self.empty,
+            boxes_xyxy=np.array([row.corners for row in self.rows], np.float64),
+            labels=tuple(row.label for row in self.rows),
+            ignored=np.array([row.ignored for row in self.rows], bool),
+            confidences=np.array(confidences) if n and len(confidences) == n else None,
+            tracks=np.array(tracks, np.int64) if n and len(tracks) == n else None,
         )
+
+
+def as_annotations(path: str | os.PathLike[str], lists: Iterable[BoxList]) -> Annotations:
+    """Return the images of a file or folder, none of which may be listed twice."""
+    lists, seen = list(lists), set()
+    for boxes in lists:
+        key = boxes.empty.name, boxes.empty.frame
+        if key in seen:
+            raise FolderError(f"{os.fspath(path)}: the image {boxes.empty.name} is listed twice")
+        seen.add(key)
+    skipped = [one for boxes in lists for one in boxes.skipped]
+    return Annotations([boxes.image() for boxes in lists], skipped)
 
 
 def checked_box(
@@ -194,13 +202,12 @@ def checked_box(
     'a box without area'
     """
     corners = [float(value) for value in box]
+    shown = "[" + ", ".join(f"{value:g}" for value in corners) + "]"
     if not np.isfinite(corners).all() or max(map(abs, corners)) > FARTHEST:
-        raise FolderError(f"{place}: {_shown(corners)} is not a box; its numbers are no pixels")
+        raise FolderError(f"{place}: {shown} is not a box; its numbers are no pixels")
     x0, y0, x1, y1 = corners
     if x0 > x1 or y0 > y1:
-        raise FolderError(
-            f"{place}: {_shown(corners)} is not a box with xmin < xmax and ymin < ymax"
-        )
+        raise FolderError(f"{place}: {shown} is not a box with xmin < xmax and ymin < ymax")
     if round(x1 - x0, DECIMALS) <= 0 or round(y1 - y0, DECIMALS) <= 0:
         return "a box without area", corners
     if size_wh is None:
@@ -211,9 +218,9 @@ def checked_box(
     return None, [max(x0, 0.0), max(y0, 0.0), min(x1, float(width)), min(y1, float(height))]
 
 
-def checked_size(place: str, width: float, height: float) -> tuple[int, int] | None:
-    """Return the size of an image; None where the annotations give 0 for unknown."""
-    if width == height == 0:
+def checked_size(place: str, width: float | None, height: float | None) -> tuple[int, int] | None:
+    """Return the size of an image; None where the annotations have none, or 0 for unknown."""
+    if width is None or height is None or width == height == 0:
         return None
     whole = float(width).is_integer() and float(height).is_integer()
     if not whole or not (0 < width <= MOST_SIDE and 0 < height <= MOST_SIDE):
@@ -227,17 +234,3 @@ def checked_name(place: str, name: str) -> str:
     if not clean or "\0" in clean or len(clean) > 4096:
         raise FolderError(f"{place}: {name[:60]!r} is not the name of an image")
     return clean
-
-
-def refuse_twins(path: str | os.PathLike[str], images: Sequence[BoxedImage]) -> None:
-    """Raise ``FolderError`` if two entries have the name of the same image and frame."""
-    seen = set()
-    for image in images:
-        key = image.name, image.frame
-        if key in seen:
-            raise FolderError(f"{os.fspath(path)}: the image {image.name} is listed twice")
-        seen.add(key)
-
-
-def _shown(corners: Sequence[float]) -> str:
-    return "[" + ", ".join(f"{value:g}" for value in corners) + "]"

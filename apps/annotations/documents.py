@@ -3,9 +3,8 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, NoReturn
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers.expat import ExpatError, ParserCreate
+from typing import NoReturn
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from visualwords.errors import FolderError
 from visualwords.files import read_settings
@@ -36,7 +35,7 @@ def text_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
     return text
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
+def read_json(path: str | os.PathLike[str]) -> object:
     """Return the value of a JSON file; NaN and infinity, which JSON lacks, are refused."""
     text = text_of(path)
     try:
@@ -51,43 +50,42 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def read_xml(path: str | os.PathLike[str]) -> Element:
-    """Return the root of an XML file.
+class _Tree(TreeBuilder):
+    """Builds elements; refuses deep nesting, and document types.
 
-    A document type is refused: it may declare entities that expand to gigabytes or that name
-    other files, and no format of annotations has one.
+    A document type may declare entities that expand to gigabytes or that name other files, and no
+    format of annotations has one.
     """
-    builder, depth = TreeBuilder(), 0
 
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > DEEPEST:
-            raise FolderError(f"{os.fspath(path)}: nested too deeply to be annotations")
-        builder.start(tag, attributes)
+    depth = 0
 
-    def end(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-        builder.end(tag)
+    def start(self, tag: str, attrs: dict[str, str]) -> Element:  # type: ignore[override]
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise FolderError("nested too deeply to be annotations")
+        return super().start(tag, attrs)
 
-    def refuse(*_: Any) -> None:
+    def end(self, tag: str) -> Element:
+        self.depth -= 1
+        return super().end(tag)
+
+    def doctype(self, *_: object) -> NoReturn:
         raise FolderError(
-            f"{os.fspath(path)}: has a document type (<!DOCTYPE …>), which is refused as it may "
-            "declare entities; remove it"
+            "has a document type (<!DOCTYPE …>), which is refused as it may declare entities; "
+            "remove it"
         )
 
-    parser = ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = builder.data
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+
+def read_xml(path: str | os.PathLike[str]) -> Element:
+    """Return the root of an XML file."""
+    parser = XMLParser(target=_Tree())
     try:
-        parser.Parse(read_content(path), True)
-    except (ExpatError, ValueError, LookupError) as problem:
-        if isinstance(problem, FolderError):
-            raise
-        raise FolderError(f"{os.fspath(path)}: not XML ({problem})") from None
-    return builder.close()
+        parser.feed(read_content(path))
+        root: Element = parser.close()
+    except (ParseError, ValueError, LookupError) as problem:
+        fault = str(problem) if isinstance(problem, FolderError) else f"not XML ({problem})"
+        raise FolderError(f"{os.fspath(path)}: {fault}") from None
+    return root
 
 
 class Place:
@@ -108,7 +106,7 @@ class Place:
     visualwords.errors.FolderError: a.json, images[0].id: 'one' where a whole number belongs
     """
 
-    def __init__(self, value: Any, words: str):
+    def __init__(self, value: object, words: str):
         self.value = value
         self.words = words
 
@@ -116,49 +114,43 @@ class Place:
         return self.words
 
     def __getitem__(self, key: str) -> "Place":
-        self._need(isinstance(self.value, dict), "an object")
-        if key not in self.value:
+        if key not in (members := self._members()):
             raise FolderError(f"{self.words}: no {key!r}")
-        return Place(self.value[key], f"{self.words}{'.' if ', ' in self.words else ', '}{key}")
+        return Place(members[key], f"{self.words}{'.' if ', ' in self.words else ', '}{key}")
 
     def __contains__(self, key: str) -> bool:
-        self._need(isinstance(self.value, dict), "an object")
-        return self.value.get(key) is not None
+        return self._members().get(key) is not None
+
+    def _members(self) -> dict[str, object]:
+        return self.value if isinstance(self.value, dict) else self._refuse("an object")
 
     def items(self) -> "list[Place]":
         """Return the members of a list."""
-        self._need(isinstance(self.value, list), "a list")
-        return [Place(value, f"{self.words}[{k}]") for k, value in enumerate(self.value)]
+        values = self.value if isinstance(self.value, list) else self._refuse("a list")
+        return [Place(value, f"{self.words}[{k}]") for k, value in enumerate(values)]
 
     def text(self) -> str:
         """Return a text."""
-        self._need(isinstance(self.value, str), "a text")
-        return str(self.value)
+        return self.value if isinstance(self.value, str) else self._refuse("a text")
 
     def whole(self) -> int:
         """Return a whole number."""
-        self._need(self._is_number() and float(self.value).is_integer(), "a whole number")
-        return int(self.value)
+        number = self.number("a whole number")
+        return int(number) if number.is_integer() else self._refuse("a whole number")
 
-    def number(self) -> float:
-        """Return a number."""
-        self._need(self._is_number(), "a number")
-        return float(self.value)
+    def number(self, kind: str = "a number") -> float:
+        """Return a number; those that are no finite floats are none."""
+        is_number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
+        return float(self.value) if is_number and abs(self.value) < 1e300 else self._refuse(kind)
 
     def key(self) -> int | str:
         """Return an identifier: a whole number or a text."""
         return self.text() if isinstance(self.value, str) else self.whole()
 
-    def _is_number(self) -> bool:
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            return False
-        return abs(self.value) < 1e300  # larger ones are no floats
-
-    def _need(self, fits: bool, what: str) -> None:
-        if not fits:
-            shown = repr(self.value)
-            shown = shown if len(shown) <= 60 else shown[:57] + "..."
-            raise FolderError(f"{self.words}: {shown} where {what} belongs")
+    def _refuse(self, kind: str) -> NoReturn:
+        shown = repr(self.value)
+        shown = shown if len(shown) <= 60 else shown[:57] + "..."
+        raise FolderError(f"{self.words}: {shown} where {kind} belongs")
 
 
 def number_of(place: str, text: str | None) -> float:
@@ -168,13 +160,11 @@ def number_of(place: str, text: str | None) -> float:
     """
     cleaned = (text or "").strip()
     try:
-        if not cleaned.isascii() or "_" in cleaned:
-            raise ValueError
-        value = float(cleaned)
-        if not abs(value) < 1e300:  # NaN and infinity too
-            raise ValueError
+        value = float(cleaned) if cleaned.isascii() and "_" not in cleaned else float("nan")
     except ValueError:
-        raise FolderError(f"{place}: {cleaned[:40]!r} where a number belongs") from None
+        value = float("nan")
+    if not abs(value) < 1e300:
+        raise FolderError(f"{place}: {cleaned[:40]!r} where a number belongs")
     return value
 
 
@@ -192,3 +182,12 @@ def short(value: float) -> str:
 def stem_of(name: str) -> str:
     """Return the file name without folder and suffix."""
     return Path(name.replace("\\", "/")).stem
+
+
+def free_name(stem: str, suffix: str, written: set[str]) -> str:
+    """Return the name of an image's own file of annotations, which no other may have."""
+    name = stem_of(stem) + suffix
+    if name in written:
+        raise FolderError(f"{name}: two images would have this file; give them other names")
+    written.add(name)
+    return name

@@ -1,53 +1,50 @@
 """Pascal VOC's XML: one file for each image."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from visualwords.apps.annotations.boxed_image import (
     Annotations,
     BoxedImage,
     BoxList,
+    as_annotations,
     checked_name,
     checked_size,
-    refuse_twins,
 )
-from visualwords.apps.annotations.documents import number_of, read_xml, short, stem_of
+from visualwords.apps.annotations.documents import free_name, number_of, read_xml, short, stem_of
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 
-__all__ = ["read_voc", "voc_image", "write_voc"]
+__all__ = ["read_voc", "write_voc"]
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
-def read_voc(paths: Iterable[str | os.PathLike[str]]) -> Annotations:
+def read_voc(paths: Sequence[str | os.PathLike[str]]) -> Annotations:
     """Read files with one ``annotation`` each.
 
     By the format's definition pixels count from 1 and both corners belong to the box: xmin = 1,
     xmax = width is the whole image. Objects with ``difficult`` are marked as ignored.
     """
-    lists = [voc_image(read_xml(path), os.fspath(path)) for path in paths]
-    images = [boxes.image() for boxes in lists]
-    refuse_twins("the XML files", images)
-    return Annotations(images, [one for boxes in lists for one in boxes.skipped])
+    return as_annotations("the XML files", [_read_one(os.fspath(path)) for path in paths])
 
 
-def voc_image(root: Element, path: str) -> BoxList:
-    """Return the boxes of one annotation; sentences about faults begin with ``path``."""
+def _read_one(path: str) -> BoxList:
+    root = read_xml(path)
     if root.tag != "annotation":
         raise FolderError(f"{path}: <{root.tag[:40]}> where Pascal VOC has <annotation>")
     name = checked_name(path, root.findtext("filename") or stem_of(path))
-    boxes = BoxList(name, _size(root, path))
+    size = root.find("size")
+    sides = [] if size is None else _numbers(size, ("width", "height"), path)
+    boxes = BoxList(name, checked_size(path, *sides) if sides else None)
     for k, item in enumerate(root.iterfind("object")):
         place = f"{path}, object {k + 1}"
         label = (item.findtext("name") or "").strip()
-        if not label:
-            raise FolderError(f"{place}: no <name>")
         corners = item.find("bndbox")
-        if corners is None:
-            raise FolderError(f"{place}: no <bndbox>")
-        xmin, ymin, xmax, ymax = (_number(corners, corner, place) for corner in CORNERS)
+        if not label or corners is None:
+            raise FolderError(f"{place}: no <{'name' if not label else 'bndbox'}>")
+        xmin, ymin, xmax, ymax = _numbers(corners, CORNERS, place)
         confidence = item.findtext("confidence")
         boxes.add(
             place,
@@ -59,18 +56,12 @@ def voc_image(root: Element, path: str) -> BoxList:
     return boxes
 
 
-def _size(root: Element, path: str) -> tuple[int, int] | None:
-    size = root.find("size")
-    if size is None:
-        return None
-    return checked_size(path, *(_number(size, side, path) for side in ("width", "height")))
-
-
-def _number(parent: Element, tag: str, place: str) -> float:
-    text = parent.findtext(tag)
-    if text is None:
-        raise FolderError(f"{place}: no <{tag}>")
-    return number_of(f"{place}, {tag}", text)
+def _numbers(parent: Element, tags: Iterable[str], place: str) -> list[float]:
+    texts = {tag: parent.findtext(tag) for tag in tags}
+    for tag, text in texts.items():
+        if text is None:
+            raise FolderError(f"{place}: no <{tag}>")
+    return [number_of(f"{place}, {tag}", text) for tag, text in texts.items()]
 
 
 def write_voc(folder: str | os.PathLike[str], images: Iterable[BoxedImage]) -> None:
@@ -78,13 +69,10 @@ def write_voc(folder: str | os.PathLike[str], images: Iterable[BoxedImage]) -> N
     os.makedirs(folder, exist_ok=True)
     written: set[str] = set()
     for image in images:
-        name = f"{stem_of(image.name)}.xml"
-        if name in written:
-            raise FolderError(f"{name}: two images would have this file; give them other names")
-        written.add(name)
+        path = os.path.join(folder, free_name(image.name, ".xml", written))
         root = _document(image)
         indent(root)
-        write_atomically(os.path.join(folder, name), tostring(root, "utf-8"), durable=False)
+        write_atomically(path, tostring(root, "utf-8"), durable=False)
 
 
 def _document(image: BoxedImage) -> Element:

@@ -1,16 +1,13 @@
 """Reading annotations of any format, recognised by name and content; and finding their images."""
 
 import os
-import re
 from dataclasses import dataclass, replace
 
 from visualwords.apps.annotations.box_table import read_box_table
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage
-from visualwords.apps.annotations.coco import coco_images, is_coco
-from visualwords.apps.annotations.cvat import cvat_images
-from visualwords.apps.annotations.documents import read_json, read_xml, stem_of
-from visualwords.apps.annotations.label_studio import is_label_studio, label_studio_images
-from visualwords.apps.annotations.pascal_voc import read_voc, voc_image
+from visualwords.apps.annotations.coco import read_coco
+from visualwords.apps.annotations.documents import stem_of
+from visualwords.apps.annotations.pascal_voc import read_voc
 from visualwords.apps.annotations.yolo import read_yolo
 from visualwords.errors import FolderError, ImageError
 from visualwords.folders import list_files
@@ -18,11 +15,7 @@ from visualwords.images import image_size
 
 __all__ = ["Photographs", "chosen_label", "find_photographs", "read_annotations"]
 
-FORMATS = (
-    "COCO or Label Studio (.json), Pascal VOC or CVAT (.xml), a table (.csv), or a folder of "
-    "Pascal VOC or YOLO files"
-)
-UPLOADED = re.compile(r"[0-9a-f]{8}-")  # what Label Studio puts before the names of uploads
+FORMATS = "COCO (.json), Pascal VOC (.xml), a table (.csv), or a folder of Pascal VOC or YOLO files"
 
 
 def read_annotations(
@@ -33,8 +26,8 @@ def read_annotations(
     Parameters
     ----------
     path : path-like
-        COCO or Label Studio (``.json``), Pascal VOC or CVAT (``.xml``), a table (``.csv``,
-        ``.tsv``), YOLO (``data.yaml``, or the folder), or a folder of Pascal VOC files.
+        COCO (``.json``), Pascal VOC (``.xml``), a table (``.csv``, ``.tsv``), YOLO (``data.yaml``,
+        or the folder), or a folder of Pascal VOC files.
     images : path-like, optional
         Folder of the images; YOLO's boxes need their sizes.
 
@@ -48,9 +41,9 @@ def read_annotations(
         return _read_folder(name, images)
     ending = os.path.splitext(name)[1].lower()
     if ending == ".json":
-        return _read_json(name)
+        return read_coco(name)
     if ending == ".xml":
-        return _read_xml(name)
+        return read_voc([name])
     if ending in (".csv", ".tsv"):
         return read_box_table(name)
     if ending in (".yaml", ".yml"):
@@ -60,38 +53,16 @@ def read_annotations(
     raise FolderError(f"{name}: not a known kind of annotations; give {FORMATS}")
 
 
-def _read_json(name: str) -> Annotations:
-    document = read_json(name)
-    if is_coco(document):
-        return coco_images(document, name)
-    if is_label_studio(document):
-        return label_studio_images(document, name)
-    raise FolderError(
-        f"{name}: neither COCO (an object with images, annotations and categories) nor Label "
-        "Studio's JSON (a list of tasks)"
-    )
-
-
-def _read_xml(name: str) -> Annotations:
-    root = read_xml(name)
-    if root.tag == "annotations":
-        return cvat_images(root, name)
-    boxes = voc_image(root, name)
-    return Annotations([boxes.image()], boxes.skipped)
-
-
 def _read_folder(name: str, images: str | os.PathLike[str] | None) -> Annotations:
-    """Read a folder by what it holds: one JSON, XML files, or else text files."""
+    """Read a folder by what it holds: XML files, one JSON, or else text files."""
     for place in (name, os.path.join(name, "Annotations"), os.path.join(name, "annotations")):
         files = sorted(os.listdir(place)) if os.path.isdir(place) else []
         xml = [os.path.join(place, file) for file in files if file.lower().endswith(".xml")]
-        if len(xml) == 1:
-            return _read_xml(xml[0])
         if xml:
             return read_voc(xml)
         coco = [file for file in files if file.lower().endswith(".coco.json")]
         if len(coco) == 1:
-            return _read_json(os.path.join(place, coco[0]))
+            return read_coco(os.path.join(place, coco[0]))
     try:
         return read_yolo(name, images)
     except FolderError as problem:
@@ -102,7 +73,7 @@ def _read_folder(name: str, images: str | os.PathLike[str] | None) -> Annotation
 
 @dataclass(frozen=True)
 class Photographs:
-    """Annotated images that were found.
+    """Annotated images that are in a folder.
 
     Attributes
     ----------
@@ -128,67 +99,49 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
         None of them is there, or a name stands for several files.
     """
     paths, _ = list_files(folder)
-    places = _Places(paths, os.fspath(folder))
-    found: list[BoxedImage] = []
+    relative = {os.path.relpath(path, folder).replace(os.sep, "/"): path for path in paths}
+    names: dict[tuple[bool, str], list[str]] = {}  # with and without their suffixes
+    for path in paths:
+        names.setdefault((True, os.path.basename(path)), []).append(path)
+        names.setdefault((False, stem_of(path)), []).append(path)
+    images: dict[str, BoxedImage] = {}
     missing: list[tuple[str, str]] = []
     for image in annotations.images:
-        path = places.of(image.name)
-        if path is None:
+        place = relative.get(image.name) or _by_name(image.name, names)
+        if place is None:
             missing.append((image.name, "annotated, but missing"))
             continue
         try:
-            size = image_size(path)
+            size = image_size(place)
         except ImageError as problem:
-            missing.append((path, str(problem)))
+            missing.append((place, str(problem)))
             continue
         if image.size_wh not in (None, size):
             sizes = "{}x{} pixels, but annotated as {}x{}".format(*size, *(image.size_wh or ()))
-            missing.append((path, sizes))
+            missing.append((place, sizes))
+        elif place in images:
+            raise FolderError(f"{place}: two annotated images are found in this one file")
         else:
-            found.append(replace(image, name=path, size_wh=size))
-    if not found and missing:
+            images[place] = replace(image, name=place, size_wh=size)
+    if not images and missing:
         raise FolderError(
             f"the annotations name none of the images in {os.fspath(folder)}, but "
             f"{_some([image.name for image in annotations.images])}"
         )
-    used = [image.name for image in found]
-    if len(set(used)) < len(used):
-        twin = next(name for name in used if used.count(name) > 1)
-        raise FolderError(f"{twin}: two annotated images are found in this one file")
-    return Photographs(found, missing, [path for path in paths if path not in set(used)])
+    return Photographs(
+        list(images.values()), missing, [path for path in paths if path not in images]
+    )
 
 
-class _Places:
-    """Files of a folder by several names."""
-
-    def __init__(self, paths: list[str], folder: str):
-        self.relative = {os.path.relpath(p, folder).replace(os.sep, "/"): p for p in paths}
-        self.by_file: dict[str, list[str]] = {}
-        self.by_stem: dict[str, list[str]] = {}
-        for path in paths:
-            self.by_file.setdefault(os.path.basename(path), []).append(path)
-            self.by_stem.setdefault(stem_of(path), []).append(path)
-
-    def of(self, name: str) -> str | None:
-        if name in self.relative:
-            return self.relative[name]
-        file = name.rpartition("/")[2]
-        shorter = UPLOADED.sub("", file, count=1) if UPLOADED.match(file) else file
-        for names, key in (
-            (self.by_file, file),
-            (self.by_file, shorter),
-            (self.by_stem, stem_of(file)),
-            (self.by_stem, stem_of(shorter)),
-        ):
-            found = names.get(key, [])
-            if len(found) > 1:
-                raise FolderError(
-                    f"{name}: {len(found)} files have this name, {_some(found)}; annotations must "
-                    "then hold their paths"
-                )
-            if found:
-                return found[0]
-        return None
+def _by_name(name: str, names: dict[tuple[bool, str], list[str]]) -> str | None:
+    """Return the file with an image's file name in any folder, or else with another suffix."""
+    same = names.get((True, os.path.basename(name))) or names.get((False, stem_of(name)), [])
+    if len(same) > 1:
+        raise FolderError(
+            f"{name}: {len(same)} files have this name, {_some(same)}; annotations must then hold "
+            "their paths"
+        )
+    return same[0] if same else None
 
 
 def chosen_label(annotations: Annotations, label: str | None, default: str | None = None) -> str:
@@ -202,23 +155,19 @@ def chosen_label(annotations: Annotations, label: str | None, default: str | Non
         The label does not occur, or there are several and none was given.
     """
     counts = annotations.counts()
+    listed = _some([f"{name!r} ({n})" for name, n in counts.items()])
     if not counts:
         raise FolderError("no box in any annotated image")
     if set(counts) == {""}:  # a format, or a table, without labels
         return ""
-    if label is not None:
-        if label not in counts:
-            raise FolderError(f"no box is labelled {label!r}, but {_listed(counts)}")
+    if label is not None and label not in counts:
+        raise FolderError(f"no box is labelled {label!r}, but {listed}")
+    label = label if label is not None else default
+    if label in counts:
         return label
-    if default is not None and default in counts:
-        return default
     if len(counts) > 1:
-        raise FolderError(f"boxes are labelled {_listed(counts)}; choose one with --label")
+        raise FolderError(f"boxes are labelled {listed}; choose one with --label")
     return next(iter(counts))
-
-
-def _listed(counts: dict[str, int]) -> str:
-    return _some([f"{name!r} ({n})" for name, n in counts.items()])
 
 
 def _some(names: list[str]) -> str:

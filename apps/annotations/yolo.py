@@ -1,20 +1,32 @@
 """YOLO's text files: one for each image, a line for each box, in shares of the image."""
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
-from visualwords.apps.annotations.documents import number_of, stem_of, text_of
-from visualwords.apps.annotations.yolo_names import find_names, yaml_of_names
+from visualwords.apps.annotations.documents import free_name, number_of, stem_of, text_of
 from visualwords.errors import FolderError, ImageError
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
 from visualwords.images import image_size
 
-__all__ = ["YoloFolder", "read_yolo"]
+__all__ = ["YoloFolder", "names_in_yaml", "read_yolo", "yaml_of_names"]
 
 MOST_LINES = 1 << 24  # bytes of the boxes of one image
 BEYOND = 1e-3  # share of the image by which rounded boxes may exceed it
+LISTS = ("classes.txt", "obj.names", "names.txt", "labels.txt")  # of names, one a line
+TABLES = ("data.yaml", "data.yml", "dataset.yaml")
+NOT_LABELS = {
+    *("classes.txt", "labels.txt", "names.txt", "train.txt", "val.txt", "valid.txt", "test.txt"),
+    *("README.txt", "README.dataset.txt", "README.roboflow.txt", "requirements.txt", "LICENSE.txt"),
+}
+MOST_BYTES = 1 << 20  # of names
+MOST_CLASSES = 100_000
+QUOTED = r"""\"(?:[^"\\]|\\.)*\"|'(?:[^']|'')*'"""
+IN_BRACKETS = re.compile(rf"\s*(?:(\d{{1,6}})\s*:\s*)?({QUOTED}|[^,\"'\[\]{{}}]+?)\s*(?:,\s*|$)")
+ON_A_LINE = re.compile(rf"\s*(?:-\s*|(\d{{1,6}})\s*:\s*)({QUOTED}|.*?)\s*(?:\s#.*)?")
 
 
 def read_yolo(
@@ -36,86 +48,74 @@ def read_yolo(
     """
     root = os.path.abspath(folder)
     base = root if images is None else os.path.abspath(images)
-    names, files = find_names(root), _label_files(root)
+    names, files = _class_names(root), _label_files(root)
     paths, unreadable = list_files(base)
     if not paths:
         raise FolderError(f"{base}: no images; YOLO's boxes are shares of an image's size")
     is_elsewhere = not os.path.join(base, "").startswith(os.path.join(root, ""))
     by_stem = _by_stem(files) if is_elsewhere else {}
-    found, skipped, used = [], list(unreadable), set()
+    boxed, skipped, used = [], list(unreadable), set()
     for path in paths:
         try:
-            size = image_size(path)
+            boxes = BoxList(os.path.relpath(path, base).replace(os.sep, "/"), image_size(path))
         except ImageError as problem:
             skipped.append((path, str(problem)))
             continue
-        boxes = BoxList(os.path.relpath(path, base).replace(os.sep, "/"), size)
         label_file = by_stem.get(stem_of(path)) if is_elsewhere else _beside(path, files)
         if label_file is not None:
             used.add(label_file)
             _read_lines(label_file, boxes, names)
-        found.append(boxes.image())
+        boxed.append(boxes.image())
         skipped += boxes.skipped
     if not used:
         raise FolderError(f"{root}: no label file has the name of an image")
     if is_elsewhere or base == root:  # else they belong to other parts of the data set
         skipped += [(file, "the image of this label file is missing") for file in files - used]
-    return Annotations(found, sorted(skipped))
+    return Annotations(boxed, sorted(skipped))
 
 
 def _label_files(root: str) -> set[str]:
     """Return the text files below a folder that may hold boxes."""
-    found = set()
-    for folder, _, files in os.walk(root):
-        for name in files:
-            is_other = name in NOT_LABELS and os.path.basename(folder) != "labels"
-            if name.endswith(".txt") and not is_other and not name.startswith("."):
-                found.add(os.path.join(folder, name))
-    if not found:
+    files = {
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".txt") and not name.startswith(".")
+        if name not in NOT_LABELS or os.path.basename(folder) == "labels"
+    }
+    if not files:
         raise FolderError(f"{root}: no label files (.txt)")
-    return found
+    return files
 
 
-NOT_LABELS = {
-    *("classes.txt", "labels.txt", "names.txt", "train.txt", "val.txt", "valid.txt", "test.txt"),
-    *("README.txt", "README.dataset.txt", "README.roboflow.txt", "requirements.txt", "LICENSE.txt"),
-}
-
-
-def _by_stem(files: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _by_stem(files: set[str]) -> dict[str, str]:
+    by_stem: dict[str, str] = {}
     for path in sorted(files):
-        stem = stem_of(path)
-        if stem in found:
-            raise FolderError(f"{path} and {found[stem]}: two label files for images named {stem}")
-        found[stem] = path
-    return found
+        other = by_stem.setdefault(stem_of(path), path)
+        if other != path:
+            raise FolderError(f"{path} and {other}: two label files for images of one name")
+    return by_stem
 
 
 def _beside(path: str, files: set[str]) -> str | None:
     """Return the label file of an image: in the folder labels beside images, or next to it."""
-    parts = path.split(os.sep)
-    places = [os.path.splitext(path)[0] + ".txt"]
-    for k in range(len(parts) - 2, -1, -1):
-        if parts[k] == "images":
-            there = os.sep.join([*parts[:k], "labels", *parts[k + 1 :]])
-            places.insert(0, os.path.splitext(there)[0] + ".txt")
-            break
+    before, images, after = path.rpartition(f"{os.sep}images{os.sep}")
+    elsewhere = f"{before}{os.sep}labels{os.sep}{after}" if images else path
+    places = (os.path.splitext(place)[0] + ".txt" for place in (elsewhere, path))
     return next((place for place in places if place in files), None)
 
 
 def _read_lines(path: str, boxes: BoxList, names: Sequence[str] | None) -> None:
-    width, height = boxes.size_wh or (1, 1)
+    width, height = boxes.empty.size_wh or (1, 1)
     for number, line in enumerate(text_of(path, MOST_LINES).splitlines(), start=1):
-        if not line.strip():
-            continue
-        place = f"{path}, line {number}"
-        first, *rest = line.split()
-        values = [number_of(place, word) for word in rest]
-        x0, y0, x1, y1 = _corners(place, values)
-        corners = [x0 * width, y0 * height, x1 * width, y1 * height]
-        confidence = values[4] if len(values) == 5 else None
-        boxes.add(place, corners, _label(place, first, names), confidence=confidence)
+        if line.strip():
+            place = f"{path}, line {number}"
+            first, *rest = line.split()
+            values = [number_of(place, word) for word in rest]
+            x0, y0, x1, y1 = _corners(place, values)
+            corners = [x0 * width, y0 * height, x1 * width, y1 * height]
+            confidence = values[4] if len(values) == 5 else None
+            boxes.add(place, corners, _label(place, first, names), confidence=confidence)
 
 
 def _corners(place: str, values: Sequence[float]) -> list[float]:
@@ -147,6 +147,74 @@ def _label(place: str, word: str, names: Sequence[str] | None) -> str:
     return names[int(word)]
 
 
+def _class_names(root: str) -> list[str] | None:
+    """Return the names of a data set's classes; None if it names none."""
+    for name in (*TABLES, *LISTS):
+        path = os.path.join(root, name)
+        if os.path.exists(path):
+            text = text_of(path, MOST_BYTES)
+            if name in TABLES:
+                return names_in_yaml(text, path)
+            return [line.strip() for line in text.splitlines() if line.strip()]
+    return None
+
+
+def names_in_yaml(text: str, path: str) -> list[str]:
+    r"""Return the names of ``names:``, a list or numbered entries, in brackets or line by line.
+
+    Examples
+    --------
+    >>> names_in_yaml("nc: 2\nnames: ['cup', mug]", "data.yaml")
+    ['cup', 'mug']
+    >>> names_in_yaml("names:\n  0: cup  # small\n  1: mug\n", "data.yaml")
+    ['cup', 'mug']
+    """
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    start = next((k for k, line in enumerate(lines) if line.startswith("names:")), None)
+    if start is None:
+        raise FolderError(f"{path}: no names of classes (names: [cup, mug])")
+    entries: list[tuple[str | None, str]] = []
+    first = re.sub(r"(^|\s)#[^'\"]*$", "", lines[start].removeprefix("names:")).strip()
+    if first:
+        rest = " ".join([first, *(line.strip() for line in lines[start + 1 :])])
+        inside = re.match(rf"[\[{{]((?:{QUOTED}|[^\"'\]}}])*)[\]}}]", rest)
+        at, content = 0, inside[1].rstrip().rstrip(",") if inside else rest
+        while at < len(content):
+            piece = IN_BRACKETS.match(content, at) if inside else None
+            if piece is None:
+                raise FolderError(f"{path}: names has {content[at : at + 40]!r}; write [cup, mug]")
+            entries.append((piece[1], _unquoted(piece[2])))
+            at = piece.end()
+    for line in [] if first else lines[start + 1 :]:
+        entry = ON_A_LINE.fullmatch(line)
+        if entry is None and line.strip():
+            break
+        entries += [(entry[1], _unquoted(entry[2]))] if entry else []
+    if not 0 < len(entries) <= MOST_CLASSES:
+        raise FolderError(f"{path}: {len(entries)} names of classes; write names: [cup, mug]")
+    numbered = {int(number): name for number, name in entries if number is not None}
+    if numbered and sorted(numbered) != list(range(len(entries))):
+        raise FolderError(f"{path}: the classes are not numbered from 0 without gaps")
+    return [numbered.get(k, name) for k, (_, name) in enumerate(entries)]
+
+
+def _unquoted(text: str) -> str:
+    if text[:1] == "'":
+        return text[1:-1].replace("''", "'")
+    if text[:1] == '"':
+        try:
+            return str(json.loads(text))
+        except ValueError:
+            return text[1:-1]
+    return text.strip()
+
+
+def yaml_of_names(names: Sequence[str]) -> str:
+    """Return the text of ``data.yaml``; names are quoted as JSON, which YAML reads too."""
+    lines = [f"  {number}: {json.dumps(name)}" for number, name in enumerate(names)]
+    return "\n".join(["names:", *lines, ""])
+
+
 class YoloFolder:
     """Writes label files, ``labels/NAME.txt``, one by one, and the names of classes at the end.
 
@@ -167,14 +235,8 @@ class YoloFolder:
         """Write the boxes of one image; an empty file if it has none."""
         if image.size_wh is None:
             raise FolderError(f"{image.name}: its size is needed, as YOLO's boxes are shares of it")
-        name = f"{stem_of(image.name)}.txt"
-        if name in self.written:
-            raise FolderError(
-                f"{name}: two images would have this label file; give them other names"
-            )
-        self.written.add(name)
-        lines = [self._line(image, k) + "\n" for k in range(len(image))]
-        path = os.path.join(self.folder, "labels", name)
+        path = os.path.join(self.folder, "labels", free_name(image.name, ".txt", self.written))
+        lines = [self._line(image, image.size_wh, k) + "\n" for k in range(len(image))]
         write_atomically(path, "".join(lines).encode(), durable=False)
 
     def close(self) -> None:
@@ -184,9 +246,8 @@ class YoloFolder:
         content = yaml_of_names(list(self.numbers))
         write_atomically(os.path.join(self.folder, "data.yaml"), content.encode())
 
-    def _line(self, image: BoxedImage, k: int) -> str:
-        width, height = image.size_wh or (1, 1)
-        x0, y0, x1, y1 = image.boxes_xyxy[k].tolist()
+    def _line(self, image: BoxedImage, size_wh: tuple[int, int], k: int) -> str:
+        (width, height), (x0, y0, x1, y1) = size_wh, image.boxes_xyxy[k].tolist()
         shares = (x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width
         values = [f"{share:.12g}" for share in (*shares, (y1 - y0) / height)]
         if image.confidences is not None:

@@ -35,8 +35,8 @@ annotations = click.option(
     "--annotations",
     type=click.Path(),
     metavar="PATH",
-    help="Boxes: COCO or Label Studio (.json), Pascal VOC or CVAT (.xml), a table (.csv: file, "
-    "xmin, ymin, xmax, ymax, label), or a folder of Pascal VOC or YOLO files.",
+    help="Boxes: COCO (.json), Pascal VOC (.xml), a table (.csv: file, xmin, ymin, xmax, ymax, "
+    "label), or a folder of Pascal VOC or YOLO files.",
 )
 classifier = click.option(
     "--classifier",

@@ -1,4 +1,4 @@
-"""Files of detections that `run` writes beside what it prints: COCO, YOLO and MOT."""
+"""Files of detections that `run` writes beside what it prints: COCO and YOLO."""
 
 import os
 import re
@@ -8,7 +8,6 @@ from dataclasses import replace
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.annotations.coco import write_coco
 from visualwords.apps.annotations.documents import stem_of
-from visualwords.apps.annotations.mot import write_mot
 from visualwords.apps.annotations.yolo import YoloFolder
 from visualwords.errors import FolderError
 
@@ -23,7 +22,7 @@ class ResultFiles:
     Parameters
     ----------
     label : str
-    coco, yolo, mot : str or None
+    coco, yolo : str or None
         Where to write; None: not at all.
     """
 
@@ -33,11 +32,9 @@ class ResultFiles:
         *,
         coco: str | None = None,
         yolo: str | None = None,
-        mot: str | None = None,
     ):
         self.label = label
         self.coco = coco
-        self.mot = mot
         self.folder = None if yolo is None else YoloFolder(yolo, [label])
         self.images: list[BoxedImage] = []
         self.is_empty = True
@@ -63,7 +60,7 @@ class ResultFiles:
             image = replace(image, name=f"{stem}-{image.frame:06}.png")
         if self.folder is not None:
             self.folder.add(image)
-        if self.coco is not None or self.mot is not None:
+        if self.coco is not None:
             self.images.append(image)
 
     def close(self) -> None:
@@ -75,5 +72,3 @@ class ResultFiles:
         if self.coco is not None:
             named = [replace(one, name=one.name.replace(os.sep, "/")) for one in self.images]
             write_coco(self.coco, named, [self.label])
-        if self.mot is not None:
-            write_mot(self.mot, self.images)

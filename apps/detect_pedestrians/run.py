@@ -35,12 +35,6 @@ from visualwords.apps.detect_pedestrians import options
     is_flag=True,
     help="Give people the same number in all frames of a video, camera or stream.",
 )
-@click.option(
-    "--mot",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="With --track, write the tracks in MOT Challenge's format.",
-)
 @shared.streams
 @options.min_height
 @options.threshold
@@ -59,7 +53,6 @@ def run(
     coco: str | None,
     yolo: str | None,
     track: bool,
-    mot: str | None,
     stream: dict[str, Any],
     allow_url: bool,
     min_height: float | None,
@@ -89,11 +82,8 @@ def run(
     kinds = {kind_of_source(source) for source in sources}
     if track and kinds & {"image", "folder"}:
         raise click.UsageError("--track follows videos, cameras and addresses, not single images")
-    if mot is not None and (not track or len(sources) > 1):
-        raise click.UsageError("--mot writes the tracks of one source: give --track")
-    for path in (coco, mot):
-        if path is not None:
-            check_output(path)
+    if coco is not None:
+        check_output(coco)
     detector = options.load_detector(
         model, min_height=min_height, threshold=threshold, classifier=classifier
     )
@@ -108,7 +98,7 @@ def run(
         n_jobs=shared.n_threads(jobs),
         quiet=quiet,
         track=track,
-        files=ResultFiles(detector.label, coco=coco, yolo=yolo, mot=mot),
+        files=ResultFiles(detector.label, coco=coco, yolo=yolo),
     )
     try:
         for kind, group in groupby(sources, kind_of_source):

@@ -9,7 +9,6 @@ from PIL import Image
 from visualwords.apps.annotations.box_table import read_box_table, write_box_table
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.annotations.coco import read_coco, write_coco
-from visualwords.apps.annotations.mot import read_mot, write_mot
 from visualwords.apps.annotations.pascal_voc import read_voc, write_voc
 from visualwords.apps.annotations.reading import read_annotations
 from visualwords.apps.annotations.yolo import YoloFolder, read_yolo
@@ -103,7 +102,7 @@ def test_yolo_is_read_back_as_it_was_written(images, tmp_path_factory, monkeypat
     assert found.skipped == []
 
 
-def test_frames_times_and_tracks_survive_coco_tables_and_mot(tmp_path):
+def test_frames_times_and_tracks_survive_coco_and_tables(tmp_path):
     images = [
         BoxedImage(
             "walk.mp4" if k else "walk.avi",
@@ -121,13 +120,6 @@ def test_frames_times_and_tracks_survive_coco_tables_and_mot(tmp_path):
     assert_same(read_coco(tmp_path / "a.json").images, images)
     write_box_table(tmp_path / "a.csv", images)
     assert_same(read_box_table(tmp_path / "a.csv").images, images)
-    write_mot(tmp_path / "a.txt", images)
-    again = read_mot(tmp_path / "a.txt").images
-    assert [image.frame for image in again] == [0, 1, 2]
-    for one, other in zip(again, images):
-        np.testing.assert_array_equal(one.boxes_xyxy, other.boxes_xyxy)
-        np.testing.assert_array_equal(one.tracks, other.tracks)
-        np.testing.assert_array_equal(one.confidences, other.confidences)
 
 
 def test_one_format_leads_to_another_and_back(tmp_path):

@@ -13,7 +13,6 @@ import visualwords
 from tests.apps.detection.figures import crop, scene
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.annotations.coco import write_coco
-from visualwords.apps.annotations.mot import read_mot
 from visualwords.apps.annotations.reading import read_annotations
 from visualwords.apps.detect_pedestrians.main import main
 from visualwords.images import read_image
@@ -152,8 +151,8 @@ def test_coco_and_yolo_files_are_written_with_images_without_detections(
 
 def test_people_keep_their_numbers_from_frame_to_frame(model, tmp_path, capsys):
     write_video(tmp_path / "walk.avi", 8, step=0)
-    mot, coco, out = (tmp_path / name for name in ("tracks.txt", "found.json", "found.avi"))
-    given = ["--track", "--mot", str(mot), "--coco", str(coco), "-o", str(out), "--model", model]
+    coco, out = (tmp_path / name for name in ("found.json", "found.avi"))
+    given = ["--track", "--coco", str(coco), "-o", str(out), "--model", model]
     assert main(["run", str(tmp_path / "walk.avi"), *given, "--json"]) == 0
     frames = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     numbers = [{box["track"] for box in frame["boxes"]} for frame in frames]
@@ -161,7 +160,6 @@ def test_people_keep_their_numbers_from_frame_to_frame(model, tmp_path, capsys):
     assert numbers[3:] == [{1, 2}] * 5
     left = [{box["track"] for box in frame["boxes"] if box["x0"] < 100} for frame in frames[3:]]
     assert len({*map(frozenset, left)}) == 1  # the same number on the left in all frames
-    assert [len(image) for image in read_mot(mot).images[1:]] == [2] * 5
     found = read_annotations(coco).images
     assert (found[3].name, found[3].frame, found[3].seconds) == ("walk-000003.png", 3, 0.3)
     assert set(found[3].tracks) == {1, 2}
@@ -296,7 +294,6 @@ def test_wrong_usage_ends_with_2(street, capsys):
     assert main(["train", "a", "b", "-o", "m.vw", "--folds", "3"]) == 2
     assert main(["evaluate", "a"]) == 2
     assert main(["run", str(street), "--track"]) == 2
-    assert main(["run", "walk.mp4", "--mot", "tracks.txt"]) == 2
     assert main(["run"]) == 2
     capsys.readouterr()
 

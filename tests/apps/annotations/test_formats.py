@@ -9,7 +9,7 @@ from PIL import Image
 
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage
 from visualwords.apps.annotations.reading import chosen_label, find_photographs, read_annotations
-from visualwords.apps.annotations.yolo_names import names_in_yaml, yaml_of_names
+from visualwords.apps.annotations.yolo import names_in_yaml, yaml_of_names
 from visualwords.errors import FolderError
 
 VOC = """<annotation>
@@ -31,88 +31,6 @@ def test_vocs_pixels_count_from_one_and_difficult_objects_are_marked(tmp_path):
     assert image.boxes_xyxy.tolist() == [[0, 10, 640, 200], [4.5, 4, 9, 9]]
     assert image.labels == ("dog", "cat")
     assert image.ignored.tolist() == [False, True]
-
-
-CVAT = """<?xml version="1.0" encoding="utf-8"?>
-<annotations><version>1.1</version><meta/>
-  <image id="0" name="street/a.jpg" width="100" height="80">
-    <box label="car" source="manual" occluded="0" xtl="1.50" ytl="2.00" xbr="30.00" ybr="40.00"
-         z_order="0"><attribute name="parked">yes</attribute></box>
-    <polygon label="road" points="1,2;3,4;5,6"/>
-  </image>
-  <image id="1" name="street/b.jpg" width="100" height="80"></image>
-</annotations>"""
-
-CVAT_VIDEO = """<annotations><meta><task><original_size><width>100</width><height>80</height>
-  </original_size></task></meta>
-  <track id="0" label="car"><box frame="3" outside="0" xtl="1" ytl="2" xbr="30" ybr="40"/>
-    <box frame="4" outside="1" xtl="1" ytl="2" xbr="30" ybr="40"/></track>
-  <track id="1" label="person"><box frame="3" outside="0" xtl="5" ytl="2" xbr="9" ybr="40"/></track>
-</annotations>"""
-
-
-def test_cvats_exports_of_images_and_videos_are_read(tmp_path):
-    (tmp_path / "annotations.xml").write_text(CVAT)
-    found = read_annotations(tmp_path / "annotations.xml")
-    assert [(image.name, len(image), image.size_wh) for image in found.images] == [
-        ("street/a.jpg", 1, (100, 80)),
-        ("street/b.jpg", 0, (100, 80)),
-    ]
-    assert found.images[0].boxes_xyxy.tolist() == [[1.5, 2, 30, 40]]
-    assert found.skipped[0][1] == "a polygon, not a box"
-    (tmp_path / "annotations.xml").write_text(CVAT_VIDEO)
-    (frame,) = read_annotations(tmp_path).images
-    assert (frame.name, frame.frame, frame.labels) == ("frame_000003", 3, ("car", "person"))
-    assert frame.tracks.tolist() == [1, 2]
-
-
-def rectangle(**changes):
-    value = {"x": 10, "y": 20, "width": 30, "height": 40, "rotation": 0}
-    value |= {"rectanglelabels": ["cup"]} | changes
-    return {"original_width": 200, "original_height": 100, "type": "rectanglelabels"} | {
-        "value": value
-    }
-
-
-def test_label_studios_exports_are_read(tmp_path):
-    tasks = [
-        {
-            "id": 1,
-            "data": {"image": "/data/upload/1/0123abcd-a%20b.jpg"},
-            "annotations": [
-                {"was_cancelled": True, "result": [rectangle()]},
-                {"was_cancelled": False, "result": [rectangle(), {"type": "choices"}]},
-                {"was_cancelled": False, "result": [rectangle(), rectangle()]},
-            ],
-        },
-        {
-            "id": 2,
-            "data": {"image": "/data/local-files/?d=photos/c.jpg"},
-            "annotations": [{"result": [rectangle(x=50, y=50, width=10, height=20, rotation=90)]}],
-        },
-        {"id": 3, "data": {"image": "https://host/d.png?size=1"}, "annotations": []},
-    ]
-    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
-    a, c, d = read_annotations(tmp_path / "tasks.json").images
-    assert (a.name, a.boxes_xyxy.tolist(), a.labels) == (
-        *("0123abcd-a b.jpg", [[20, 20, 80, 60]]),
-        ("cup",),
-    )
-    assert a.size_wh == (200, 100)
-    # 20 × 20 pixels about the corner (100, 50), turned by a quarter: to the left of it
-    assert (c.name, c.boxes_xyxy.round(3).tolist()) == ("c.jpg", [[80, 50, 100, 70]])
-    assert (d.name, len(d)) == ("d.png", 0)
-    Image.new("RGB", (200, 100)).save(tmp_path / "a b.jpg")  # the prefix of uploads is gone
-    found = find_photographs(Annotations([a]), tmp_path)
-    assert [os.path.basename(image.name) for image in found.images] == ["a b.jpg"]
-
-
-def test_label_studios_short_export_is_read(tmp_path):
-    short = {"x": 10, "y": 20, "width": 30, "height": 40, "rectanglelabels": ["cup"]}
-    short |= {"original_width": 200, "original_height": 100}
-    (tmp_path / "min.json").write_text(json.dumps([{"id": 1, "image": "a.jpg", "label": [short]}]))
-    (image,) = read_annotations(tmp_path / "min.json").images
-    assert image.boxes_xyxy.tolist() == [[20, 20, 80, 60]]
 
 
 @pytest.fixture
