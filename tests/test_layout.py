@@ -133,6 +133,7 @@ def test_no_two_modules_have_the_same_name():
                 assert path.stem not in found, f"{path} and {found[path.stem]}"
                 found[path.stem] = path
     for path in found.values():
-        rooms = {p.parent.name: p.parent for f in ORDER for p in (ROOT / f).rglob("__init__.py")}
+        folder = ROOT / path.relative_to(ROOT).parts[0]
+        rooms = {p.parent.name: p.parent for p in folder.rglob("__init__.py")}
         room = rooms.get(path.stem, path.parent)
         assert room == path.parent, f"{path} has the name of the room {room}"

@@ -11,6 +11,9 @@ These layouts are understood::
     photos/1.jpg and photos/labels.csv     a flat folder with a table in it, or photos.csv beside it
     photos/cat_1.jpg                       labels from names, with ``label_from=r"(.+)_\\d+"``
 
+A folder that looks like splits and is not understood is an error: taking ``train`` and ``valid``
+for two classes would train a model that predicts which part an image was in.
+
 Rules of the walk, so that the same files always mean the same data set:
 
 - Paths are sorted by class, then by the bytes of their names; the order on disk is irrelevant.
@@ -23,17 +26,61 @@ Rules of the walk, so that the same files always mean the same data set:
 """
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from visualwords._layouts import list_folder, list_table
-from visualwords._listing import Item, Listing, files_below
-from visualwords._splitting import choose_groups, choose_images
-from visualwords._table_files import TABLES, is_table
 from visualwords.errors import FolderError
+from visualwords.tables import (
+    SPLITS,
+    TABLES,
+    Item,
+    clean_label,
+    has_labels,
+    is_table,
+    read_table,
+    split_of,
+)
+
+__all__ = ["NOT_IMAGES", "ImageFolder", "Item", "files_below", "folders_in", "list_files"]
+
+NOT_IMAGES = frozenset(
+    [
+        *[".cache", ".csv", ".db", ".html", ".ini", ".json", ".jsonl", ".log", ".md", ".parquet"],
+        *[".pdf", ".py", ".toml", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".zip"],
+    ]
+)
+IMAGE_SUFFIXES = frozenset(
+    [
+        *[".avif", ".bmp", ".gif", ".heic", ".jp2", ".jpeg", ".jpg", ".pgm", ".png", ".ppm"],
+        *[".tif", ".tiff", ".webp"],
+    ]
+)
+METADATA = ("metadata.csv", "metadata.jsonl", "_classes.csv")  # Hugging Face's names, Roboflow's
+SPLIT_LIKE = re.compile(r"(train|trn|val|test|tst|dev|eval|hold)", re.I)
+WRITE_SPLITS = (
+    "write train/CLASS/image.jpg and test/CLASS/image.jpg (also val), or a table with the columns "
+    "path,label,split"
+)
+
+
+class Listing(NamedTuple):
+    """The images of a data set, and what was noticed on the way."""
+
+    items: list[Item]
+    skipped: list[tuple[str, str]]
+    warnings: list[str]
+
+
+class _ClassFolder(NamedTuple):
+    label: str
+    path: str
+    split: str | None = None
 
 
 class ImageFolder:
@@ -56,9 +103,9 @@ class ImageFolder:
     splits, groups : list of str or None
         Given split and group of each image.
     skipped : list of (path, reason)
-        What was met and can't be an image.
+        Files that can't be images.
     warnings : list of str
-        What looks like a mistake in the data.
+        Likely mistakes in the data.
 
     Examples
     --------
@@ -82,14 +129,14 @@ class ImageFolder:
     @cached_property
     def _listing(self) -> Listing:
         if os.path.isdir(self.path):
-            return list_folder(self.path, self.label_from)
+            return _list_folder(self.path, self.label_from)
         if not os.path.exists(self.path):
             raise FolderError(f"{self.path}: no such folder or table")
         if not is_table(self.path):
             raise FolderError(
                 f"{self.path}: neither a folder nor a {' or '.join(TABLES)} table of images"
             )
-        return list_table(self.path)
+        return _list_table(self.path)
 
     @property
     def items(self) -> list[Item]:
@@ -169,13 +216,394 @@ class ImageFolder:
             found = f"class {alone[0]!r} has only 1" if alone else "there is none"
             raise FolderError(f"{self.path}: a split needs 2 images of each class; {found}")
         if any(group is not None for group in self.groups):
-            is_test = choose_groups(self.labels, self.groups, test_size, seed, self.path)
+            is_test = _choose_groups(self.labels, self.groups, test_size, seed, self.path)
         else:
-            is_test = choose_images(self.labels, test_size, seed)
+            is_test = _choose_images(self.labels, test_size, seed)
         return self.select(np.flatnonzero(~is_test)), self.select(np.flatnonzero(is_test))
+
+
+# Dividing into training and test
+
+
+def _choose_images(labels: Sequence[str], test_size: float, seed: int) -> np.ndarray:
+    """Mark a share of each class for the test: at least one image, and never all of them."""
+    rng = np.random.default_rng(seed)
+    members = defaultdict(list)
+    for position, label in enumerate(labels):
+        members[label].append(position)
+    is_test = np.zeros(len(labels), dtype=bool)
+    for label in sorted(members):
+        n_test = min(max(round(test_size * len(members[label])), 1), len(members[label]) - 1)
+        is_test[rng.permutation(members[label])[:n_test]] = True
+    return is_test
+
+
+def _choose_groups(
+    labels: Sequence[str], groups: Sequence[str | None], test_size: float, seed: int, origin: str
+) -> np.ndarray:
+    """Mark whole groups until about that share of each class is tested.
+
+    An image without a group is a group of its own. Every class keeps an image on both sides;
+    where no way to that is found, `FolderError` names the class (and the images' ``origin``).
+    Groups are chosen in random order: first those mostly of images that are still wanted, then
+    small ones of the classes that are missing.
+    """
+    members = defaultdict(list)
+    for position, group in enumerate(groups):
+        members[f"group {group}" if group is not None else f"image {position}"].append(position)
+    names = sorted(members)
+    np.random.default_rng(seed).shuffle(names)
+    counts = {name: Counter(labels[i] for i in members[name]) for name in names}
+    n_images = Counter(labels)
+    wanted = {label: max(round(test_size * n), 1) for label, n in n_images.items()}
+    tested: Counter[str] = Counter()
+    is_test = np.zeros(len(labels), dtype=bool)
+
+    def leaves_some(name: str) -> bool:
+        return all(tested[label] + n < n_images[label] for label, n in counts[name].items())
+
+    def take(name: str) -> None:
+        tested.update(counts[name])
+        is_test[members[name]] = True
+
+    for name, images in counts.items():
+        useful = sum(min(n, max(wanted[label] - tested[label], 0)) for label, n in images.items())
+        if 2 * useful > images.total() and leaves_some(name):
+            take(name)
+    for label in sorted(n_images):
+        if not tested[label]:
+            able = [name for name in counts if counts[name][label] and leaves_some(name)]
+            if not able:
+                raise FolderError(
+                    f"{origin}: found no way to keep the groups together and have class {label!r} "
+                    "in both training and test; it needs images of more groups"
+                )
+            take(min(able, key=lambda name: counts[name].total()))
+    return is_test
+
+
+# Layouts
+
+
+def _list_folder(root: str, label_from: str | None) -> Listing:
+    """List the labelled images of a folder, whatever its layout."""
+    if label_from is not None:
+        return _labels_from_names(root, label_from)
+    table = _own_table(root)
+    if table is not None:
+        return _list_table(table, root)
+    top = folders_in(root)
+    splits = {name: split for name in top if (split := split_of(name)) is not None}
+    if splits and (len(splits) > 1 or len(splits) == len(top)):
+        return _list_splits(root, top, splits)
+    if not top:
+        raise FolderError(_no_classes(root))
+    _refuse_unknown_splits(root, top)
+    return _list_classes(root, [_ClassFolder(*pair) for pair in top.items()], [])
+
+
+def _list_table(path: str, base: str | None = None) -> Listing:
+    """List the rows of a table, by class and name whatever their splits."""
+    items = _located(read_table(path, base), base or os.path.dirname(path) or os.curdir)
+    items.sort(key=lambda item: (item.label, os.fsencode(item.path)))
+    return Listing(items, [], _mistakes(path, items))
+
+
+def _labels_from_names(root: str, pattern: str) -> Listing:
+    """List the images below a folder, labelled by a pattern that is searched in their names.
+
+    The label is the group called ``label``, else the first group; groups called ``group`` and
+    ``split`` are taken too. With a ``/`` in the pattern, the path below the folder is searched.
+    """
+    try:
+        expression = re.compile(pattern)
+    except re.error as problem:
+        raise FolderError(f"label pattern {pattern!r}: {problem}") from None
+    if not expression.groups:
+        raise FolderError(
+            f"label pattern {pattern!r} has no group; put the label into parentheses: "
+            r"'(.+)_\d+' finds cat in cat_12.jpg"
+        )
+    skipped: list[tuple[str, str]] = []
+    items: list[Item] = []
+    for path in sorted(files_below(root, skipped), key=os.fsencode):
+        below = os.path.relpath(path, root).replace(os.sep, "/")
+        match = expression.search(below if "/" in pattern else os.path.basename(path))
+        parts = match.groupdict() if match else {}
+        label = clean_label(parts.get("label", match.group(1)) or "") if match else ""
+        if label:
+            items.append(Item(path, label, split_of(parts.get("split") or ""), parts.get("group")))
+        else:
+            skipped.append((path, f"its name does not match the label pattern {pattern!r}"))
+    if not items:
+        raise FolderError(f"{root}: no file's name matches the label pattern {pattern!r}")
+    return _in_order(root, items, skipped, [])
+
+
+def _in_order(
+    root: str, items: list[Item], skipped: list[tuple[str, str]], warnings: list[str]
+) -> Listing:
+    """Return a listing by split, class and name, whatever the order on disk."""
+
+    def place(item: Item) -> tuple[int, str, bytes]:
+        return SPLITS.index(item.split) if item.split else 0, item.label, os.fsencode(item.path)
+
+    items.sort(key=place)
+    skipped.sort(key=lambda pair: os.fsencode(pair[0]))
+    return Listing(items, skipped, [*warnings, *_mistakes(root, items)])
+
+
+def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> Listing:
+    """List ``root/train/class/…`` or similar, or a table in each split."""
+    names = " and ".join(splits)
+    for name in top:
+        if name not in splits and (folders_in(top[name]) or images_in(top[name])):
+            raise FolderError(
+                f"{root}: {names} look like splits, but {name!r} lies beside them; "
+                f"move it elsewhere, or {WRITE_SPLITS}"
+            )
+    warnings: list[str] = []
+    classes: list[_ClassFolder] = []
+    items: list[Item] = []
+    for name, split in splits.items():
+        table = _own_table(top[name])
+        if table is not None:
+            items += _located(read_table(table, split=split), top[name])
+            continue
+        inside, loose = folders_in(top[name]), images_in(top[name])
+        classes += [_ClassFolder(label, path, split) for label, path in inside.items()]
+        if inside:
+            warnings += _loose_images(top[name])
+        elif loose:
+            warnings.append(f"{top[name]}: {_counted(len(loose))} without class folders, left out")
+    if items:
+        return _in_order(root, items, [], warnings)
+    if not classes:
+        raise FolderError(
+            f"{root}: {names} look like splits, but have no class folders; {WRITE_SPLITS}"
+        )
+    return _list_classes(root, classes, warnings)
+
+
+def _refuse_unknown_splits(root: str, top: dict[str, str]) -> None:
+    """Raise ``FolderError`` if folders would be classes that have the same classes inside.
+
+    So have ``train`` and ``holdout``; classes with the same sub-folders, such as days or cameras,
+    have no name that looks like a split.
+    """
+    alike = next((name for name in top if SPLIT_LIKE.match(name)), None)
+    if alike is None or len(top) < 2 or any(images_in(path) for path in top.values()):
+        return
+    shared = sorted(set.intersection(*(set(folders_in(path)) for path in top.values())))
+    if len(shared) > 1:
+        others = " and ".join(name for name in top if name != alike)
+        raise FolderError(
+            f"{root}: {alike} looks like a split, and {others} has the same folders "
+            f"({_listed(shared)}); {WRITE_SPLITS}"
+        )
+
+
+def _list_classes(root: str, classes: list[_ClassFolder], warnings: list[str]) -> Listing:
+    """List the files of class folders."""
+    skipped: list[tuple[str, str]] = []
+    items = [
+        Item(path, unicodedata.normalize("NFC", folder.label), folder.split)
+        for folder in classes
+        for path in files_below(folder.path, skipped)
+    ]
+    if not items:
+        raise FolderError(f"{root}: {len(classes)} class folders, but no file in any of them")
+    labels = {unicodedata.normalize("NFC", folder.label) for folder in classes}
+    empty = sorted(labels - {item.label for item in items})
+    warnings = [
+        *_loose_images(root),
+        *warnings,
+        *(f"{root}: class {name!r} is empty and was left out" for name in empty),
+    ]
+    if len({folder.label for folder in classes}) == 1:
+        label, path, _ = classes[0]
+        nested = len(folders_in(path)) > 1
+        hint = f"did you mean {path}?" if nested else "a classifier needs at least two"
+        warnings.append(f"{root}: {label!r} is the only class; {hint}")
+    return _in_order(root, items, skipped, warnings)
+
+
+def _own_table(root: str) -> str | None:
+    """Return the table that labels the images of a folder without class folders, if there is one.
+
+    Hugging Face's ``metadata`` always counts. Any other table counts where the folder has no class
+    folders of its own: inside it, or beside it under the folder's name.
+    """
+    files, folders = files_in(root), folders_in(root)
+    for name in METADATA:
+        if name in files and has_labels(files[name]):
+            return files[name]
+    if len(folders) > 1:
+        return None
+    tables = [path for name, path in files.items() if is_table(name)]
+    if not folders:
+        beside = (root.rstrip("/\\") + suffix for suffix in TABLES)
+        tables += [path for path in beside if os.path.isfile(path)]
+    tables = [path for path in tables if has_labels(path)]
+    if len(tables) > 1:
+        raise FolderError(
+            f"{root}: {' and '.join(map(os.path.basename, tables))} both list images; "
+            "give the one that you mean instead of the folder"
+        )
+    return tables[0] if tables else None
+
+
+def _located(items: list[Item], base: str) -> list[Item]:
+    """Return the items with paths that exist: as given, else inside the folder's only sub-folder.
+
+    Tables often lie beside a folder ``images`` and list bare names.
+    """
+    if not items or os.path.exists(items[0].path) or not os.path.isdir(base):
+        return items
+
+    def moved(item: Item, folder: str) -> str:
+        return os.path.join(folder, os.path.relpath(item.path, base))
+
+    inside = [path for path in folders_in(base).values() if os.path.exists(moved(items[0], path))]
+    if len(inside) != 1:
+        return items
+    return [item._replace(path=moved(item, inside[0])) for item in items]
+
+
+def _mistakes(root: str, items: list[Item]) -> list[str]:
+    """Return warnings of what looks like a mistake: classes that differ in case, uneven splits."""
+    twins = defaultdict(list)
+    for label in sorted({item.label for item in items}):
+        twins[label.casefold()].append(label)
+    warnings = [
+        f"{root}: classes {' and '.join(map(repr, labels))} differ only in case and are kept apart"
+        for labels in twins.values()
+        if len(labels) > 1
+    ]
+    classes = defaultdict(set)
+    for item in items:
+        classes[item.split].add(item.label)
+    known = classes.get("train")
+    for split in SPLITS[1:]:
+        if known is None or split not in classes:
+            continue
+        if lacking := sorted(known - classes[split]):
+            warnings.append(f"{root}: {split} has no images of {_listed(lacking)}")
+        if strange := sorted(classes[split] - known):
+            warnings.append(
+                f"{root}: {split} has images of {_listed(strange)}, which train lacks; "
+                "no model can predict them"
+            )
+    return warnings
+
+
+def _loose_images(folder: str) -> list[str]:
+    """Return a warning if files that may be images lie beside the class folders."""
+    loose = list(images_in(folder))
+    if not loose:
+        return []
+    return [
+        f"{folder}: {_counted(len(loose))} beside the class folders, left out (first: {loose[0]!r})"
+    ]
+
+
+def _counted(n_files: int) -> str:
+    return "1 file" if n_files == 1 else f"{n_files} files"
+
+
+def _listed(labels: list[str]) -> str:
+    shown = ", ".join(map(repr, labels[:3]))
+    return shown if len(labels) <= 3 else f"{shown} and {len(labels) - 3} more classes"
+
+
+def _no_classes(root: str) -> str:
+    n_files = len(list(files_below(root, [])))
+    present = f"{_counted(n_files)} but no folders" if n_files else "nothing"
+    return (
+        f"{root}: found {present}; put the images of each class into a folder of its own, add a "
+        r"table metadata.csv with the columns file_name,label, or use --label-from '(.+)_\d+'"
+    )
+
+
+# Walking folders by names only
 
 
 def list_files(folder: str | os.PathLike[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the candidate files of a folder without labels, and what can't be an image."""
     skipped: list[tuple[str, str]] = []
     return sorted(files_below(os.fspath(folder), skipped), key=os.fsencode), skipped
+
+
+def folders_in(root: str) -> dict[str, str]:
+    """Return the visible sub-folders of a folder, name → path, sorted by name."""
+    return _entries(root, os.DirEntry.is_dir)
+
+
+def files_in(root: str) -> dict[str, str]:
+    """Return the visible regular files of a folder itself, name → path, sorted by name."""
+    return _entries(root, os.DirEntry.is_file)
+
+
+def images_in(root: str) -> dict[str, str]:
+    """Return those files of a folder itself that may be images."""
+    return {name: path for name, path in files_in(root).items() if _suffix(name) not in NOT_IMAGES}
+
+
+def files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the candidate files of a folder and its sub-folders; append what can't be an image."""
+    seen = set()
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        try:
+            status = os.stat(current)
+            if (status.st_dev, status.st_ino) in seen:  # a link back to a folder already listed
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(current) as scan:
+                entries = [entry for entry in scan if not _hidden(entry.name)]
+        except OSError as problem:  # no permission, or gone since its parent was listed
+            skipped.append((current, (problem.strerror or "can't be listed").lower()))
+            continue
+        folders = []
+        for entry in entries:
+            suffix = _suffix(entry.name)
+            if _leads_to(entry, os.DirEntry.is_dir):
+                if suffix in IMAGE_SUFFIXES:
+                    skipped.append((entry.path, "a folder, not a file"))
+                else:
+                    folders.append(entry.path)
+            elif suffix not in NOT_IMAGES:
+                if _leads_to(entry, os.DirEntry.is_file):
+                    yield entry.path
+                else:
+                    skipped.append((entry.path, "not a regular file"))
+        # Sorted: of two links to one folder the same one is followed, whatever the order on disk.
+        waiting += sorted(folders, key=os.fsencode, reverse=True)
+
+
+_Test = Callable[["os.DirEntry[str]"], bool]
+
+
+def _entries(root: str, wanted: _Test) -> dict[str, str]:
+    try:
+        with os.scandir(root) as scan:
+            paths = {e.name: e.path for e in scan if not _hidden(e.name) and _leads_to(e, wanted)}
+    except OSError as problem:
+        raise FolderError(f"{root}: {(problem.strerror or str(problem)).lower()}") from None
+    return dict(sorted(paths.items(), key=lambda pair: os.fsencode(pair[0])))
+
+
+def _leads_to(entry: "os.DirEntry[str]", wanted: _Test) -> bool:
+    try:
+        return wanted(entry)
+    except OSError:  # a link that leads back to itself
+        return False
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".") or name == "__MACOSX"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from visualwords._listing import NOT_IMAGES, files_below, folders_in, split_of
 from visualwords.apps.classify_images.sort_into import FORBIDDEN, alike, folder_name
 from visualwords.apps.command_line.terminal import printable
 from visualwords.errors import FolderError
-from visualwords.folders import ImageFolder
+from visualwords.folders import NOT_IMAGES, ImageFolder, files_below, folders_in
+from visualwords.tables import split_of
 
 HIDDEN = ".studio"  # journal, trash and models; readers of image folders ignore hidden names
 LONGEST_LABEL = 100  # characters that a name given on the page may have

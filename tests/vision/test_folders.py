@@ -1,15 +1,18 @@
-"""Folders and tables of labelled images: what is found, and in which order."""
+"""Folders of labelled images: layouts, order, skipped files, division into training and test."""
 
 import os
+import re
 import socket
-import unicodedata
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import IS_ROOT
 from visualwords.errors import FolderError
-from visualwords.folders import ImageFolder, list_files
+from visualwords.folders import ImageFolder, Item, Listing, list_files
+from visualwords.tables import split_of
 
 NFC, NFD = "caf\u00e9", "cafe\u0301"
 
@@ -19,180 +22,124 @@ def names(folder):
     return [os.path.relpath(os.fsencode(path), os.fsencode(folder.path)) for path in folder.paths]
 
 
-def test_each_sub_folder_is_a_class(tree):
-    folder = ImageFolder(tree(["dog/2.jpg", "cat/1.jpg", "cat/10.jpg", "cat/2.jpg"]))
-    assert folder.classes == ["cat", "dog"]
-    assert folder.labels == ["cat", "cat", "cat", "dog"]
-    assert names(folder) == [b"cat/1.jpg", b"cat/10.jpg", b"cat/2.jpg", b"dog/2.jpg"]
-    assert folder.splits == folder.groups == [None] * 4
-    assert folder.skipped == folder.warnings == []
-    assert len(folder) == 4
+LAYOUTS = {  # files, by class and name → label of each, and split
+    "one folder a class": (["cat/1.jpg", "cat/10.jpg", "cat/2.jpg", "dog/2.jpg"], None),
+    "folders below a class belong to it": (["cat/2.jpg", "cat/a/b/1.jpg", "dog/c/3.jpg"], None),
+    "sub-folders of the same name": (["bad/mon/1.png", "bad/tue/1.png", "ok/mon/1.png"], None),
+    "a class called train": (["bus/2.jpg", "car/3.jpg", "train/1.jpg"], None),
+    "splits": (["train/cat/2.jpg", "train/dog/3.jpg", "val/cat/1.jpg", "test/dog/1.jpg"], 0),
+    "splits in any case": (["Training/a/1.jpg", "VALID/a/3.jpg", "TESTING/a/2.jpg"], 0),
+}
 
 
-def test_nothing_is_scanned_before_it_is_needed(tmp_path):
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_labels_and_splits_are_folders_in_a_fixed_order(layout, tree):
+    files, split_part = LAYOUTS[layout]
+    folder = ImageFolder(tree(reversed(files)))
+    assert names(folder) == [name.encode() for name in files]
+    label_part = 0 if split_part is None else 1
+    assert folder.labels == [name.split("/")[label_part] for name in files]
+    assert folder.classes == sorted(set(folder.labels))
+    splits = [None if split_part is None else split_of(name.split("/")[0]) for name in files]
+    assert folder.splits == splits
+    assert folder.groups == [None] * len(folder) == [None] * len(files)
+    assert folder.skipped == []
+    for split in "train", "val", "test":
+        assert len(folder.part(split)) == splits.count(split)
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        *[("train", "train"), ("TRAINING", "train"), ("Val", "val"), ("valid", "val")],
+        *[("VALIDATION", "val"), (" dev ", "val"), ("Testing", "test"), ("tests", None)],
+    ],
+)
+def test_splits_have_several_names(name, split):
+    assert split_of(name) == split
+
+
+@pytest.mark.parametrize(
+    ("files", "n_labelled", "warning"),
+    [
+        (
+            ["train/a/1.jpg", "train/b/2.jpg", "test/3.jpg", "test/4.jpg"],
+            2,
+            "2 files without class",
+        ),
+        (["train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg"], 3, "test has no images of 'b'"),
+        (["train/a/1.jpg", "test/a/3.jpg", "test/c/4.jpg"], 3, "images of 'c', which train lacks"),
+        (["cat/1.jpg"], 1, "'cat' is the only class; a classifier needs at least two"),
+        (["photos/cat/1.jpg", "photos/dog/2.jpg"], 2, "did you mean .*photos?"),
+        (
+            ["a/1.jpg", "b/2.jpg", "d.jpg", "c.jpg", "README.md"],
+            2,
+            r"2 files .*first: 'c.jpg'",
+        ),
+        (["train/a/1.jpg", "train/stray.jpg", "test/a/3.jpg"], 2, "1 file beside"),
+        (["Cat/1.jpg", "cat/2.jpg", "dog/3.jpg"], 3, "'Cat' and 'cat' differ only in case"),
+        (["cat/1.jpg", "dog/2.jpg", f"{NFD}/.hidden"], 2, f"class {NFC!r} is empty"),
+    ],
+)
+def test_likely_mistakes_are_warned_of(files, n_labelled, warning, tree):
+    folder = ImageFolder(tree(files))
+    assert len(folder) == n_labelled
+    assert sum(bool(re.search(warning, line)) for line in folder.warnings) == 1
+    unexpected = [line for line in folder.warnings if "is the only class" not in line]
+    assert len(unexpected) <= 1
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        (["train/1.jpg", "test/2.jpg"], "look like splits, but have no class folders; write train"),
+        (["train/a/1.jpg", "valid/a/2.jpg", "docs/3.jpg"], "train and valid look .*'docs' lies"),
+        (
+            ["training/cat/1.png", "training/dog/1.png", "holdout/cat/1.png", "holdout/dog/1.png"],
+            "looks like a split.*'cat', 'dog'.*write train/CLASS",
+        ),
+        (["val2017/a/1.png", "val2017/b/1.png", "x/a/1.png", "x/b/1.png"], "looks like a split"),
+        (["notes.txt"], "found nothing; put the images of each class"),
+        (["1.jpg", "2.jpg"], "2 files but no folders"),
+        (["cat/.hidden"], "no file in any of them"),
+    ],
+)
+def test_a_folder_that_is_not_understood_is_refused_with_a_cure(files, reason, tree):
+    with pytest.raises(FolderError, match=reason):
+        _ = ImageFolder(tree(files)).paths
+
+
+def test_what_is_no_folder_is_refused_when_it_is_scanned(tree, tmp_path):
     folder = ImageFolder(tmp_path / "nowhere")
     assert "nowhere" in repr(folder)
     with pytest.raises(FolderError, match="no such folder"):
         _ = folder.paths
+    with pytest.raises(FolderError, match="neither a folder nor"):
+        _ = ImageFolder(tree(["1.jpg"]) / "1.jpg").paths
 
 
-def test_folders_below_a_class_belong_to_it(tree):
-    folder = ImageFolder(tree(["cat/a/b/1.jpg", "cat/2.jpg", "dog/c/3.jpg"]))
-    assert folder.labels == ["cat", "cat", "dog"]
-
-
-def test_train_val_and_test_folders_are_splits(tree):
-    folder = ImageFolder(tree(["test/cat/1.jpg", "train/cat/2.jpg", "train/dog/3.jpg"]))
-    assert folder.classes == ["cat", "dog"]
-    assert folder.splits == ["train", "train", "test"]
-    assert names(folder.part("train")) == [b"train/cat/2.jpg", b"train/dog/3.jpg"]
-    assert folder.part("test").labels == ["cat"]
-    assert len(folder.part("val")) == 0
-
-
-@pytest.mark.parametrize("name", ["valid", "VALIDATION", "dev", "Val"])
-def test_splits_have_several_names_in_any_case(name, tree):
-    folder = ImageFolder(tree(["Train/cat/1.jpg", "Train/dog/2.jpg", f"{name}/cat/3.jpg"]))
-    assert folder.classes == ["cat", "dog"]
-    assert folder.splits == ["train", "train", "val"]
-
-
-def test_training_and_testing_are_splits_too(tree):
-    folder = ImageFolder(tree(["training/a/1.jpg", "training/b/2.jpg", "TESTING/a/1.jpg"]))
-    assert folder.splits == ["train", "train", "test"]
-
-
-def test_one_class_among_others_may_be_called_train(tree):
-    folder = ImageFolder(tree(["train/1.jpg", "bus/2.jpg", "car/3.jpg"]))
-    assert folder.classes == ["bus", "car", "train"]
-
-
-def test_what_looks_like_splits_but_has_no_classes_is_refused(tree):
-    with pytest.raises(FolderError, match=r"look like splits, but have no class folders; write t"):
-        _ = ImageFolder(tree(["train/1.jpg", "test/2.jpg"])).paths
-
-
-@pytest.mark.parametrize("names", [("training", "holdout"), ("train2017", "val2017")])
-def test_splits_of_unknown_names_with_the_same_classes_are_refused(tree, names):
-    files = [f"{name}/{label}/1.png" for name in names for label in ("cat", "dog")]
-    with pytest.raises(FolderError, match=r"looks like a split.*'cat', 'dog'.*write train/CLASS"):
-        _ = ImageFolder(tree(files)).paths
-
-
-def test_classes_with_the_same_sub_folders_are_classes(tree):
-    files = [f"{label}/{day}/1.png" for label in ("ok", "defect") for day in ("mon", "tue")]
-    assert ImageFolder(tree(files)).classes == ["defect", "ok"]
-
-
-def test_a_table_of_bare_names_finds_the_folder_beside_it(tree, monkeypatch):
-    root = tree(["flat/a.png", "flat/b.png"])
-    (root / "flat.csv").write_text("image,target\na.png,cat\nb.png,dog\n", encoding="utf-8")
-    monkeypatch.chdir(root)
-    folder = ImageFolder("flat.csv")
-    assert [os.path.normpath(path) for path in folder.paths] == ["flat/a.png", "flat/b.png"]
-
-
-def test_splits_beside_another_folder_are_refused(tree):
-    folder = ImageFolder(tree(["train/cat/1.jpg", "valid/cat/2.jpg", "docs/3.jpg"]))
-    with pytest.raises(FolderError, match="train and valid look like splits, but 'docs' lies"):
-        _ = folder.paths
-
-
-def test_an_unlabelled_test_part_is_left_out_with_a_warning(tree):
-    folder = ImageFolder(tree(["train/a/1.jpg", "train/b/2.jpg", "test/3.jpg", "test/4.jpg"]))
-    assert folder.splits == ["train", "train"]
-    (warning,) = folder.warnings
-    assert "2 files without class folders, left out" in warning
-
-
-def test_classes_that_are_missing_from_a_split_are_named(tree):
-    root = tree(["train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg", "test/c/4.jpg"])
-    lacking, strange = ImageFolder(root).warnings
-    assert "test has no images of 'b'" in lacking
-    assert "test has images of 'c', which train lacks" in strange
-
-
-def test_a_single_class_is_said(tree):
-    (warning,) = ImageFolder(tree(["cat/1.jpg"])).warnings
-    assert "'cat' is the only class; a classifier needs at least two" in warning
-
-
-def test_classes_inside_the_only_folder_are_pointed_at(tree):
-    root = tree(["photos/cat/1.jpg", "photos/dog/2.jpg"])
-    (warning,) = ImageFolder(root).warnings
-    assert f"did you mean {root / 'photos'}?" in warning
-
-
-def test_files_beside_the_class_folders_are_left_out_with_a_warning(tree):
-    files = ["cat/1.jpg", "dog/2.jpg", "b.jpg", "a.jpg", "labels.csv", "README.md"]
-    folder = ImageFolder(tree(files))
-    assert names(folder) == [b"cat/1.jpg", b"dog/2.jpg"]
-    (warning,) = folder.warnings
-    assert warning.endswith("2 files beside the class folders, left out (first: 'a.jpg')")
-
-
-def test_files_beside_the_classes_of_a_split_are_left_out_with_a_warning(tree):
-    files = ["train/cat/1.jpg", "train/dog/2.jpg", "train/stray.jpg", "test/cat/3.jpg"]
-    folder = ImageFolder(tree([*files, "test/dog/4.jpg"]))
-    assert len(folder) == 4
-    (warning,) = folder.warnings
-    assert "1 file beside" in warning
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["cat/.hidden.jpg", "cat/.thumbs/1.jpg", ".git/1.jpg", "__MACOSX/1.jpg", "cat/Thumbs.db"],
-)
-def test_hidden_files_and_folders_are_ignored(name, tree):
-    folder = ImageFolder(tree(["cat/1.jpg", "dog/2.jpg", name]))
-    assert names(folder) == [b"cat/1.jpg", b"dog/2.jpg"]
-    assert folder.skipped == folder.warnings == []
-
-
-def test_only_the_content_tells_images_from_other_files(tree):
-    images = ["a/1.JPG", "a/2", "a/3.dat", "a/4.jpg.bak"]
-    folder = ImageFolder(tree([*images, "a/notes.txt", "a/labels.CSV", "a/readme.md"]))
+def test_files_are_images_by_content_unless_hidden_or_named_otherwise(tree):
+    images = ["cat/-rf.jpg", "cat/1.JPG", "cat/2", "cat/3.dat", "cat/4.jpg.bak", "cat/A.jpg"]
+    images += ["cat/a.jpg", "dog/2.jpg"]
+    others = ["cat/.x.jpg", "cat/.thumbs/1.jpg", ".git/1.jpg", "__MACOSX/1.jpg", "cat/Thumbs.db"]
+    folder = ImageFolder(tree([*images, *others, "cat/notes.txt", "cat/labels.CSV"]))
     assert names(folder) == [name.encode() for name in images]
+    assert folder.skipped == folder.warnings == []
 
 
 def test_odd_names_are_kept_byte_for_byte(tree):
     odd = ["new\nline.jpg", "🦊.jpg", "-rf.jpg", "--help", f"{NFC}.jpg", f"{NFD}.jpg", " .jpg"]
     files = [os.fsencode(f"cat/{name}") for name in odd] + [b"cat/latin\xe9\xff.jpg"]
+    files += [b"dog\xe9/1.jpg"]
     folder = ImageFolder(tree({name: b"" for name in files}))
     assert names(folder) == sorted(files)
-
-
-def test_a_class_whose_name_is_not_utf_8_is_kept(tree):
-    folder = ImageFolder(tree({b"caf\xe9/1.jpg": b"", b"tea/1.jpg": b""}))
-    assert [os.fsencode(name) for name in folder.classes] == [b"caf\xe9", b"tea"]
+    assert [os.fsencode(name) for name in folder.classes] == [b"cat", b"dog\xe9"]
 
 
 def test_a_class_typed_in_two_unicode_forms_is_one_class(tree):
     folder = ImageFolder(tree([f"{NFC}/1.jpg", f"{NFD}/2.jpg", "tea/3.jpg"]))
-    assert folder.classes == [NFC, "tea"]
     assert Counter(folder.labels) == {NFC: 2, "tea": 1}
     assert folder.warnings == []
-    assert unicodedata.is_normalized("NFC", folder.labels[0])
-
-
-def test_classes_that_differ_in_case_are_kept_apart_with_a_warning(tree):
-    folder = ImageFolder(tree(["Cat/1.jpg", "cat/2.jpg", "dog/3.jpg"]))
-    assert folder.classes == ["Cat", "cat", "dog"]
-    (warning,) = folder.warnings
-    assert "'Cat' and 'cat' differ only in case" in warning
-
-
-def test_files_that_differ_in_case_are_both_kept(tree):
-    assert len(ImageFolder(tree(["cat/a.jpg", "cat/A.jpg", "cat/a.JPG"]))) == 3
-
-
-def test_an_empty_class_is_left_out_with_a_warning(tree):
-    root = tree(["cat/1.jpg", "dog/2.jpg"])
-    (root / NFD).mkdir()
-    folder = ImageFolder(root)
-    assert folder.classes == ["cat", "dog"]
-    (warning,) = folder.warnings
-    assert f"class {NFC!r} is empty" in warning
 
 
 @pytest.mark.posix
@@ -221,32 +168,18 @@ def test_links_that_lead_in_circles_end(tree):
     (root / "cat" / "self").symlink_to(".", target_is_directory=True)
     (root / "loop").symlink_to("loop")
     folder = ImageFolder(root)
-    assert set(names(folder)) >= {b"cat/1.jpg", b"cat/b/2.jpg"}
     assert len(folder) == 2
+    assert {os.path.realpath(path) for path in folder.paths} == {
+        str(root / "cat" / "1.jpg"),
+        str(root / "cat" / "b" / "2.jpg"),
+    }
 
 
-@pytest.mark.parametrize("first", ["z", "a"])
-def test_of_two_links_to_one_folder_the_first_by_name_is_followed(first, tree, monkeypatch):
+def test_of_two_links_to_one_folder_the_first_by_name_is_followed(tree):
     root = tree(["cat/1.jpg", "../elsewhere/2.jpg"])
-    for name in first, "m":
+    for name in "zma":  # most systems list them in another order than by name
         (root / "cat" / name).symlink_to(root.parent / "elsewhere")
-    (expected,) = {"z": ["m"], "a": ["a"]}[first]
-    scandir = os.scandir
-
-    class Backwards:
-        def __init__(self, path):
-            with scandir(path) as entries:
-                self.entries = sorted(entries, key=lambda entry: entry.name, reverse=True)
-
-        def __enter__(self):
-            return iter(self.entries)
-
-        def __exit__(self, *problem):
-            return None
-
-    assert names(ImageFolder(root)) == [b"cat/1.jpg", f"cat/{expected}/2.jpg".encode()]
-    monkeypatch.setattr(os, "scandir", Backwards)
-    assert names(ImageFolder(root)) == [b"cat/1.jpg", f"cat/{expected}/2.jpg".encode()]
+    assert names(ImageFolder(root)) == [b"cat/1.jpg", b"cat/a/2.jpg"]
 
 
 def test_a_folder_that_vanishes_during_the_scan_is_listed_as_skipped(tree, monkeypatch):
@@ -288,14 +221,102 @@ def test_folders_without_permission_are_skipped_or_refused(tree):
         (root / "dog").chmod(0o755)
 
 
-def test_a_folder_that_can_not_be_used_says_what_is_needed(tree, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(FolderError, match="found nothing; put the images of each class"):
-        _ = ImageFolder(tmp_path / "empty").paths
-    with pytest.raises(FolderError, match="2 files but no folders"):
-        _ = ImageFolder(tree(["1.jpg", "2.jpg"])).paths
-    (tmp_path / "bare" / "cat").mkdir(parents=True)
-    with pytest.raises(FolderError, match="no file in any of them"):
-        _ = ImageFolder(tmp_path / "bare").paths
-    with pytest.raises(FolderError, match="neither a folder nor"):
-        _ = ImageFolder(tree(["1.jpg"]) / "1.jpg").paths
+def test_labels_come_from_names_by_a_pattern(tree):
+    root = tree(["Egyptian_Mau_1.jpg", "Egyptian_Mau_22.jpg", "boxer_3.jpg", "READ.jpg", " _4.jpg"])
+    folder = ImageFolder(root, label_from=r"(.+)_\d+")
+    assert folder.labels == ["Egyptian_Mau", "Egyptian_Mau", "boxer"]
+    assert [os.path.basename(path) for path, _ in folder.skipped] == [" _4.jpg", "READ.jpg"]
+    assert "does not match the label pattern" in folder.skipped[1][1]
+
+
+def test_a_pattern_may_name_groups_and_splits_and_look_at_folders(tree):
+    root = tree(["test/cat-7/1.jpg", "train/cat-8/2.jpg", "train/dog-9/3.jpg"])
+    folder = ImageFolder(root, label_from=r"(?P<split>\w+)/(?P<label>\w+)-(?P<group>\d+)/")
+    assert [item[1:] for item in folder.items] == [
+        ("cat", "train", "8"),
+        ("dog", "train", "9"),
+        ("cat", "test", "7"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [("(", "label pattern '\\('"), ("a_b", "has no group"), (r"(\d+)x", "no file's name matches")],
+)
+def test_a_bad_pattern_is_refused_in_a_sentence(pattern, reason, tree):
+    with pytest.raises(FolderError, match=reason):
+        _ = ImageFolder(tree(["cat_1.jpg"]), label_from=pattern).paths
+
+
+def folder_of(labels, groups=None):
+    """Return a folder of images that exist by name only."""
+    folder = ImageFolder("data")
+    items = [Item(f"{i:03}.jpg", label) for i, label in enumerate(labels)]
+    folder._listing = Listing(items, [], [])
+    return folder.grouped(groups) if groups else folder
+
+
+def test_the_seed_and_the_names_alone_decide_a_split(tree, tmp_path):
+    files = [f"{label}/{i:03}.jpg" for label in "abc" for i in range(30)]
+    one = ImageFolder(tree(files)).split(seed=1)
+    tree_again = tmp_path / "again"
+    for name in reversed(files):  # another order on disk
+        (tree_again / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree_again / name).write_bytes(b"")
+    other = ImageFolder(tree_again).split(seed=1)
+    assert [names(part) for part in one] == [names(part) for part in other]
+    assert names(one[1]) != names(ImageFolder(tree_again).split(seed=2)[1])
+
+
+def test_a_split_that_can_not_be_made_says_why(tree):
+    folder = ImageFolder(tree(["cat/1.jpg", "dog/1.jpg", "dog/2.jpg"]))
+    with pytest.raises(FolderError, match="class 'cat' has only 1"):
+        folder.split()
+    with pytest.raises(FolderError, match="there is none"):
+        folder.part("test").split()
+    for size in 0, 1, -0.5, 7:
+        with pytest.raises(ValueError, match="test_size"):
+            folder.split(test_size=size)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.floats(0.01, 0.99))
+def test_the_share_of_each_class_is_rounded_but_neither_none_nor_all(labels, test_size):
+    labels = labels * 2
+    train, test = folder_of(labels).split(test_size)
+    assert sorted([*train.paths, *test.paths]) == folder_of(labels).paths
+    for label, n in Counter(labels).items():
+        n_test = test.labels.count(label)
+        assert n_test == min(max(round(test_size * n), 1), n - 1)
+
+
+GROUPED = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from([None, "g", "h", "i", "j"])),
+    min_size=2,
+    max_size=24,
+).filter(lambda pairs: min(Counter(label for label, _ in pairs).values()) > 1)
+
+
+@given(GROUPED, st.floats(0.05, 0.95), st.integers(0, 5))
+def test_groups_stay_together_and_classes_on_both_sides(pairs, test_size, seed):
+    labels, groups = zip(*pairs)
+    try:
+        train, test = folder_of(labels, [group or None for group in groups]).split(test_size, seed)
+    except FolderError as refusal:
+        assert "more groups" in str(refusal)  # noqa: PT017
+        return
+    assert len(train) + len(test) == len(labels)
+    assert not set(train.groups) & set(test.groups) - {None}
+    assert train.classes == test.classes == sorted(set(labels))
+
+
+def test_groups_of_equal_size_give_the_share_that_was_asked_for():
+    labels = [label for label in "ab" for _ in range(50)]
+    folder = folder_of(labels, [f"{i // 5}" for i in range(100)])
+    for test_size in 0.1, 0.2, 0.5, 0.8:
+        test = folder.split(test_size)[1]
+        assert Counter(test.labels) == {label: round(50 * test_size) for label in "ab"}
+
+
+def test_a_class_in_a_single_group_can_not_be_split():
+    with pytest.raises(FolderError, match=r"data: .* class 'a'"):
+        folder_of("aabb", ["x", "x", "y", "z"]).split()

@@ -28,13 +28,19 @@ def table(tmp_path):
         ("photos.csv", "note,label,path\n1,dog,b.jpg\n2,cat,a.jpg"),
         ("photos.csv", "path;label\nb.jpg;dog\na.jpg;cat\n"),
         ("photos.tsv", "filename\tclass\nb.jpg\tdog\na.jpg\tcat\n"),
-        ("photos.csv", "Image, Target\nb.jpg,dog\na.jpg,cat\n"),
+        ("photos.csv", "Image, Target\nb.jpg, dog \na.jpg,\u00a0cat\n"),
+        ("photos.csv", "path,label,note,note\nb.jpg,dog,1,2\na.jpg,cat,3,4\n"),
         ("photos.jsonl", '{"path": "b.jpg", "label": "dog"}\n\n{"path": "a.jpg", "label": "cat"}'),
         ("photos.jsonl", '\ufeff{"path":"b.jpg","label":"dog"}\n{"path":"a.jpg","label":"cat"}\n'),
     ],
     ids=[
         *["csv", "Windows", "byte-order mark", "other columns", "semicolons", "tabs"],
-        *["other names", "jsonl", "jsonl with mark"],
+        *[
+            "other names and spaces",
+            "repeated columns that are not used",
+            "jsonl",
+            "jsonl with mark",
+        ],
     ],
 )
 def test_a_table_lists_paths_beside_it(name, text, table, tmp_path):
@@ -68,27 +74,6 @@ def test_absolute_paths_and_odd_names_are_kept(table, tmp_path):
     )
 
 
-def test_the_order_of_the_rows_does_not_matter(table):
-    rows = [f"{i:02}.jpg,{'ab'[i % 2]}" for i in range(20)]
-    one = table("\n".join(["path,label", *rows])).split(seed=5)
-    two = table("\n".join(["path,label", *reversed(rows)])).split(seed=5)
-    assert [part.paths for part in one] == [part.paths for part in two]
-
-
-def test_groups_of_a_table_are_never_divided(table):
-    rows = [f"{i:02}.jpg,{'ab'[i % 2]},{i // 4}" for i in range(40)]
-    for seed in range(5):
-        train, test = table("\n".join(["path,label,group", *rows])).split(0.3, seed)
-        assert not set(train.groups) & set(test.groups)
-        assert len(test) == 12
-
-
-def test_a_class_in_a_single_group_can_not_be_split(table):
-    folder = table("path,label,group\n1,a,x\n2,a,x\n3,b,y\n4,b,z\n")
-    with pytest.raises(FolderError, match=r"photos\.csv: .* class 'a'"):
-        folder.split()
-
-
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
@@ -97,6 +82,9 @@ def test_a_class_in_a_single_group_can_not_be_split(table):
         ("t.csv", "path|label\na|b\n", "no column path and label"),
         ("t.csv", "path,label\n", "no rows"),
         ("t.csv", "path,label\na,cat\nb,\n", "line 3 needs a path and a label"),
+        ("t.csv", "path,label\na,cat\nb,  \n", "line 3 needs a path and a label"),
+        ("t.csv", "path,label,label\na,cat,dog\n", "two columns are called 'label'; keep one"),
+        ("t.csv", "path,label,split,Split\na,b,val,test\n", "two columns are called 'Split'"),
         ("t.csv", "path,label\n\n\nb\n", "line 4 needs"),
         (
             "t.csv",
@@ -111,6 +99,8 @@ def test_a_class_in_a_single_group_can_not_be_split(table):
         ("t.jsonl", '{"path": "a", "label": ["b"]}', "line 1 needs"),
         ("t.jsonl", '{"path": "\\ud800", "label": "b"}', "can't be the name of a file"),
         ("t.jsonl", '{"path": "a\\u0000b", "label": "b"}', "can't be the name of a file"),
+        ("t.jsonl", '{"path": "a", "label": "\\ud800"}', "the label '.ud800' or the group is not"),
+        ("t.jsonl", '{"path": "a", "label": "' + "x" * 1001 + '"}', "a label of 1,001 characters"),
         ("t.jsonl", "[" * 100_000, "line 1 is not JSON"),
     ],
 )
@@ -186,29 +176,14 @@ def test_roboflow_s_columns_of_classes_are_labels(tree):
     (root / "train" / "_classes.csv").write_bytes(b"filename,cat,dog\n1.jpg,1,1\n")
     with pytest.raises(FolderError, match="line 2 marks 2 classes"):
         _ = ImageFolder(root).paths
+    (root / "train" / "_classes.csv").write_bytes(b"filename,cat,cat\n1.jpg,1,0\n")
+    with pytest.raises(FolderError, match="2 columns are called 'cat'"):
+        _ = ImageFolder(root).paths
 
 
-def test_labels_come_from_names_by_a_pattern(tree):
-    root = tree(["Egyptian_Mau_1.jpg", "Egyptian_Mau_22.jpg", "boxer_3.jpg", "README.jpg"])
-    folder = ImageFolder(root, label_from=r"(.+)_\d+")
-    assert folder.labels == ["Egyptian_Mau", "Egyptian_Mau", "boxer"]
-    ((path, reason),) = folder.skipped
-    assert path.endswith("README.jpg")
-    assert "does not match the label pattern" in reason
-
-
-def test_a_pattern_may_name_groups_and_splits_and_look_at_folders(tree):
-    root = tree(["test/cat-7/1.jpg", "train/cat-8/2.jpg", "train/dog-9/3.jpg"])
-    folder = ImageFolder(root, label_from=r"(?P<split>\w+)/(?P<label>\w+)-(?P<group>\d+)/")
-    assert folder.labels == ["cat", "dog", "cat"]
-    assert folder.splits == ["train", "train", "test"]
-    assert folder.groups == ["8", "9", "7"]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    [("(", "label pattern '\\('"), ("a_b", "has no group"), (r"(\d+)x", "no file's name matches")],
-)
-def test_a_bad_pattern_is_refused_in_a_sentence(pattern, reason, tree):
-    with pytest.raises(FolderError, match=reason):
-        _ = ImageFolder(tree(["cat_1.jpg"]), label_from=pattern).paths
+def test_a_table_of_bare_names_finds_the_folder_beside_it(tree, monkeypatch):
+    root = tree(["flat/a.png", "flat/b.png"])
+    (root / "flat.csv").write_text("image,target\na.png,cat\nb.png,dog\n", encoding="utf-8")
+    monkeypatch.chdir(root)
+    folder = ImageFolder("flat.csv")
+    assert [os.path.normpath(path) for path in folder.paths] == ["flat/a.png", "flat/b.png"]
