@@ -2,37 +2,57 @@
 
 An entry is keyed by a fingerprint of the image file's bytes and by what was computed from them (the
 name, parameters and version of an extractor and of the preprocessing). It carries a checksum of its
-key and content, in the user's default cache with a secret. Whatever does not check out counts as
-absent and is computed again. Entries are in few files (`visualwords.segments`), of which the least
-recently used are deleted when the cache exceeds its size. Links are neither read nor written
-through.
+key and content, which detects corruption, not tampering: the folder is made for its user alone, and
+whoever else may write to it is reported. Damaged entries count as absent. Links are neither read
+nor written through.
+
+Many small entries are in few files that any number of processes read and write. Each process
+appends to a segment of its own, a file that is never renamed or changed otherwise:
+`segment-….vwc` has the entries, `segment-….vwi` the beginnings of their keys and their places. An
+entry is listed after it is complete; what a killed writer left behind it is never read. A folder
+that grows beyond its limit loses whole segments, the least recently used first.
 """
 
+import errno
 import hashlib
-import hmac
 import io
 import json
 import os
 import re
+import secrets
 import stat
+import threading
+import time
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import numpy as np
 import platformdirs
 
-from visualwords.cache_secret import secret_of
-from visualwords.segments import KEY_BYTES, SegmentFolder, segment_folder
+from visualwords.errors import FolderError
+from visualwords.files import open_regular
 
-MAGIC = b"VWCACHE1"
-CHECKSUM_BYTES = 16
-KINDS = "biufV"  # of numbers, and of records of them
+__all__ = ["DEFAULT_SIZE", "FeatureCache", "default_folder", "open_cache", "written"]
+
 DEFAULT_SIZE = 10_000_000_000  # bytes
-_OLD = re.compile(r"[0-9a-f]{2}/([0-9a-f]{38}|\.writing-[0-9a-f]{16})\.npy")  # of older versions
-_without_old: set[Path] = set()  # folders whose entries of older versions were deleted
+CHECKSUM_BYTES = 16
+KEY_BYTES = 20
+HEAD_BYTES = KEY_BYTES + 8  # of an entry in a segment: its key and its size
+PLACE_BYTES = 16  # of an entry in an index: 8 of its key, 8 of its offset
+OFFSET_BITS = 40  # of a place: the others number the segment
+MOST_OFFSET = (1 << OFFSET_BITS) - 1
+KINDS = "biufV"  # of numbers, and of records of them
+SEGMENT_BYTES = 64 << 20  # of a segment, unless an entry is larger
+FEWEST_SEGMENTS = 16  # that fit in a folder: smaller limits have smaller segments
+MOST_INDEX = 64 << 20  # bytes of an index that are read, of four million entries
+REFRESH = 0.2  # seconds until a key that is not known is looked for in the files of others again
+TOUCH = 60.0  # seconds between two notes that a segment is in use
+SEGMENT = re.compile(r"segment-[0-9a-f]{16}\.vwc")
+INDEX = re.compile(r"segment-[0-9a-f]{16}\.vwi")
 
 
 class FeatureCache:
@@ -41,7 +61,7 @@ class FeatureCache:
     Parameters
     ----------
     folder : path-like
-        Created when the first entry is written.
+        Created, for this user alone, when the first entry is written.
     most_bytes : int or None
         Size beyond which the least recently used entries are deleted; None for no limit.
 
@@ -60,21 +80,19 @@ class FeatureCache:
     def __init__(self, folder: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE):
         self.folder = Path(os.path.abspath(folder))
         self.most_bytes = most_bytes
-        self._is_own = self.folder == default_folder()
 
     @property
-    def _secret(self) -> bytes:
-        """What checksums depend on; empty in a cache that may be shared."""
-        return secret_of(self.folder) if self._is_own else b""
+    def _segments(self) -> "_Segments":
+        return _segments_of(self.folder)  # has locks, so that it does not travel with a cache
 
     @staticmethod
-    def key(fingerprint: bytes, settings: dict[str, Any] | bytes) -> str:
+    def key(fingerprint: bytes, settings: Mapping[str, object] | bytes) -> str:
         """Return the name of what ``settings`` compute from the content with a ``fingerprint``.
 
         Settings that many files share are better given as `written` has them.
         """
         text = settings if isinstance(settings, bytes) else written(settings)
-        digest = hashlib.blake2b(text, digest_size=20)
+        digest = hashlib.blake2b(text, digest_size=KEY_BYTES)
         digest.update(b"\0")  # JSON has no zero byte: where the settings end is beyond doubt
         digest.update(fingerprint)
         return digest.hexdigest()
@@ -88,108 +106,51 @@ class FeatureCache:
         expected : bool
             Whether another process has just put it there.
         """
-        try:
-            entry = self._load(key, expected)
-        except OSError:
+        entry = self._segments.get(bytes.fromhex(key), expected)
+        if entry is None or entry[:CHECKSUM_BYTES] != _checksum(key, entry[CHECKSUM_BYTES:]):
             return None
-        if entry is None:
-            return None
-        start = len(MAGIC) + CHECKSUM_BYTES
-        checksum, payload = entry[len(MAGIC) : start], memoryview(entry)[start:]
-        true = _checksum(key, payload, self._secret)
-        if not entry.startswith(MAGIC) or not hmac.compare_digest(checksum, true):
-            return None
-        return _array_of(payload)
+        return _array_of(entry[CHECKSUM_BYTES:])
 
     def put(self, key: str, array: np.ndarray) -> None:
         """Keep an array; a disk that is full or read-only makes this a no-op."""
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(array, order="C"), (1, 0), allow_pickle=False)
-        payload = buffer.getvalue()
+        payload = buffer.getbuffer()
         # A write that fails is passed over: the feature is at hand, only the next run is slower.
         with suppress(OSError):
-            self._store(key, MAGIC + _checksum(key, payload, self._secret) + payload)
+            self._segments.put(
+                bytes.fromhex(key), _checksum(key, payload) + payload, self.most_bytes
+            )
 
     def size(self) -> tuple[int, int]:
         """Return how many entries there are, and their bytes."""
-        files = [*self._segments.segments(), *self._segments.indices()]
-        return self._segments.n_entries(), sum(map(_size, files))
+        return self._segments.size()
 
     def clear(self) -> tuple[int, int]:
         """Delete all entries and nothing else; return how many there were, and their bytes."""
-        n_entries, n_bytes = self.size()
+        size = self._segments.size()
         self._segments.clear()
-        n_old, old_bytes = self._clear_old()
-        return n_entries + n_old, n_bytes + old_bytes
+        return size
 
     def close(self) -> None:
         """Close the file that this process writes to, so that Windows can delete it."""
         self._segments.close()
 
-    def _clear_old(self) -> tuple[int, int]:
-        """Delete what older versions left, a file for each entry."""
-        n_entries = n_bytes = 0
-        for path in list(self.folder.glob("??/*.npy")):
-            if _OLD.fullmatch(f"{path.parent.name}/{path.name}") and not path.parent.is_symlink():
-                n_bytes += _size(path)
-                n_entries += 1
-                path.unlink(missing_ok=True)
-        for folder in list(self.folder.glob("??")):
-            with suppress(OSError):  # not empty: it holds files of others
-                folder.rmdir()
-        return n_entries, n_bytes
-
-    @property
-    def _segments(self) -> SegmentFolder:
-        return segment_folder(self.folder)
-
-    def _load(self, key: str, expected: bool) -> bytes | None:
-        return self._segments.get(_name(key), expected=expected)
-
-    def _store(self, key: str, entry: bytes) -> None:
-        if self._is_own and self.folder not in _without_old:
-            _without_old.add(self.folder)
-            self._clear_old()
-        self._segments.put(_name(key), entry, self.most_bytes)
-
 
 def open_cache(
-    place: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE
+    folder: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE
 ) -> FeatureCache:
-    """Return the cache in a folder, or at a URL, which has no limit of its size."""
-    if isinstance(place, str) and "://" in place:
-        from visualwords.remote_cache import RemoteCache
+    """Return the cache in a folder.
 
-        return RemoteCache(place)
-    problem = _why_not_trusted(place)
+    A folder that other users can write to is reported by a warning; if it is the default one, which
+    nobody shares on purpose, by a `FolderError`.
+    """
+    problem = _why_not_trusted(folder)
     if problem is not None:
+        if Path(folder) == default_folder():
+            raise FolderError(problem)
         warnings.warn(problem, stacklevel=2)
-    return FeatureCache(place, most_bytes)
-
-
-def _why_not_trusted(folder: str | os.PathLike[str]) -> str | None:
-    """Return a sentence if others can write to a cache; None if they can't, or it is not there."""
-    if not hasattr(os, "geteuid"):
-        return None
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    if status.st_uid not in (os.geteuid(), 0):
-        found = f"belongs to another user ({status.st_uid})"
-    elif status.st_mode & stat.S_IWOTH:
-        found = "is writable by all users of this machine"
-    else:
-        return None
-    return (
-        f"the cache {os.fspath(folder)} {found}, who can change the models made with it; "
-        "choose another with --cache, or run: chmod go-w on it"
-    )
-
-
-def written(settings: dict[str, Any]) -> bytes:
-    """Return settings as `FeatureCache.key` reads them, whatever their order."""
-    return json.dumps(settings, sort_keys=True).encode()
+    return FeatureCache(folder, most_bytes)
 
 
 def default_folder() -> Path | None:
@@ -201,22 +162,34 @@ def default_folder() -> Path | None:
     return folder if folder.is_absolute() else None
 
 
-def _name(key: str) -> bytes:
-    """Return a key as the name of an entry in segments."""
-    return bytes.fromhex(key).ljust(KEY_BYTES, b"\0")
+def written(settings: Mapping[str, object]) -> bytes:
+    """Return settings as `FeatureCache.key` reads them, whatever their order."""
+    return json.dumps(settings, sort_keys=True).encode()
 
 
-def _size(path: Path) -> int:
-    """Return the bytes of a file; 0 if another process has deleted it meanwhile."""
+def _why_not_trusted(folder: str | os.PathLike[str]) -> str | None:
+    """Return a sentence if others can write to a cache; None if they can't, or it is not there."""
+    if not hasattr(os, "geteuid"):
+        return None
     try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+        status = os.stat(folder)
+    except OSError:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        owner = f"belongs to another user ({status.st_uid})"
+    elif status.st_mode & stat.S_IWOTH:
+        owner = "is writable by all users of this machine"
+    else:
+        return None
+    return (
+        f"the cache {os.fspath(folder)} {owner}, who can change the models made with it; "
+        "choose another with --cache, or run: chmod go-w on it"
+    )
 
 
-def _checksum(key: str, payload: bytes | memoryview, secret: bytes) -> bytes:
+def _checksum(key: str, payload: bytes | memoryview) -> bytes:
     """Return the checksum of an entry; with its key, so that no entry passes for another's."""
-    digest = hashlib.blake2b(key.encode(), digest_size=CHECKSUM_BYTES, key=secret)
+    digest = hashlib.blake2b(key.encode(), digest_size=CHECKSUM_BYTES)
     digest.update(payload)
     return digest.digest()
 
@@ -239,10 +212,232 @@ def _array_of(payload: memoryview) -> np.ndarray | None:
 
 @lru_cache(maxsize=256)
 def _parsed_header(header: bytes) -> tuple[np.dtype, tuple[int, ...]]:
-    """Return the type and shape that the first bytes of an .npy file tell; most have the same."""
+    """Return the type and shape in the first bytes of an .npy file; most have the same."""
     file = io.BytesIO(header)
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     if dtype.hasobject:
         raise ValueError("objects")
     return dtype, shape
+
+
+class _Segments:
+    """The segments of a folder: byte strings by keys of 20 bytes, which may come back damaged."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget all; a forked process must not write to its parent's segment."""
+        self._process = os.getpid()
+        self._places: dict[int, int] = {}  # the key's first 8 bytes → number of segment, offset
+        self._names: list[str] = []  # of segments, by number
+        self._numbers: dict[str, int] = {}
+        self._n_read: dict[str, int] = {}  # bytes of each index that are known
+        self._refreshed = -1e9
+        self._touched: dict[str, float] = {}
+        self._own: _Writer | None = None
+
+    def get(self, key: bytes, expected: bool) -> memoryview | None:
+        """Return an entry, or None; ``expected``: another process may have written it just now."""
+        with self._lock:
+            place = self._find(key, expected)
+            if place is None:
+                return None
+            name, offset = self._names[place >> OFFSET_BITS], place & MOST_OFFSET
+        path = self.folder / f"{name}.vwc"
+        try:
+            with open_regular(path, follow_links=False) as file:
+                file.seek(offset)
+                head = file.read(HEAD_BYTES)
+                size = int.from_bytes(head[KEY_BYTES:], "little")
+                left = os.fstat(file.fileno()).st_size - file.tell()
+                entry = file.read(size) if head[:KEY_BYTES] == key and size <= left else None
+        except (OSError, OverflowError):  # evicted meanwhile, or a forged place
+            with self._lock:
+                self._places.pop(_prefix(key), None)
+            return None
+        now = time.monotonic()
+        if now - self._touched.get(name, -1e9) > TOUCH:  # for those who make room
+            self._touched[name] = now
+            with suppress(OSError):  # of another user
+                os.utime(path)
+        return None if entry is None else memoryview(entry)
+
+    def put(self, key: bytes, entry: bytes, most_bytes: int | None) -> None:
+        """Append an entry; what all segments may take is roughly ``most_bytes``.
+
+        An entry of more than a fourth of that is not kept.
+        """
+        segment = SEGMENT_BYTES
+        if most_bytes is not None:
+            if len(entry) > most_bytes // 4:
+                return
+            segment = min(segment, most_bytes // FEWEST_SEGMENTS)
+        with self._lock:
+            self._check_process()
+            own = self._own
+            if own is None or own.size + len(entry) > segment or not os.path.lexists(own.path):
+                self.close()
+                if most_bytes is not None:
+                    self._evict(most_bytes - segment)
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                own = self._own = _Writer(self.folder)
+            self._places[_prefix(key)] = self._base_of(own.name) | own.append(key, entry)
+
+    def size(self) -> tuple[int, int]:
+        """Return how many different entries are listed, and the bytes of all files."""
+        with self._lock:
+            self._refresh()
+            segments = self._files(SEGMENT)
+            names = {path.stem for path in segments}
+            is_there = [name in names for name in self._names]
+            n_entries = sum(is_there[place >> OFFSET_BITS] for place in self._places.values())
+        n_bytes = 0
+        for path in (*segments, *self._files(INDEX)):
+            with suppress(FileNotFoundError):  # another process has deleted it meanwhile
+                n_bytes += path.stat().st_size
+        return n_entries, n_bytes
+
+    def clear(self) -> None:
+        """Delete all segments."""
+        with self._lock:
+            self.close()
+            for path in (*self._files(SEGMENT), *self._files(INDEX)):
+                _delete(path)
+            self._begin()
+
+    def close(self) -> None:
+        """Close this process's segment; the next entry begins another."""
+        with self._lock:
+            if self._own is not None:
+                self._n_read[self._own.name] = PLACE_BYTES * self._own.n_entries
+                self._own.close()
+            self._own = None
+
+    def _evict(self, most_bytes: int) -> None:
+        """Delete the least recently used segments until the others fit."""
+        segments = []
+        for path in self._files(SEGMENT):
+            with suppress(OSError):
+                status = path.stat(follow_symlinks=False)
+                segments.append((status.st_mtime_ns, status.st_size, path))
+        total = sum(size for _, size, _ in segments)
+        for _, size, path in sorted(segments):
+            if total <= most_bytes:
+                break
+            total -= size * _delete(path)
+
+    def _files(self, pattern: re.Pattern[str]) -> list[Path]:
+        names: list[str] = []
+        with suppress(OSError), os.scandir(self.folder) as scan:
+            names = sorted(entry.name for entry in scan if pattern.fullmatch(entry.name))
+        return [self.folder / name for name in names]
+
+    def _find(self, key: bytes, expected: bool) -> int | None:
+        self._check_process()
+        place = self._places.get(_prefix(key))
+        if place is None and (expected or time.monotonic() - self._refreshed > REFRESH):
+            self._refresh()
+            place = self._places.get(_prefix(key))
+        return place
+
+    def _refresh(self) -> None:
+        """Read what has been added to indices since the last time."""
+        self._check_process()
+        grown = []
+        for path in self._files(INDEX):
+            if self._own is not None and path.stem == self._own.name:
+                continue
+            with suppress(OSError):
+                status = path.stat(follow_symlinks=False)
+                size = min(status.st_size, MOST_INDEX) // PLACE_BYTES * PLACE_BYTES
+                if size > self._n_read.get(path.stem, 0):
+                    grown.append((status.st_mtime_ns, path, size))
+        for _, path, size in sorted(grown):  # of two entries with one key the later one counts
+            begin = self._n_read.get(path.stem, 0)
+            try:
+                with open_regular(path, follow_links=False) as file:
+                    file.seek(begin)
+                    rows = np.frombuffer(file.read(size - begin), "<u8").reshape(-1, 2)
+            except (OSError, ValueError):  # being deleted, or not an index
+                continue
+            self._n_read[path.stem] = begin + rows.nbytes
+            places = rows[:, 1] & np.uint64(MOST_OFFSET) | np.uint64(self._base_of(path.stem))
+            self._places.update(zip(rows[:, 0].tolist(), places.tolist()))
+        self._refreshed = time.monotonic()
+
+    def _base_of(self, name: str) -> int:
+        """Return what the place of a segment's first entry is."""
+        if name not in self._numbers:
+            self._numbers[name] = len(self._names)
+            self._names.append(name)
+        return self._numbers[name] << OFFSET_BITS
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            self._begin()
+
+
+@cache
+def _segments_of(folder: Path) -> _Segments:
+    """Return the segments of a folder; all of a process share what they know of it."""
+    return _Segments(folder)
+
+
+class _Writer:
+    """The segment that this process appends to."""
+
+    def __init__(self, folder: Path):
+        self.name = f"segment-{secrets.token_hex(8)}"
+        self.path = folder / f"{self.name}.vwc"
+        self._entries: BinaryIO = open(self.path, "xb", buffering=0)  # noqa: SIM115
+        self._index: BinaryIO = open(folder / f"{self.name}.vwi", "xb", buffering=0)  # noqa: SIM115
+        self.size = 0
+        self.n_entries = 0
+
+    def append(self, key: bytes, entry: bytes) -> int:
+        """Write an entry, then list it; return where it begins."""
+        offset = self.size
+        _append(self._entries, offset, key + len(entry).to_bytes(8, "little") + entry)
+        place = key[:8] + offset.to_bytes(8, "little")
+        _append(self._index, PLACE_BYTES * self.n_entries, place)
+        self.size += HEAD_BYTES + len(entry)
+        self.n_entries += 1
+        return offset
+
+    def close(self) -> None:
+        """Close both files; so does the end of the process."""
+        for file in vars(self).get("_entries"), vars(self).get("_index"):
+            if file is not None:  # else it could not be opened
+                file.close()
+
+    __del__ = close
+
+
+def _append(file: BinaryIO, end: int, content: bytes) -> None:
+    """Write to the end of a file all or, where the disk is full, nothing."""
+    try:
+        file.seek(end)
+        if file.write(content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        with suppress(OSError):
+            file.truncate(end)
+        raise
+
+
+def _delete(path: Path) -> bool:
+    """Delete a segment and its index; False if it can't be, as on Windows while it is open."""
+    try:
+        for suffix in ".vwc", ".vwi":
+            path.with_suffix(suffix).unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+def _prefix(key: bytes) -> int:
+    return int.from_bytes(key[:8], "little")

@@ -19,7 +19,8 @@ from tests.conftest import IS_ROOT
 from tests.faults.commands import Running, server
 from tests.faults.conftest import IS_LONG, write_photos
 from tests.faults.test_processes import litter
-from visualwords import files, isolation, segments
+from visualwords import cache as cache_module
+from visualwords import files, isolation
 from visualwords.apps.classify_images.main import main
 from visualwords.cache import FeatureCache
 from visualwords.duplicates import describe_duplicates
@@ -139,7 +140,7 @@ def test_a_disk_without_locks_is_written_to_and_nothing_there_is_removed(tmp_pat
 def test_a_cache_on_a_disk_that_fills_and_frees_costs_only_time(
     training, model_bytes, tmp_path, monkeypatch
 ):
-    append, calls = segments._append, iter(range(10**9))
+    append, calls = cache_module._append, iter(range(10**9))
 
     def fill_up(file, end, content):
         if 5 <= next(calls) < 15:
@@ -147,14 +148,13 @@ def test_a_cache_on_a_disk_that_fills_and_frees_costs_only_time(
             raise OSError(errno.ENOSPC, "no space left on device")
         append(file, end, content)
 
-    monkeypatch.setattr(segments, "_append", fill_up)
+    monkeypatch.setattr(cache_module, "_append", fill_up)
     assert main(training) == 0
     assert (tmp_path / "m.vw").read_bytes() == model_bytes
     cache = FeatureCache(tmp_path / "cache")
     n_first = cache.size()[0]
     (tmp_path / "m.vw").unlink()
     cache.close()
-    segments.segment_folder.cache_clear()
     assert main(training) == 0
     assert (tmp_path / "m.vw").read_bytes() == model_bytes
     assert cache.size()[0] >= n_first

@@ -19,8 +19,8 @@ from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier, Recipe, load
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline.recipes import RECIPES
+from visualwords.cache import FeatureCache
 from visualwords.model_file import write_model
-from visualwords.segments import SegmentFolder
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images"]
 
@@ -198,17 +198,17 @@ def test_a_second_train_starts_from_the_features_of_an_interrupted_one(tmp_path,
     cache, target = tmp_path / "cache", tmp_path / "m.vw"
     arguments = ["train", str(tmp_path / "large"), "-o", str(target), "--cache", str(cache)]
     process = subprocess.Popen([*COMMAND, *arguments, "--jobs", "1"], stderr=subprocess.PIPE)
-    while not cache.is_dir() or SegmentFolder(cache).n_entries() < 20:
+    while not cache.is_dir() or FeatureCache(cache).size()[0] < 20:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=120)
     assert process.returncode == 130
-    kept = {path: path.read_bytes() for path in SegmentFolder(cache).segments()}
-    n_kept = SegmentFolder(cache).n_entries()
+    kept = {path: path.read_bytes() for path in cache.glob("segment-*.vwc")}
+    n_kept = FeatureCache(cache).size()[0]
     assert run(*arguments, "--recipe", "color").returncode == 0
     assert all(path.read_bytes() == content for path, content in kept.items())
-    assert SegmentFolder(cache).n_entries() > n_kept
+    assert FeatureCache(cache).size()[0] > n_kept
 
 
 def test_skipped_files_are_listed_and_end_in_exit_code_3(model, photos, tmp_path):

@@ -23,7 +23,7 @@ from visualwords.apps.cluster.connection import on_cluster
 from visualwords.apps.detect_pedestrians.result_files import ResultFiles
 from visualwords.apps.detect_pedestrians.searching import Searching
 from visualwords.apps.pipeline import stage as pipeline_stage
-from visualwords.cache import open_cache
+from visualwords.cache import FeatureCache
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
 
@@ -248,17 +248,24 @@ def test_workers_open_a_file_once_a_stage(client, images, tmp_path, recipe, cach
             assert set(Counter(log.read_text(encoding="utf-8").split()).values()) == {1}
 
 
-def test_rows_come_along_where_the_cache_is_not_shared(
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs Linux")
+def test_workers_send_arrays_where_they_do_not_share_the_cache(
     client, images, local_bytes, monkeypatch, tmp_path
 ):
-    model = ImageClassifier("words", n_words=16, cache_dir="memory://here")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    only_here = 1000  # a number that no worker has open
+    os.dup2(folder, only_here)
+    cache_dir = f"/proc/self/fd/{only_here}/cache"
+    model = ImageClassifier("words", n_words=16, cache_dir=cache_dir)
     with on_cluster(client), monkeypatch.context() as only_workers:
         only_workers.setattr(pipeline_stage, "run_stages", lambda *_: pytest.fail("made here"))
         model.fit(str(images))
     model.save(tmp_path / "m.vw")
     assert (tmp_path / "m.vw").read_bytes() == local_bytes
     n_channels = len(model.recipe_.channels)
-    assert open_cache("memory://here").size()[0] > 18 * n_channels  # they are kept here
+    assert FeatureCache(cache_dir).size()[0] > 18 * n_channels  # they are kept here
+    for number in folder, only_here:
+        os.close(number)
 
 
 def test_a_detector_learns_the_same_on_a_cluster(client):

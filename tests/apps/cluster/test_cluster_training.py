@@ -18,6 +18,7 @@ from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.cluster import backend
 from visualwords.apps.cluster.connection import on_cluster
+from visualwords.cache import FeatureCache
 from visualwords.classifiers import ICDClassifier, one_vs_rest
 from visualwords.classifiers.byte_linear import ByteLinearClassifier
 from visualwords.classifiers.row_file import RowFile
@@ -25,7 +26,6 @@ from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
 from visualwords.parallel import map_on_workers
-from visualwords.segments import SegmentFolder
 
 pytestmark = [pytest.mark.slow, QUIET]
 
@@ -201,9 +201,8 @@ def test_entries_of_a_shared_cache_that_cannot_be_read_are_made_again(client, im
 
     with on_cluster(client):
         expected = scores()
-        kept = SegmentFolder(tmp_path / "cache")
-        n_entries = kept.n_entries()
-        for k, segment in enumerate(kept.segments()):
+        n_entries = FeatureCache(tmp_path / "cache").size()[0]
+        for k, segment in enumerate(sorted((tmp_path / "cache").glob("segment-*.vwc"))):
             content = segment.read_bytes()
             segment.write_bytes(b"" if k % 2 else content[: len(content) // 2])
         assert scores() == expected
@@ -258,7 +257,7 @@ def test_a_worker_out_of_memory_is_told_and_what_was_done_is_kept(images, tmp_pa
         on_cluster(client),
     ):
         model.fit([*sources, str(tmp_path / "huge.png")], [*labels, labels[0]])
-    assert SegmentFolder(tmp_path / "cache").n_entries() > 0
+    assert FeatureCache(tmp_path / "cache").size()[0] > 0
     with local_workers(1) as client, on_cluster(client):
         model.fit([*sources, str(tmp_path / "huge.png")], [*labels, labels[0]])
     assert len(model.skipped_) == 0
