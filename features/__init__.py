@@ -9,15 +9,15 @@ from visualwords import on_first_use
 
 if TYPE_CHECKING:
     from visualwords.features.centrist import Centrist
-    from visualwords.features.color import ColorHistogram
-    from visualwords.features.color_statistics import ColorStatistics
+    from visualwords.features.color import ColorHistogram, ColorStatistics
     from visualwords.features.filters import DenseFilters
     from visualwords.features.hog import HOG
-    from visualwords.features.keypoint_sift import KeypointSIFT
-    from visualwords.features.onnx_features import ONNXFeatures
+    from visualwords.features.keypoints import KeypointSIFT
+    from visualwords.features.onnx import ONNXFeatures
     from visualwords.features.sift import DenseSIFT
 
 __all__ = [
+    "EXTRACTORS",
     "HOG",
     "Centrist",
     "ColorHistogram",
@@ -28,16 +28,16 @@ __all__ = [
     "ONNXFeatures",
 ]
 
-__getattr__, __dir__ = on_first_use(
-    __name__,
-    {
-        "HOG": "visualwords.features.hog",
-        "Centrist": "visualwords.features.centrist",
-        "ColorHistogram": "visualwords.features.color",
-        "ColorStatistics": "visualwords.features.color_statistics",
-        "DenseFilters": "visualwords.features.filters",
-        "DenseSIFT": "visualwords.features.sift",
-        "KeypointSIFT": "visualwords.features.keypoint_sift",
-        "ONNXFeatures": "visualwords.features.onnx_features",
-    },
-)
+# The class of an extractor and the module that has it: a line here registers a new one.
+EXTRACTORS = {
+    "HOG": "visualwords.features.hog",
+    "Centrist": "visualwords.features.centrist",
+    "ColorHistogram": "visualwords.features.color",
+    "ColorStatistics": "visualwords.features.color",
+    "DenseFilters": "visualwords.features.filters",
+    "DenseSIFT": "visualwords.features.sift",
+    "KeypointSIFT": "visualwords.features.keypoints",
+    "ONNXFeatures": "visualwords.features.onnx",
+}
+
+__getattr__, __dir__ = on_first_use(__name__, EXTRACTORS)

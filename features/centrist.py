@@ -9,19 +9,18 @@ from visualwords.features._centrist import (
     count_codes,
     count_codes_of_patches,
 )
-from visualwords.features.column_places import ColumnPlaces, places_of_pixels
-from visualwords.features.extractor import Extractor, as_grey
+from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
+    as_windows,
     patch_bounds,
     pyramid_windows,
     unit_centers,
     window_bounds,
 )
-from visualwords.features.resizing import resize_image
-from visualwords.features.sobel import sobel_image
+from visualwords.features.pixels import as_grey, resize_image, sobel_image
 
-__all__ = ["Centrist"]
+__all__ = ["Centrist", "census_transform"]
 
 _WINDOW = (108, 36)  # rows, columns of a pedestrian window  [Wu10, Sec. 4.2]
 _BLOCKS = (9, 4)  # blocks of the window, of 12 × 9 pixels  [Wu10, Sec. 4.2]
@@ -51,9 +50,6 @@ class Centrist(Extractor):
         The grid of ``extract``, in pixels.
     sobel : bool, default False
         Take the census of the image's Sobel magnitude instead of its grey levels.
-    resize_levels : bool, default False
-        In the pyramid, halve the image for the 2×2 level and quarter it for the whole, so that
-        every window has the same number of pixels.
 
     Notes
     -----
@@ -87,13 +83,11 @@ class Centrist(Extractor):
         patch_size: int = 16,
         step: int = 8,
         sobel: bool = False,
-        resize_levels: bool = False,
     ) -> None:
         self.layout = layout
         self.patch_size = patch_size
         self.step = step
         self.sobel = sobel
-        self.resize_levels = resize_levels
 
     @property
     def color_mode(self) -> str:
@@ -127,19 +121,14 @@ class Centrist(Extractor):
         grey = as_grey(image)
         if self.layout == "pedestrian":
             return self._count(resize_image(grey, _WINDOW[1], _WINDOW[0]), _super_blocks())
-        if self.layout == "pyramid":
-            return self._describe_pyramid(grey)
-        return self._count(grey, np.array([[0, 0, grey.shape[1], grey.shape[0]]]))
+        return self._count(grey, window_bounds(self._windows(), *grey.shape))
 
     def column_places(self, image: np.ndarray) -> ColumnPlaces | None:
         """Return the pixels that each column counts; None where images are resized first."""
-        if self.layout == "pedestrian" or (self.layout == "pyramid" and self.resize_levels):
+        if self.layout == "pedestrian":
             return None
         height, width = image.shape[:2]
-        windows = np.array([[0.0, 0.0, 1.0, 1.0]])
-        if self.layout == "pyramid":
-            windows = np.vstack(pyramid_windows(31))
-        inner = _inner(window_bounds(windows, height, width)) + 1  # as pixels of the image
+        inner = _inner(window_bounds(self._windows(), height, width)) + 1  # as pixels of the image
         codes = np.zeros((height, width), np.uint8)
         codes[1:-1, 1:-1] = self.census(image)
         return places_of_pixels(codes, inner, _CODES)
@@ -188,17 +177,8 @@ class Centrist(Extractor):
             codes = [f"block{i}.{j}_{code}" for i, j in blocks for code in codes]
         return np.array(codes, dtype=object)
 
-    def _describe_pyramid(self, grey: np.ndarray) -> np.ndarray:
-        height, width = grey.shape
-        levels = pyramid_windows(31)
-        if not self.resize_levels:
-            return self._count(grey, window_bounds(np.vstack(levels), height, width))
-        counts = []
-        for shrink, windows in zip((4, 2, 1), levels):
-            size = max(1, round(width / shrink)), max(1, round(height / shrink))
-            scaled = resize_image(grey, *size)
-            counts.append(self._count(scaled, window_bounds(windows, size[1], size[0])))
-        return np.concatenate(counts)
+    def _windows(self) -> np.ndarray:
+        return np.vstack(pyramid_windows(31)) if self.layout == "pyramid" else as_windows(None)
 
     def _count(self, grey: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         counts = np.zeros((len(bounds), 256), np.uint32)

@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 
 from visualwords.features._filters import describe_patches, pool_responses
-from visualwords.features.extractor import Extractor, as_grey
+from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures, check_cells
-from visualwords.features.sift import COLORS, color_planes
+from visualwords.features.pixels import COLORS, as_grey, color_planes
 
 __all__ = ["DenseFilters"]
 
@@ -47,7 +47,7 @@ class DenseFilters(Extractor):
     signs : bool, default True
         False: means of magnitudes, half the numbers; bright on dark is then as dark on bright.
     color : {"grey", "rgb", "opponent", "c"}, default "grey"
-        Planes that are filtered, see :func:`visualwords.features.sift.color_planes`; the numbers
+        Planes that are filtered, see :func:`visualwords.features.pixels.color_planes`; the numbers
         of all of them are divided by one length.
 
     Notes
@@ -103,9 +103,7 @@ class DenseFilters(Extractor):
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
-        check_cells(self.bin_size, self.step, _LARGEST_BIN)
-        if min(self._bin_sizes()) < _CELL:
-            raise ValueError(f"bin_size={self.bin_size}; use {_CELL} to {_LARGEST_BIN} pixels")
+        self._bin_sizes()
         if self.order not in range(1, _TAPS):
             raise ValueError(f"order={self.order}; choose 1, 2, 3 or 4")
         if self.color not in COLORS:
@@ -160,8 +158,8 @@ class DenseFilters(Extractor):
         ]
         return np.array(names, dtype=object)
 
-    def _bin_sizes(self) -> tuple[Any, ...]:
-        return tuple(np.atleast_1d(self.bin_size).tolist())
+    def _bin_sizes(self) -> tuple[int, ...]:
+        return check_cells(self.bin_size, self.step, _CELL, _LARGEST_BIN)
 
     def _pairs(self) -> np.ndarray:
         """Return the frequencies (u, v) of the filters, along x and y."""

@@ -150,13 +150,20 @@ class LocalFeatureSets:
         return (self[i] for i in range(len(self)))
 
 
-def check_cells(bin_size: Any, step: Any, largest: int) -> None:
-    """Raise ``ValueError`` unless patches have cells of 1 to ``largest`` pixels and a step."""
-    sizes = np.atleast_1d(bin_size).tolist()
-    if not sizes or not all(isinstance(b, int) and 1 <= b <= largest for b in sizes):
-        raise ValueError(f"bin_size={bin_size!r}; expected one or several of 1 to {largest}")
+def check_cells(bin_size: Any, step: Any, least: int, largest: int) -> tuple[int, ...]:
+    """Return the widths of cells in pixels; raise ``ValueError`` where they or the step can't be.
+
+    Examples
+    --------
+    >>> check_cells(4, 8, 1, 100), check_cells([4, 6], 8, 1, 100)
+    ((4,), (4, 6))
+    """
+    sizes = tuple(np.atleast_1d(bin_size).tolist())
+    if not sizes or not all(isinstance(b, int) and least <= b <= largest for b in sizes):
+        raise ValueError(f"bin_size={bin_size!r}; expected one or several of {least} to {largest}")
     if not (isinstance(step, int | np.integer) and step >= 1):
         raise ValueError(f"step={step!r} must be at least 1")
+    return sizes
 
 
 def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:

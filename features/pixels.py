@@ -1,4 +1,4 @@
-"""Arrays that are images, as extractors want them: RGB or grey, uint8, in C order."""
+"""Arrays of pixels: checks, planes, sizes and edges of images, and pictures of histograms."""
 
 import os
 from typing import Any
@@ -8,7 +8,21 @@ import numpy as np
 
 from visualwords.errors import ImageError
 
-__all__ = ["as_grey", "as_rgb", "check_image", "is_one_image"]
+__all__ = [
+    "COLORS",
+    "as_grey",
+    "as_rgb",
+    "check_image",
+    "color_planes",
+    "draw_glyphs",
+    "is_one_image",
+    "resize_image",
+    "sobel_image",
+]
+
+COLORS = ("grey", "rgb", "opponent", "c")
+_CELL = 24  # pixels that a cell should have in a picture of histograms, so that lines can be seen
+_LONGEST = 2400  # unless the picture gets larger than this
 
 
 def as_rgb(image: np.ndarray) -> np.ndarray:
@@ -42,7 +56,7 @@ def as_grey(image: np.ndarray) -> np.ndarray:
 
 
 def is_one_image(images: Any) -> bool:
-    """Tell a single path, file's content or array from many.
+    """Return whether it is a single path, file's content or array instead of many.
 
     Examples
     --------
@@ -75,3 +89,145 @@ def check_image(image: np.ndarray) -> np.ndarray:
             "(height, width, 3) for RGB, at least 1x1"
         )
     return image
+
+
+def resize_image(image: np.ndarray, width: int, height: int) -> np.ndarray:
+    """Return the image at another size: areas are averaged to shrink it, else pixels interpolated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resize_image(np.array([[0, 100], [100, 200]], np.uint8), 1, 1).tolist()
+    [[100]]
+    """
+    if image.shape[:2] == (height, width):
+        return image
+    shrinks = image.shape[0] > height and image.shape[1] > width
+    method = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return cv2.resize(image, (width, height), interpolation=method)
+
+
+def sobel_image(grey: np.ndarray) -> np.ndarray:
+    """Return min(255, √(gx² + gy²) / 4), where gx and gy are the 3×3 Sobel derivatives.
+
+    A quarter of the magnitude makes the strongest upright edge, 0 beside 255, the level 255.
+    Pixels beyond the border repeat the border.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+
+    Returns
+    -------
+    (h, w) uint8
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sobel_image(np.array([[0, 0, 40, 40]] * 3, np.uint8))[1].tolist()
+    [0, 40, 40, 0]
+    """
+    border = cv2.BORDER_REPLICATE
+    gx = cv2.Sobel(grey, cv2.CV_32F, 1, 0, borderType=border)
+    gy = cv2.Sobel(grey, cv2.CV_32F, 0, 1, borderType=border)
+    return np.minimum(np.rint(np.sqrt(gx * gx + gy * gy) * np.float32(0.25)), 255).astype(np.uint8)
+
+
+def color_planes(image: np.ndarray, color: str = "grey", sobel: bool = False) -> list[np.ndarray]:
+    """Take an image apart.
+
+    Parameters
+    ----------
+    image : (h, w, 3) RGB or (h, w) grey, uint8
+    color : {"grey", "rgb", "opponent", "c"}
+        - grey: one plane.
+        - rgb: red, green, blue.
+        - opponent: red − green, red + green − 2 blue, and the mean of the three.
+        - c: the first two opponents divided by red + green + blue, and the mean: the shading of
+          matt surfaces leaves them as they are.
+
+        Differences are shifted and scaled so that they fill 0..255.
+    sobel : bool
+        Replace every plane by its Sobel magnitude.
+
+    Returns
+    -------
+    list of (h, w) uint8
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> red = np.full((1, 1, 3), (255, 0, 0), np.uint8)
+    >>> [int(plane[0, 0]) for plane in color_planes(red, "opponent")]
+    [255, 191, 85]
+    """
+    if color not in COLORS:
+        raise ValueError(f"color={color!r}; choose one of {', '.join(COLORS)}")
+    if color == "grey":
+        planes = [as_grey(image)]
+    else:
+        r, g, b = np.moveaxis(as_rgb(image).astype(np.float32), 2, 0)
+        total = r + g + b
+        if color == "rgb":
+            values = [r, g, b]
+        elif color == "opponent":
+            values = [(r - g + 255) / 2, (r + g - 2 * b + 510) / 4, total / 3]
+        else:
+            bright = np.maximum(total, 1)
+            first, second = (r - g) / bright, (r + g - 2 * b) / bright
+            values = [(first + 1) * 127.5, (second + 2) * 85, total / 3]
+        planes = [np.rint(value).astype(np.uint8) for value in values]
+    return [sobel_image(plane) for plane in planes] if sobel else planes
+
+
+def draw_glyphs(
+    grey: np.ndarray,
+    centers: np.ndarray,
+    values: np.ndarray,
+    angles: np.ndarray,
+    cell_size: float,
+    rays: bool = False,
+) -> np.ndarray:
+    """Draw the histogram of every cell as lines over the darkened image.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+    centers : (n, 2) x, y of the cells in pixels
+    values : (n, k), not negative; lengths are their square roots, the largest 1 % as long as the
+        cell is wide
+    angles : (k,) in radians, clockwise from the right as the picture is seen
+    cell_size : float, in pixels
+    rays : bool
+        From the centre outwards, or through the centre.
+
+    Returns
+    -------
+    (m h, m w, 3) uint8, where m makes cells about 24 pixels wide
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> grey, center = np.zeros((8, 8), np.uint8), np.array([[4.0, 4.0]])
+    >>> picture = draw_glyphs(grey, center, np.ones((1, 1)), np.zeros(1), 8)
+    >>> picture.shape, picture[12].max().item() > 200, picture[6].max().item()
+    ((24, 24, 3), True, 0)
+    """
+    height, width = grey.shape
+    enlarge = max(1, min(round(_CELL / cell_size), _LONGEST // max(height, width)))
+    size = (width * enlarge, height * enlarge)
+    dark = cv2.resize(grey // 4, size, interpolation=cv2.INTER_NEAREST)
+    picture = np.repeat(dark[:, :, None], 3, axis=2)
+    if not values.any():
+        return picture
+    lengths = np.minimum(np.sqrt(values / np.quantile(values[values > 0], 0.99)), 1)
+    reach = np.stack([np.cos(angles), np.sin(angles)], axis=1) * (cell_size / 2 * enlarge)
+    for center, row in zip(centers * enlarge, lengths):
+        for length, direction in zip(row, reach):
+            if length < 0.2:
+                continue
+            end = np.rint(center + length * direction).astype(int)
+            start = np.rint(center if rays else center - length * direction).astype(int)
+            level = int(75 + 180 * length)
+            cv2.line(picture, start.tolist(), end.tolist(), (level, level, level), 1, cv2.LINE_AA)
+    return picture

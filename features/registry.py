@@ -1,4 +1,4 @@
-"""Find an extractor by its name: ours, and those that other installed packages announce.
+"""Find an extractor by its name: ours, those of other installed packages, fitted transformers.
 
 A package announces its extractors in its ``pyproject.toml``::
 
@@ -10,14 +10,20 @@ that was not installed on purpose.
 """
 
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar
+from uuid import uuid4
 
-from visualwords import features
+import numpy as np
+
+from visualwords.features import EXTRACTORS
 from visualwords.features.extractor import Extractor
-from visualwords.features.transformers import PREFIX, find_transformer
+from visualwords.features.pixels import as_rgb
 
-__all__ = ["GROUP", "find_extractor", "list_extractors"]
+__all__ = ["GROUP", "PREFIX", "find_extractor", "list_extractors", "register_transformer"]
 
 GROUP = "visualwords.features"
+PREFIX = "transformer:"
+_transformers: dict[str, type["TransformerFeatures"]] = {}
 
 
 def find_extractor(name: str) -> type[Extractor]:
@@ -28,19 +34,20 @@ def find_extractor(name: str) -> type[Extractor]:
     name : str
         ``"DenseSIFT"`` or another name of :func:`list_extractors`.
 
-    Returns
-    -------
-    class with the contract of :class:`visualwords.features.extractor.Extractor`
-
     Examples
     --------
     >>> find_extractor("ColorHistogram")(bins=2).bins
     2
     """
-    if name in features.__all__:
-        return getattr(features, name)
+    if name in EXTRACTORS:
+        return _load(EntryPoint(name, f"{EXTRACTORS[name]}:{name}", GROUP))
     if name.startswith(PREFIX):
-        return find_transformer(name)
+        if name not in _transformers:
+            raise ValueError(
+                f"{name} is a transformer of another program; it is neither in model files nor "
+                "sent to other machines"
+            )
+        return _transformers[name]
     announced = [entry for entry in entry_points(group=GROUP) if entry.name == name]
     if not announced:
         raise ValueError(
@@ -60,18 +67,73 @@ def list_extractors() -> list[str]:
     >>> list_extractors()[:2]
     ['HOG', 'Centrist']
     """
-    others = {entry.name for entry in entry_points(group=GROUP)} - set(features.__all__)
-    return [*features.__all__, *sorted(others)]
+    others = {entry.name for entry in entry_points(group=GROUP)} - set(EXTRACTORS)
+    return [*EXTRACTORS, *sorted(others)]
 
 
 def _load(entry: EntryPoint) -> type[Extractor]:
     try:
-        found = entry.load()
+        extractor = entry.load()
     except Exception as problem:  # whatever the other package's import raises
         raise ValueError(f"extractor {entry.name!r} ({entry.value}): {problem}") from problem
-    if not (isinstance(found, type) and issubclass(found, Extractor)):
+    if not (isinstance(extractor, type) and issubclass(extractor, Extractor)):
         raise ValueError(
             f"extractor {entry.name!r} ({entry.value}) is not a subclass of "
             "visualwords.features.extractor.Extractor"
         )
-    return found
+    return extractor
+
+
+class TransformerFeatures(Extractor):
+    """A fitted scikit-learn transformer of images as an extractor, as long as the program runs.
+
+    Its vectors may have any sign. `register_transformer` makes a subclass for each transformer.
+    """
+
+    is_normalized = True
+    is_signed = True
+    transformer: ClassVar[Any] = None
+
+    @classmethod
+    def describes(cls) -> str:
+        """Return words for the transformer, such as "a fitted Pipeline"."""
+        return f"a fitted {type(cls.transformer).__name__}"
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        """Return the transformer's row of an image, (d,) float32."""
+        rows = self.transformer.transform([as_rgb(image)])
+        rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+        if rows.ndim != 2 or len(rows) != 1:
+            raise ValueError(
+                f"{self.describes()} gives an array of shape {rows.shape} for a list of one image; "
+                "needed is one row"
+            )
+        return rows[0].astype(np.float32)
+
+
+def register_transformer(transformer: Any) -> str:
+    """Return the name that a fitted transformer of images has as an extractor in this program.
+
+    Parameters
+    ----------
+    transformer : object with ``transform``
+        It takes a list of RGB images, (h, w, 3) uint8, and returns a row of numbers for each.
+
+    Examples
+    --------
+    >>> register_transformer("ColorHistogram")
+    Traceback (most recent call last):
+    TypeError: extractor='ColorHistogram' is no fitted transformer; it needs transform(images)
+    """
+    if not callable(getattr(transformer, "transform", None)) or isinstance(transformer, type):
+        raise TypeError(
+            f"extractor={transformer!r} is no fitted transformer; it needs transform(images)"
+        )
+    for name, known in _transformers.items():
+        if known.transformer is transformer:
+            return name
+    # A new name in every program: code that changed must not meet what the cache has of it.
+    name = f"{PREFIX}{type(transformer).__name__}-{uuid4().hex}"
+    made = type("TransformerFeatures", (TransformerFeatures,), {"transformer": transformer})
+    _transformers[name] = made
+    return name

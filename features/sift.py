@@ -13,15 +13,13 @@ from visualwords.features._sift import (
     pool_cells,
     vote,
 )
-from visualwords.features.extractor import Extractor, as_grey, as_rgb
-from visualwords.features.glyphs import draw_glyphs
+from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures, check_cells
-from visualwords.features.sobel import sobel_image
+from visualwords.features.pixels import COLORS, as_grey, color_planes, draw_glyphs
 
-__all__ = ["COLORS", "DenseSIFT", "color_planes"]
+__all__ = ["DenseSIFT"]
 
 _LARGEST_BIN = 100  # the sums of _sift.py fit 32 bits up to 107
-COLORS = ("grey", "rgb", "opponent", "c")
 
 
 class DenseSIFT(Extractor):
@@ -38,10 +36,7 @@ class DenseSIFT(Extractor):
         Width of a cell in pixels, 1 to 100. Several give a grid of patches for each.
     step : int, default 8
         Distance of neighbouring patches in pixels.
-    padded : bool, default False, keyword only
-        False: all patches lie inside the image; an image smaller than a patch has none. True: the
-        *centres* cover the image evenly; there is no gradient outside.
-    contrast_threshold : float, default 0
+    contrast_threshold : float, default 0, keyword only
         Patches whose contrast is not above this are 0: the root mean square of the cells'
         gradients, in grey levels a pixel. Flat patches are always 0.
     dtype : {"uint8", "float32"}, default "uint8"
@@ -51,15 +46,15 @@ class DenseSIFT(Extractor):
         compares as Hellinger's does.
     color : {"grey", "rgb", "opponent", "c"}, default "grey"
         Planes the descriptor is computed on, each of 128 columns; see
-        :func:`visualwords.features.sift.color_planes`.
+        :func:`visualwords.features.pixels.color_planes`.
     sobel : bool, default False
         Describe the Sobel magnitude of the planes instead of the planes.
 
     Notes
     -----
     The numbers are in OpenCV's order: cells row by row, in each the directions counter-clockwise
-    from the right. Patches follow each other scale by scale, row by row. The image is not
-    smoothed.
+    from the right. Patches follow each other scale by scale, row by row. They lie inside the
+    image, which is not smoothed; an image smaller than a patch has none.
 
     Deviations from the paper: no orientation is assigned; the Gaussian is taken at the centres of
     cells, not at every pixel, so that neighbouring patches share their cells. The cosine with
@@ -88,7 +83,6 @@ class DenseSIFT(Extractor):
         bin_size: int | Sequence[int] = 4,
         step: int = 8,
         *,
-        padded: bool = False,
         contrast_threshold: float = 0.0,
         dtype: str = "uint8",
         root: bool = False,
@@ -97,7 +91,6 @@ class DenseSIFT(Extractor):
     ) -> None:
         self.bin_size = bin_size
         self.step = step
-        self.padded = padded
         self.contrast_threshold = contrast_threshold
         self.dtype = dtype
         self.root = root
@@ -114,7 +107,7 @@ class DenseSIFT(Extractor):
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
-        check_cells(self.bin_size, self.step, _LARGEST_BIN)
+        self._bin_sizes()
         if not self.contrast_threshold >= 0:
             raise ValueError(f"contrast_threshold={self.contrast_threshold} must not be negative")
         if self.dtype not in ("uint8", "float32"):
@@ -136,7 +129,7 @@ class DenseSIFT(Extractor):
         """
         self.check_parameters()
         planes = color_planes(image, self.color, self.sobel)
-        layout = _layout(*planes[0].shape, self._bin_sizes(), int(self.step), bool(self.padded))
+        layout = _layout(*planes[0].shape, self._bin_sizes(), int(self.step))
         descriptors = [self._describe_plane(plane, layout) for plane in planes]
         return LocalFeatures(
             descriptors[0] if len(descriptors) == 1 else np.hstack(descriptors),
@@ -171,8 +164,8 @@ class DenseSIFT(Extractor):
             names = [f"plane{k}_{name}" for k in range(3) for name in names]
         return np.array(names, dtype=object)
 
-    def _bin_sizes(self) -> tuple[Any, ...]:
-        return tuple(np.atleast_1d(self.bin_size).tolist())
+    def _bin_sizes(self) -> tuple[int, ...]:
+        return check_cells(self.bin_size, self.step, 1, _LARGEST_BIN)
 
     def _describe_plane(self, plane: np.ndarray, layout: "_Layout") -> np.ndarray:
         out = np.empty((len(layout.sizes), 128), self.dtype)
@@ -221,12 +214,12 @@ class _Layout(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _layout(h: int, w: int, bin_sizes: tuple[int, ...], step: int, padded: bool) -> _Layout:
+def _layout(h: int, w: int, bin_sizes: tuple[int, ...], step: int) -> _Layout:
     """Lay patches out, once for images of one size: it takes a tenth of their description."""
     positions, sizes = [np.zeros((0, 2))], [np.zeros(0, np.float32)]
     scales, plans, norms, extents, n_patches, n_cells = [], [], [], [], 0, 0
     for b in bin_sizes:
-        x, y = (_first_bins(length, b, step, padded) for length in (w, h))
+        x, y = (_first_bins(length, b, step) for length in (w, h))
         n = len(x) * len(y)
         middle = 1.5 * b + 0.5  # from the first cell's centre pixel to the patch's centre
         xy = np.meshgrid((x + middle) / w, (y + middle) / h)
@@ -264,15 +257,9 @@ def _layout(h: int, w: int, bin_sizes: tuple[int, ...], step: int, padded: bool)
     )
 
 
-def _first_bins(length: int, b: int, step: int, padded: bool) -> np.ndarray:
+def _first_bins(length: int, b: int, step: int) -> np.ndarray:
     """Pixels of the first cells' centres along one axis of the image."""
-    if padded:
-        n = (length - 1) // step + 1
-        first = (length - 1 - (n - 1) * step) // 2 - (3 * b) // 2
-    else:
-        n = max(0, (length - 4 * b) // step + 1)
-        first = b // 2
-    return first + step * np.arange(n, dtype=np.int64)
+    return b // 2 + step * np.arange(max(0, (length - 4 * b) // step + 1), dtype=np.int64)
 
 
 def _pool(plane: np.ndarray, layout: _Layout) -> np.ndarray:
@@ -294,50 +281,3 @@ def _gaussian_weights() -> np.ndarray:
 
 _WEIGHTS = _gaussian_weights()
 _LENGTH_OF_WEIGHTS = np.linalg.norm(_WEIGHTS[::8])
-
-
-def color_planes(image: np.ndarray, color: str = "grey", sobel: bool = False) -> list[np.ndarray]:
-    """Take an image apart.
-
-    Parameters
-    ----------
-    image : (h, w, 3) RGB or (h, w) grey, uint8
-    color : {"grey", "rgb", "opponent", "c"}
-        - grey: one plane.
-        - rgb: red, green, blue.
-        - opponent: red − green, red + green − 2 blue, and the mean of the three.
-        - c: the first two opponents divided by red + green + blue, and the mean: the shading of
-          matt surfaces leaves them as they are.
-
-        Differences are shifted and scaled so that they fill 0..255.
-    sobel : bool
-        Replace every plane by its Sobel magnitude.
-
-    Returns
-    -------
-    list of (h, w) uint8
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> red = np.full((1, 1, 3), (255, 0, 0), np.uint8)
-    >>> [int(plane[0, 0]) for plane in color_planes(red, "opponent")]
-    [255, 191, 85]
-    """
-    if color not in COLORS:
-        raise ValueError(f"color={color!r}; choose one of {', '.join(COLORS)}")
-    if color == "grey":
-        planes = [as_grey(image)]
-    else:
-        r, g, b = np.moveaxis(as_rgb(image).astype(np.float32), 2, 0)
-        total = r + g + b
-        if color == "rgb":
-            values = [r, g, b]
-        elif color == "opponent":
-            values = [(r - g + 255) / 2, (r + g - 2 * b + 510) / 4, total / 3]
-        else:
-            bright = np.maximum(total, 1)
-            first, second = (r - g) / bright, (r + g - 2 * b) / bright
-            values = [(first + 1) * 127.5, (second + 2) * 85, total / 3]
-        planes = [np.rint(value).astype(np.uint8) for value in values]
-    return [sobel_image(plane) for plane in planes] if sobel else planes

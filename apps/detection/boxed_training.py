@@ -12,7 +12,7 @@ from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.window import CELL
 from visualwords.boxes import area, suppress
 from visualwords.errors import FolderError
-from visualwords.features.resizing import resize_image
+from visualwords.features.pixels import resize_image
 from visualwords.images import read_image
 
 __all__ = ["Region", "TrainingRegions", "empty_parts", "fitting_parameters", "training_regions"]

@@ -18,7 +18,7 @@ from visualwords.apps.detection.window_tables import tables_of, with_constants
 from visualwords.boxes import suppress
 from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.solvers.boosted_trees import BoostedTrees, boost_trees
-from visualwords.features.resizing import resize_image
+from visualwords.features.pixels import resize_image
 
 __all__ = [
     "Learning",

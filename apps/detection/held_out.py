@@ -24,7 +24,7 @@ from visualwords.apps.detection.window_model import LEAST_SCORE, WindowModel
 from visualwords.boxes import area, intersection_over_union
 from visualwords.classifiers.calibration import fit_sigmoid
 from visualwords.errors import FolderError
-from visualwords.features.resizing import resize_image
+from visualwords.features.pixels import resize_image
 from visualwords.parallel import map_on_workers
 
 __all__ = ["HeldOut", "fit_confidence", "hold_out"]

@@ -15,7 +15,7 @@ from visualwords.apps.detection._hog_windows import (
 )
 from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.features.interpolated_hog import color_planes, interpolated_blocks
+from visualwords.features.hog import interpolated_blocks, split_planes
 
 __all__ = ["HogTables", "HogWindows"]
 
@@ -132,7 +132,7 @@ class HogWindows:
         if y or x:
             top, left = -y % CELL, -x % CELL
             image = cv2.copyMakeBorder(image, top, 0, left, 0, cv2.BORDER_REPLICATE)
-        planes = image[None] if image.ndim == 2 else color_planes(image)
+        planes = image[None] if image.ndim == 2 else split_planes(image)
         blocks = interpolated_blocks(planes, CELL, BLOCK, N_ANGLES)[y > 0 :, x > 0 :]
         levels = np.empty((*blocks.shape[:2], VALUES), np.uint8)
         values = np.ascontiguousarray(blocks).reshape(-1)

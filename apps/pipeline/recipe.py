@@ -13,8 +13,7 @@ from visualwords.apps.pipeline.view import View, check_copies
 from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
-from visualwords.features.registry import find_extractor
-from visualwords.features.transformers import PREFIX, register_transformer
+from visualwords.features.registry import PREFIX, find_extractor, register_transformer
 
 CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
     "ICDClassifier": "visualwords.classifiers.icd",

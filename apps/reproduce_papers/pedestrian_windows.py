@@ -14,7 +14,7 @@ from visualwords.apps.reproduce_papers.generated import texture
 from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.classifiers import ICDClassifier
 from visualwords.features import Centrist
-from visualwords.features.resizing import resize_image
+from visualwords.features.pixels import resize_image
 
 HEIGHT, WIDTH = 108, 36  # of a window
 CROP = (128, 43)  # of the middle of a positive crop: the window's shape, some air around the person

@@ -10,7 +10,7 @@ from tests.reference.census import NEIGHBOURS, census_histogram, census_image
 from visualwords.features import Centrist
 from visualwords.features.extractor import as_grey
 from visualwords.features.local_features import pyramid_windows, window_bounds
-from visualwords.features.sobel import sobel_image
+from visualwords.features.pixels import sobel_image
 
 SMALL_IMAGES = st.tuples(st.integers(1, 20), st.integers(1, 20)).flatmap(
     lambda shape: arrays(np.uint8, shape, elements=st.integers(100, 108))
@@ -72,12 +72,6 @@ def test_the_pyramid_counts_31_windows(photo):
     windows = np.vstack(pyramid_windows(31))
     for row, (x0, y0, x1, y1) in zip(counts, window_bounds(windows, 90, 121)):
         np.testing.assert_array_equal(row, census_histogram(grey[y0:y1, x0:x1]))
-
-
-def test_resized_levels_have_windows_of_one_size():
-    grey = np.zeros((128, 96), np.uint8)
-    counts = Centrist("pyramid", resize_levels=True).describe(grey).reshape(31, 256)
-    assert (counts[:, 255] == 30 * 22).all()
 
 
 @pytest.mark.parametrize("layout", ["whole", "pyramid", "pedestrian"])

@@ -70,7 +70,7 @@ def test_columns_are_named():
         ({"bin_size": []}, "one or several"),
         ({"bin_size": 101}, "1 to 100"),
         ({"step": 0}, "step=0"),
-        ({"space": "hsv"}, "rgb, lab"),
+        ({"space": "hsv"}, "lab or rgb"),
     ],
 )
 def test_wrong_parameters_are_named(photo, settings, message):

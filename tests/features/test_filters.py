@@ -6,7 +6,7 @@ import pytest
 
 from tests.reference.filters import cosines, descriptor, responses
 from visualwords.features import DenseFilters
-from visualwords.features.sift import color_planes
+from visualwords.features.pixels import color_planes
 
 ROUNDED = np.rint(64 * cosines()) / 64
 
@@ -105,7 +105,7 @@ def test_columns_are_named():
     [
         ({"bin_size": 3}, "4 to 100"),
         ({"bin_size": []}, "one or several"),
-        ({"bin_size": (4, 101)}, "1 to 100"),
+        ({"bin_size": (4, 101)}, "4 to 100"),
         ({"step": 0}, "step=0"),
         ({"order": 5}, "order=5"),
         ({"color": "hsv"}, "opponent"),

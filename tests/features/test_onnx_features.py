@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save
 
 from visualwords.features import ONNXFeatures
-from visualwords.features import onnx_features as extractor_module
-from visualwords.features import onnx_network as network_module
+from visualwords.features import onnx as extractor_module
+from visualwords.features import onnx as network_module
 from visualwords.features.onnx_file import NetworkError, read_network
 
 FLOAT = TensorProto.FLOAT

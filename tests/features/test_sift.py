@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from tests.reference.sift import descriptor
 from visualwords.features import DenseSIFT
 from visualwords.features.extractor import as_grey
-from visualwords.features.sift import color_planes
-from visualwords.features.sobel import sobel_image
+from visualwords.features.pixels import color_planes, sobel_image
 
 
 def first_cells(found, shape, b):
@@ -38,11 +37,10 @@ def turned(descriptors, quarter_turns=0, mirrored=False):
     st.integers(1, 6),
     st.integers(1, 12),
     st.booleans(),
-    st.booleans(),
 )
-def test_descriptors_match_the_definition(grey, b, step, padded, root):
-    found = DenseSIFT(b, step, padded=padded, root=root, dtype="float32").extract(grey)
-    as_bytes = DenseSIFT(b, step, padded=padded, root=root).extract(grey)
+def test_descriptors_match_the_definition(grey, b, step, root):
+    found = DenseSIFT(b, step, root=root, dtype="float32").extract(grey)
+    as_bytes = DenseSIFT(b, step, root=root).extract(grey)
     corners = first_cells(found, grey.shape, b)
     for i in {0, len(found) // 3, len(found) - 1} if len(found) else ():
         expected, contrast = descriptor(grey, *corners[i], b, root)
@@ -64,11 +62,10 @@ def test_descriptors_of_a_photograph_match_the_definition(photo, b):
         assert np.abs(found.descriptors[i] - np.minimum(expected * 512, 255)).max() <= 1
 
 
-@pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("b", [4, 6, 8, 10])
-def test_descriptors_agree_with_opencv(photo, b, padded):
+def test_descriptors_agree_with_opencv(photo, b):
     grey = as_grey(photo)
-    found = DenseSIFT(b, 8, padded=padded).extract(grey)
+    found = DenseSIFT(b, 8).extract(grey)
     points = [
         cv2.KeyPoint(float(x), float(y), 2 * b / 3, 0)
         for x, y in found.positions * (grey.shape[1], grey.shape[0]) - 0.5

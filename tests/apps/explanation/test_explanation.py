@@ -9,8 +9,7 @@ from visualwords.apps.explanation import second_order_evidence
 from visualwords.apps.pipeline.recipe import SecondOrder
 from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, Words
 from visualwords.codebook import SecondOrderPooling
-from visualwords.features.column_places import places_of_pixels
-from visualwords.features.extractor import Extractor, as_grey
+from visualwords.features.extractor import Extractor, as_grey, places_of_pixels
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.folders import ImageFolder
 

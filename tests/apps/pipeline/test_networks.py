@@ -19,7 +19,8 @@ from visualwords.apps.pipeline.recipe import Channel, Recipe, Words
 from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.training import Training
 from visualwords.errors import ModelFileError, RecipeError
-from visualwords.features import onnx_features, onnx_file
+from visualwords.features import onnx as onnx_features
+from visualwords.features import onnx_file
 from visualwords.features.onnx_file import read_network
 from visualwords.model_file import read_model, write_model
 

@@ -5,8 +5,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from visualwords.features.extractor import Extractor, as_grey, as_rgb
+from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
+from visualwords.features.pixels import as_grey, as_rgb
 from visualwords.features.sift import DenseSIFT
 
 __all__ = ["KeypointSIFT"]
