@@ -26,7 +26,7 @@ from visualwords.classifiers.kernels.by_name import (
 from visualwords.classifiers.kernels.compact import FEW_ROWS
 from visualwords.classifiers.kernels.support_columns import SupportColumns
 from visualwords.classifiers.stored_rows import pack_rows, round_rows, unpack_rows
-from visualwords.codebook.point_sets import as_feature_sets
+from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
 from visualwords.parallel import with_one_library_thread
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.codebook.point_sets import FeatureSets
+from visualwords.codebook.feature_sets import FeatureSets
 
 NARROW = ("uint8", "uint16", "float16", "int32", "float32")  # by bytes
 

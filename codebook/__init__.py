@@ -1,28 +1,73 @@
-"""Local descriptors → visual words → histograms, or feature sets."""
+"""Local descriptors → visual words → histograms, or feature sets.
 
-from visualwords.codebook.bag_of_words import BagOfWords
-from visualwords.codebook.correspondences import Matches, match_points
-from visualwords.codebook.feature_sets import FeatureSetEncoder
-from visualwords.codebook.fisher import FisherVectors
-from visualwords.codebook.hik import HIKCodebook
-from visualwords.codebook.kmeans import KMeansCodebook
-from visualwords.codebook.match_picture import draw_matches
-from visualwords.codebook.point_sets import FeatureSets
-from visualwords.codebook.pyramid_embedding import PyramidMatchEmbedding
-from visualwords.codebook.second_order import SecondOrderPooling
-from visualwords.codebook.spatial_pyramid import SpatialPyramid
+Each class is loaded on first use: a recipe needs few of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from visualwords import on_first_use
+
+if TYPE_CHECKING:
+    from visualwords.codebook.bag_of_words import BagOfWords
+    from visualwords.codebook.codebook import Codebook
+    from visualwords.codebook.feature_sets import FeatureSetEncoder, FeatureSets
+    from visualwords.codebook.fisher import FisherVectors
+    from visualwords.codebook.hik import HIKCodebook
+    from visualwords.codebook.kmeans import KMeansCodebook
+    from visualwords.codebook.pyramid_match import PyramidMatchEmbedding
+    from visualwords.codebook.second_order import SecondOrderPooling
+    from visualwords.codebook.spatial_pyramid import SpatialPyramid
 
 __all__ = [
+    "CODEBOOKS",
     "BagOfWords",
     "FeatureSetEncoder",
     "FeatureSets",
     "FisherVectors",
     "HIKCodebook",
     "KMeansCodebook",
-    "Matches",
     "PyramidMatchEmbedding",
     "SecondOrderPooling",
     "SpatialPyramid",
-    "draw_matches",
-    "match_points",
+    "find_codebook",
 ]
+
+# The name of a codebook in recipes, its module and class, and its parameters: a line here
+# registers a new one.
+CODEBOOKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "kmeans": ("visualwords.codebook.kmeans:KMeansCodebook", {}),
+    "kmeans-root": ("visualwords.codebook.kmeans:KMeansCodebook", {"root": True}),
+    "hik": ("visualwords.codebook.hik:HIKCodebook", {}),
+}
+
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "BagOfWords": "visualwords.codebook.bag_of_words",
+        "FeatureSetEncoder": "visualwords.codebook.feature_sets",
+        "FeatureSets": "visualwords.codebook.feature_sets",
+        "FisherVectors": "visualwords.codebook.fisher",
+        "HIKCodebook": "visualwords.codebook.hik",
+        "KMeansCodebook": "visualwords.codebook.kmeans",
+        "PyramidMatchEmbedding": "visualwords.codebook.pyramid_match",
+        "SecondOrderPooling": "visualwords.codebook.second_order",
+        "SpatialPyramid": "visualwords.codebook.spatial_pyramid",
+    },
+)
+
+
+def find_codebook(name: str) -> tuple[type["Codebook"], dict[str, Any]]:
+    """Return the class of a codebook of recipes, and the parameters that its name stands for.
+
+    Examples
+    --------
+    >>> kind, parameters = find_codebook("kmeans-root")
+    >>> kind.__name__, parameters
+    ('KMeansCodebook', {'root': True})
+    """
+    if name not in CODEBOOKS:
+        raise ValueError(f"no codebook is named {name!r}; choose one of {', '.join(CODEBOOKS)}")
+    place, parameters = CODEBOOKS[name]
+    module, kind = place.split(":")
+    return getattr(import_module(module), kind), dict(parameters)

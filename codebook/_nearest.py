@@ -23,45 +23,38 @@ _MULTIPLY_ADD = {8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"
 
 
 @intrinsic
-def block_of_scores(typing, pairs, point, words, group, bias, out, column):
-    """out[p, column + w] = bias[column + w] + sum_j pairs[point + p, j] · words[group, j, w].
+def block_of_scores(typing, pairs, words, group, bias, out, column):
+    """out[p, column + w] = bias[column + w] + sum_j pairs[p, j] · words[group, j, w].
 
-    pairs : (n, m) int32, each two int16      words : (n_groups, m, GROUP) int32, likewise
-    bias : (k,) int32                         out : (POINTS, k) int32
+    pairs : (POINTS, m) int32, each two int16      words : (n_groups, m, GROUP) int32, likewise
+    bias : (k,) int32                              out : (POINTS, k) int32
     """
-    return types.void(pairs, point, words, group, bias, out, column), _emit_block
+    return types.void(pairs, words, group, bias, out, column), _emit_block
 
 
 def _emit_block(context, builder, signature, arguments):
-    pairs, words, bias, out = simd.arrays(context, builder, signature, arguments, (0, 2, 4, 5))
+    pairs, words, bias, out = simd.arrays(context, builder, signature, arguments, (0, 1, 3, 4))
+    group, column = arguments[2], arguments[5]
     length, width = simd.row_length(builder, pairs), simd.row_length(builder, out)
-    point, group, column = arguments[1], arguments[3], arguments[6]
-    points = simd.rows(builder, pairs, point, POINTS)
-    first_word = builder.mul(builder.mul(group, length), INDEX(GROUP))
-    table = builder.gep(words.data, [first_word])
+    points = simd.rows(builder, pairs, INDEX(0), POINTS)
+    table = builder.gep(words.data, [builder.mul(builder.mul(group, length), INDEX(GROUP))])
+    halves = ir.VectorType(ir.IntType(16), 2 * LANES)
     start = _load(builder, bias.data, column)
     sums = [[cgutils.alloca_once_value(builder, s) for s in start] for _ in range(POINTS)]
     with cgutils.for_range(builder, length) as loop:
         vectors = _load(builder, table, builder.mul(loop.index, INDEX(GROUP)))
         for row, totals in zip(points, sums):
-            pair = builder.load(builder.gep(row, [loop.index]))
-            _add_products(builder, pair, vectors, totals)
+            pair = simd.broadcast(builder, builder.load(builder.gep(row, [loop.index])), LANES)
+            for vector, total in zip(vectors, totals):
+                factors = [builder.bitcast(vector, halves), builder.bitcast(pair, halves)]
+                added = simd.call(builder, _MULTIPLY_ADD[LANES], vector.type, factors)
+                builder.store(builder.add(builder.load(total), added), total)
     for p in range(POINTS):
         first = builder.add(builder.mul(INDEX(p), width), column)
         for v, total in enumerate(sums[p]):
             place = builder.add(first, INDEX(v * LANES))
             simd.store(builder, builder.load(total), out.data, place)
     return context.get_dummy_value()
-
-
-def _add_products(builder, pair, vectors, sums):
-    """sums[v] += products of one pair of a point with the pairs of the words."""
-    halves = ir.VectorType(ir.IntType(16), 2 * LANES)
-    spread = builder.bitcast(simd.broadcast(builder, pair, LANES), halves)
-    for vector, total in zip(vectors, sums):
-        factors = [builder.bitcast(vector, halves), spread]
-        added = simd.call(builder, _MULTIPLY_ADD[LANES], vector.type, factors)
-        builder.store(builder.add(builder.load(total), added), total)
 
 
 def _load(builder, data, position):
@@ -71,56 +64,39 @@ def _load(builder, data, position):
     return [simd.load(builder, data, place, kind) for place in places]
 
 
-@njit()
-def as_pairs(descriptors, start, pairs, lengths):
-    """Descriptors from ``start`` on as int16, two in an int32; and their Euclidean lengths.
-
-    descriptors : (n, d) uint8      pairs : (m, 2 ⌈d/2⌉) int16, zeroed      lengths : (m,) float32
-    """
-    stop = min(pairs.shape[0], descriptors.shape[0] - start)
-    for i in range(stop):
-        square = np.int32(0)
-        for j in range(descriptors.shape[1]):
-            value = np.int32(descriptors[start + i, j])
-            pairs[i, j] = value
-            square += value * value
-        lengths[i] = np.sqrt(np.float32(square))
-    return stop
-
-
 @njit(inlined=(simd,))
-def best_in_block(
-    pairs, n, lengths, words, first, bias, unsure, scores, numbers, label, best, close
-):
-    """Best word of each point among some groups of words; better ones replace what is there.
+def find_nearest(descriptors, words, bias, unsure, label, close):
+    """label[i] = argmax_k bias[k] + x_i · words[k]; close[i] = whether rounding may have decided.
 
-    pairs : (m, p) int32, m a multiple of POINTS, n <= m of them are points
-    words : (n_groups, p, GROUP) int32             first : number of the first word
-    bias : (n_groups * GROUP,) int32               unsure : scores closer than this times the
-    length of a point may be in the wrong order    scores : (POINTS, n_groups * GROUP) int32
-    numbers : 0, 1, 2 … as int32, one a score, which keeps the loop's index out of the vectors
-    label, best : (n,) int32      close : (n,) bool, true where another score is that near
+    descriptors : (n, d) uint8      words : (n_groups, ⌈d/2⌉, GROUP) int32, each two int16
+    bias : (n_groups * GROUP,) int32, lowest where there is no word
+    unsure : scores closer than this times the length of a descriptor may be in the wrong order
+    label : (n,) int32, close : (n,) bool; both written
     """
-    for point in range(0, n, POINTS):
+    halves = np.zeros((POINTS, 2 * words.shape[1]), np.int16)
+    pairs, scores = halves.view(np.int32), np.empty((POINTS, bias.size), np.int32)
+    numbers = np.arange(bias.size).astype(np.int32)  # keeps the index, of 64 bits, out of vectors
+    for first in range(0, descriptors.shape[0], POINTS):
+        n = min(POINTS, descriptors.shape[0] - first)
+        for p in range(n):
+            for j in range(descriptors.shape[1]):
+                halves[p, j] = descriptors[first + p, j]
         for group in range(words.shape[0]):
-            block_of_scores(pairs, point, words, group, bias, scores, group * words.shape[2])
-        for p in range(min(POINTS, n - point)):
-            row, i = scores[p], point + p
-            margin = np.int32(lengths[i] * unsure) + 2
+            block_of_scores(pairs, words, group, bias, scores, group * words.shape[2])
+        for p in range(n):
+            row, square = scores[p], np.int32(0)
+            for j in range(descriptors.shape[1]):
+                square += np.int32(halves[p, j]) * np.int32(halves[p, j])
             top = row[0]
             for w in range(row.size):
                 top = max(top, row[w])
-            limit = np.int32(top - margin)
+            limit = np.int32(top - np.int32(np.sqrt(np.float32(square)) * unsure) - 2)
             lowest, highest = np.int32(row.size), np.int32(-1)
             for w in range(row.size):
                 lowest = min(lowest, numbers[w] if row[w] >= limit else np.int32(row.size))
                 highest = max(highest, numbers[w] if row[w] >= limit else np.int32(-1))
-            if first == 0 or top > best[i]:
-                close[i] = lowest != highest or (first > 0 and top - best[i] <= margin)
-                label[i] = lowest + first
-                best[i] = top
-            elif best[i] - top <= margin:
-                close[i] = True
+            label[first + p] = lowest
+            close[first + p] = lowest != highest
 
 
 @njit()

@@ -1,5 +1,7 @@
 """Counting words in the windows of a pyramid: one increment a patch, then sums of cells."""
 
+import math
+
 import numpy as np
 
 from visualwords.compiled import njit
@@ -48,24 +50,11 @@ def count_words(words, cells, offsets, starts, members, n_cells, n_words):
     return counts
 
 
-@njit()
-def add_weights(words, weights, cells, offsets, starts, members, n_cells, n_words):
-    """Like ``count_words``, for patches that belong to several words with weights.
+@njit(fastmath=True)
+def signed_roots(values):
+    """values = sign(values) sqrt(|values|), in place.
 
-    words, weights : (n, m) int32 and float32        returns (n_images, n_windows, n_words) float32
+    values : (n,) float32 or float64
     """
-    n_windows = starts.size - 1
-    sums = np.zeros((offsets.size - 1, n_windows, n_words), np.float32)
-    by_cell = np.empty((n_cells, n_words), np.float32)
-    for i in range(offsets.size - 1):
-        by_cell[:] = 0
-        for p in range(offsets[i], offsets[i + 1]):
-            for j in range(words.shape[1]):
-                by_cell[cells[p], words[p, j]] += weights[p, j]
-        for w in range(n_windows):
-            window = sums[i, w]
-            for m in range(starts[w], starts[w + 1]):
-                cell = by_cell[members[m]]
-                for k in range(n_words):
-                    window[k] += cell[k]
-    return sums
+    for i in range(values.size):
+        values[i] = math.copysign(math.sqrt(abs(values[i])), values[i])

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook.codebook import as_sets, has_learned
 from visualwords.codebook.spatial_pyramid import (
@@ -14,7 +13,6 @@ from visualwords.codebook.spatial_pyramid import (
     SCOPES,
     SpatialPyramid,
     as_pyramid,
-    inverse_document_frequency,
     normalize,
 )
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
@@ -37,16 +35,8 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     codebook : KMeansCodebook, HIKCodebook or similar
         If it has learned already it is used as it is, else a copy of it learns in ``fit``.
     pyramid : SpatialPyramid, or what its ``windows`` may be; default 31
-    assignment : {"hard", "soft"}, keyword only
-        "hard": a patch is one of its nearest word. "soft": it is shared among the
-        ``n_neighbors`` nearest, in proportion to exp(−d² / (softness d̄²)) of the squared
-        distances d², where d̄² is the mean of the least ones in training [1]_.
-    n_neighbors : int, default 5
-    softness : float, default 0.1
-    tf_idf : bool, default False
-        Multiply words by their rarity, ln((1 + n) / (1 + n_k)) + 1, learned in ``fit``.
-    norm : {None, "l1", "l2"}, default None
-        None with hard assignment and nothing else gives natural numbers, as int32.
+    norm : {None, "l1", "l2"}, default None, keyword only
+        None, with neither power nor weights, gives natural numbers, as int32.
     scope : {"window", "level", "image"}, default "window"
         What has norm 1. A level counts as a whole; its windows may overlap.
     power : float, default 1
@@ -57,11 +47,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     codebook_ : the codebook in use
-    idf_ : (n_words,) float32, if ``tf_idf``
-
-    References
-    ----------
-    .. [1] L. Liu, L. Wang, X. Liu: In defense of soft-assignment coding, ICCV 2011.
 
     Examples
     --------
@@ -84,10 +69,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         codebook: Any,
         pyramid: Any = 31,
         *,
-        assignment: str = "hard",
-        n_neighbors: int = 5,
-        softness: float = 0.1,
-        tf_idf: bool = False,
         norm: str | None = None,
         scope: str = "window",
         power: float = 1.0,
@@ -95,10 +76,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     ):
         self.codebook = codebook
         self.pyramid = pyramid
-        self.assignment = assignment
-        self.n_neighbors = n_neighbors
-        self.softness = softness
-        self.tf_idf = tf_idf
         self.norm = norm
         self.scope = scope
         self.power = power
@@ -106,29 +83,22 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     @with_one_library_thread
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> "BagOfWords":
-        """Learn the codebook, unless it has learned, and the words' rarity.
+        """Learn the codebook, unless it has learned.
 
         Parameters
         ----------
         X : LocalFeatureSets, iterable of LocalFeatures, or (n, d) array of descriptors
-            A mere sample of descriptors is enough without ``tf_idf``.
+            A sample of descriptors is enough.
         y : sequence of one label an image, optional
             For equal shares of the classes in the codebook's training.
         progress : Progress, optional
         """
         self._check_parameters()
-        if isinstance(X, np.ndarray) and self.tf_idf:
-            raise ValueError("tf_idf=True counts words of images; give LocalFeatureSets to fit")
         sets = X if isinstance(X, np.ndarray) else as_sets(X)
         if has_learned(self.codebook):
             self.codebook_ = self.codebook
         else:
             self.codebook_ = clone(self.codebook).fit(sets, y, progress=progress)
-        if self.tf_idf:
-            whole = SpatialPyramid(1)
-            sets = as_sets(X)
-            counts = self._count(sets, whole, 0, len(sets))
-            self.idf_ = inverse_document_frequency(counts[:, 0])
         return self
 
     @with_one_library_thread
@@ -180,8 +150,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         -------
         (n_patches, ...) float64
         """
-        if self.assignment != "hard":
-            raise ValueError("evidence can be shared among patches with assignment='hard' only")
         words, pyramid = self.words_of(features), self._pyramid
         n_words = self._words_in_use.n_words
         values = np.asarray(values, np.float64)
@@ -204,17 +172,11 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
-        state = prefixed("codebook_", self._words_in_use.get_state())
-        if self.tf_idf:
-            check_is_fitted(self, "idf_")
-            state["idf"] = self.idf_
-        return state
+        return prefixed("codebook_", self._words_in_use.get_state())
 
     def set_state(self, state: dict[str, np.ndarray]) -> "BagOfWords":
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         self.codebook_ = clone(self.codebook).set_state(part_of("codebook_", state))
-        if self.tf_idf:
-            self.idf_ = np.asarray(state["idf"], np.float32)
         return self
 
     @property
@@ -231,8 +193,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
 
     @property
     def _keeps_counts(self) -> bool:
-        plain = self.norm is None and self.power == 1 and not self.tf_idf
-        return plain and self.assignment == "hard" and self._pyramid.weights is None
+        return self.norm is None and self.power == 1 and self._pyramid.weights is None
 
     def _histograms(self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int):
         """Rows of some images, dense or CSR as is smaller."""
@@ -248,61 +209,30 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         counts = self._count(sets, pyramid, start, stop)
         if not self._keeps_counts:
             counts = counts.astype(np.float32, copy=False)
-            if self.tf_idf:
-                check_is_fitted(self, "idf_")
-                counts *= self.idf_
             normalize(counts, pyramid, self.norm, self.scope, self.power)
         return counts.reshape(stop - start, -1)
 
     def _count(
         self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int
     ) -> np.ndarray:
-        """Counts or sums of weights of some images, (n, n_windows, n_words)."""
+        """Counts of some images, (n, n_windows, n_words) int32."""
         offsets = sets.offsets[start : stop + 1]
         rows = slice(offsets[0], offsets[-1])
         descriptors, positions = sets.descriptors[rows], sets.positions[rows]
         codebook, offsets = self._words_in_use, offsets - offsets[0]
         if not len(descriptors):
-            dtype = np.int32 if self.assignment == "hard" else np.float32
-            return np.zeros((stop - start, pyramid.n_windows, codebook.n_words), dtype)
-        if self.assignment == "hard":
-            words = codebook.predict(descriptors)
-            return pyramid.count(words, positions, codebook.n_words, offsets=offsets)
-        words, weights = self._soft_words(descriptors)
-        return pyramid.count(words, positions, codebook.n_words, offsets=offsets, weights=weights)
-
-    def _soft_words(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The nearest words of each descriptor, and how much it belongs to each; sums are 1."""
-        codebook = self._words_in_use
-        near = min(self.n_neighbors, codebook.n_words)
-        scale = self.softness * codebook.mean_distance_
-        words, weights = [], []
-        for part in np.array_split(descriptors, -(-len(descriptors) * codebook.n_words // _CELLS)):
-            similar = codebook.transform(part)
-            nearest = np.argpartition(similar, -near, axis=1)[:, -near:]
-            closeness = np.take_along_axis(similar, nearest, axis=1)
-            closeness -= closeness.max(axis=1, keepdims=True)
-            share = np.exp(closeness / max(scale, 1e-30))
-            words.append(nearest.astype(np.int32))
-            weights.append((share / share.sum(axis=1, keepdims=True)).astype(np.float32))
-        return np.concatenate(words), np.concatenate(weights)
+            return np.zeros((stop - start, pyramid.n_windows, codebook.n_words), np.int32)
+        words = codebook.predict(descriptors)
+        return pyramid.count(words, positions, codebook.n_words, offsets=offsets)
 
     def _check_parameters(self) -> None:
-        choices = {
-            "assignment": ("hard", "soft"),
-            "norm": NORMS,
-            "scope": SCOPES,
-            "output": ("auto", "sparse", "dense"),
-        }
+        choices = {"norm": NORMS, "scope": SCOPES, "output": ("auto", "sparse", "dense")}
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 names = ", ".join(map(str, allowed))
                 raise ValueError(f"{name}={getattr(self, name)!r}; choose one of {names}")
-        if not (self.power > 0 and self.softness > 0 and self.n_neighbors >= 1):
-            raise ValueError(
-                f"power={self.power}, softness={self.softness}, n_neighbors={self.n_neighbors}; "
-                "all must be positive"
-            )
+        if not self.power > 0:
+            raise ValueError(f"power={self.power}; expected a positive number")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

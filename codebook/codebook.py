@@ -24,6 +24,7 @@ __all__ = [
     "as_images",
     "as_sets",
     "balanced_rows",
+    "choose_rows",
     "choose_seeds",
     "descriptors_of",
     "fair_shares",
@@ -40,7 +41,7 @@ Distances = Callable[[np.ndarray], np.ndarray]
 
 
 class Codebook(TransformerMixin, BaseEstimator):
-    """Base of codebooks: something that gives a descriptor the number of a word.
+    """Base of codebooks: they give every descriptor the number of a word.
 
     A subclass learns in ``fit`` and defines ``predict``, ``transform``, ``get_state`` and
     ``set_state``. It has the parameters ``n_words``, ``random_state`` and ``max_descriptors``.
@@ -58,26 +59,17 @@ class Codebook(TransformerMixin, BaseEstimator):
     def _training_descriptors(self, X: Any, y: Any) -> tuple[np.ndarray, np.random.RandomState]:
         """Descriptors to learn from, at most ``max_descriptors``, and the random generator."""
         random = check_random_state(self.random_state)
-        most = self.max_descriptors
-        rows = None
-        if isinstance(X, LocalFeatureSets) and most is not None:
-            rows = balanced_rows(X, y, most, random)
-        X = self._check(X, reset=True)
-        if rows is None and most is not None and len(X) > most:
-            rows = np.sort(random.permutation(len(X))[:most])
-        if rows is not None and len(rows) < len(X):
-            X = X[rows]
-        self._check_number(len(X))
-        return X, random
-
-    def _check_number(self, n: int) -> None:
+        descriptors = self._check(X, reset=True)
+        sets = X if isinstance(X, LocalFeatureSets) else descriptors
+        descriptors = descriptors[choose_rows(sets, y, self.max_descriptors, random)]
         if not (isinstance(self.n_words, int | np.integer) and self.n_words >= 1):
             raise ValueError(f"n_words={self.n_words!r}; expected a whole number, at least 1")
-        if n < self.n_words:
+        if len(descriptors) < self.n_words:
             raise ValueError(
-                f"n_samples={n} descriptors are too few for n_words={self.n_words}; give more "
-                "images or ask for fewer words"
+                f"n_samples={len(descriptors)} descriptors are too few for "
+                f"n_words={self.n_words}; give more images or ask for fewer words"
             )
+        return descriptors, random
 
     def _check(self, X: Any, *, reset: bool = False) -> np.ndarray:
         """Descriptors as a C-ordered array of uint8, uint16 or float32."""
@@ -190,6 +182,18 @@ def balanced_rows(
         for image, m in zip(images, fair_shares(sizes[images], share)):
             rows.append(sets.offsets[image] + random.permutation(sizes[image])[:m])
     return np.sort(np.concatenate(rows))
+
+
+def choose_rows(
+    X: LocalFeatureSets | np.ndarray, labels: Any, most: int | None, random: np.random.RandomState
+) -> np.ndarray | slice:
+    """Return the rows to learn from, at most so many; of images as `balanced_rows` draws them."""
+    n = len(X.descriptors) if isinstance(X, LocalFeatureSets) else len(X)
+    if most is None or n <= most:
+        return slice(None)
+    if isinstance(X, LocalFeatureSets):
+        return balanced_rows(X, labels, most, random)
+    return np.sort(random.permutation(n)[:most])
 
 
 def choose_seeds(

@@ -8,19 +8,24 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from visualwords.codebook._hik import (
     add_counts,
+    best_columns,
     city_block_distances,
     mean_tables,
     medians,
     rounded,
+    sum_tables,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.codebook.look_up import WordTables
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
+from visualwords.simd import aligned_zeros
 
-__all__ = ["HIKCodebook"]
+__all__ = ["HIKCodebook", "WordTables"]
 
 _LARGEST = 65535  # a sum of look-ups
+_BLOCK = 16384  # descriptors at most that are looked up in 8 tables before the next 8 are read
+_SUMS = 1 << 22  # numbers at most that are summed at a time
+_VECTOR = 16  # columns are padded to whole vectors
 
 
 class HIKCodebook(Codebook):
@@ -56,7 +61,6 @@ class HIKCodebook(Codebook):
     counts_ : (n_words,) int64
     inertia_ : float
         Σ of ‖φ(x) − m‖² (median: of the l₁ distances) of the training descriptors, in levels.
-    mean_distance_ : float
     n_iter_ : int
     scale_ : float
         Numbers in the tables for one level.
@@ -82,7 +86,7 @@ class HIKCodebook(Codebook):
     True
     """
 
-    _words: WordTables
+    _words: "WordTables"
 
     def __init__(
         self,
@@ -132,7 +136,6 @@ class HIKCodebook(Codebook):
         with in_parts(levels) as parts:
             scores = self._iterate(levels, parts, progress)
         self.inertia_ = float(self._distances(levels, scores).sum())
-        self.mean_distance_ = self.inertia_ / len(levels)
         return self
 
     def accumulate(self, X: Any) -> np.ndarray:
@@ -185,14 +188,14 @@ class HIKCodebook(Codebook):
             "tables": np.ascontiguousarray(self._words.tables),
             "bias": self._words.bias,
             "counts": self.counts_,
-            "numbers": np.array([*numbers, self.mean_distance_, self.n_iter_]),
+            "numbers": np.array([*numbers, self.n_iter_]),
         }
 
     def set_state(self, state: dict[str, np.ndarray]) -> "HIKCodebook":
         """Restore what :meth:`get_state` returned; the parameters must be the same."""
         numbers = [float(v) for v in state["numbers"]]
         self.levels_per_unit_, self.scale_, self.constant_, self.inertia_ = numbers[:4]
-        self.mean_distance_, self.n_iter_ = numbers[4], int(numbers[5])
+        self.n_iter_ = int(numbers[4])
         self.counts_ = np.asarray(state["counts"], np.int64)
         tables = np.asarray(state["tables"], np.uint16)
         if tables.ndim != 3 or tables.shape[1] != self.n_levels:
@@ -304,6 +307,73 @@ class HIKCodebook(Codebook):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+
+class WordTables:
+    """Scores ``b_k + Σ_j T[j, x_j, k]`` of words k, with tables rounded to 16 bits.
+
+    Parameters
+    ----------
+    tables : (d, n_levels, n_words) uint16
+    bias : (n_words,) uint16
+        Sums of a word's numbers, one a dimension, must stay below 2¹⁶.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tables = np.array([[[0, 0], [3, 1], [4, 9]]], np.uint16)
+    >>> words = WordTables(tables, np.array([0, 1], np.uint16))
+    >>> labels, scores = words.find(np.array([[0], [1], [2]], np.uint8))
+    >>> labels.tolist(), scores.tolist()
+    ([1, 0, 1], [1, 3, 10])
+    """
+
+    def __init__(self, tables: np.ndarray, bias: np.ndarray):
+        d, n_levels, self.n_words = tables.shape
+        width = -(-self.n_words // _VECTOR) * _VECTOR
+        self._tables = aligned_zeros((d, n_levels, width), np.uint16)
+        self._tables[:, :, : self.n_words] = tables
+        self._bias = np.zeros(width, np.uint16)
+        self._bias[: self.n_words] = bias
+
+    @property
+    def tables(self) -> np.ndarray:
+        """The tables as they were given."""
+        return self._tables[:, :, : self.n_words]
+
+    @property
+    def bias(self) -> np.ndarray:
+        """The first summand of each word."""
+        return self._bias[: self.n_words]
+
+    def find(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the word of the largest score, the first of equals, and that score.
+
+        Parameters
+        ----------
+        levels : (n, d) uint8, C order, below ``n_levels``
+
+        Returns
+        -------
+        labels : (n,) int32
+        scores : (n,) uint16
+        """
+        labels, scores = np.empty(len(levels), np.int32), np.empty(len(levels), np.uint16)
+        block = max(1, min(_BLOCK, _SUMS // len(self._bias), len(levels)))
+        sums = aligned_zeros((block, len(self._bias)), np.uint16)
+        for start in range(0, len(levels), block):
+            some = labels[start : start + block]
+            part = sums[: len(some)]
+            part[...] = self._bias
+            sum_tables(levels, start, self._tables, part)
+            best_columns(part, some, scores[start : start + block])
+        return labels, scores
+
+    def scores(self, levels: np.ndarray) -> np.ndarray:
+        """Return all scores, (n, n_words) uint16."""
+        sums = np.tile(self._bias, (len(levels), 1))
+        sum_tables(levels, 0, self._tables, sums)
+        return sums[:, : self.n_words]
 
 
 def _count(levels: np.ndarray, labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Words as means of descriptors."""
+"""Words as means of descriptors, and the nearest word of each descriptor."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -6,19 +6,28 @@ from typing import Any
 
 import cv2
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from visualwords.codebook._nearest import add_to_words, squared_distances
+from visualwords.codebook._nearest import (
+    GROUP,
+    LANES,
+    add_to_words,
+    best_two,
+    find_nearest,
+    settle,
+    squared_distances,
+)
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
-from visualwords.codebook.nearest import NearestWords
 from visualwords.compiled import check_fitted
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
-__all__ = ["KMeansCodebook"]
+__all__ = ["KMeansCodebook", "NearestWords"]
 
 _ROOTS = np.rint(np.sqrt(255.0 * np.arange(256))).astype(np.uint8)
+_BLOCK = 960  # descriptors multiplied at once, so that products stay in the second-level cache
+_FEW = 2000  # pairs of a descriptor and a word that are compared in float64 at once
+_LARGEST = 2.0**30  # of a score in whole numbers; leaves room for differences
 
 
 class KMeansCodebook(Codebook):
@@ -33,12 +42,10 @@ class KMeansCodebook(Codebook):
     init : {"k-means++", "random"}, or (n_words, d) array, keyword only
         First words; see `visualwords.codebook.codebook.choose_seeds`.
     max_iter : int, default 50
-        Iterations, or batches with ``batch_size``.
+        Iterations, at most.
     tol : float, default 1e-4
         Iterations end once the words' squared movements add up to at most this times the mean
         variance of a column.
-    batch_size : int, optional
-        Learn from batches of so many descriptors, one an iteration, as ``partial_fit`` does.
     root : bool, default False
         Take square roots of the descriptors first (they must not be negative), so that distances
         compare counts as Hellinger's does: large bins no longer drown the others.
@@ -55,10 +62,7 @@ class KMeansCodebook(Codebook):
     counts_ : (n_words,) int64
         Descriptors each word was learned from.
     inertia_ : float
-        Σ of squared distances of the training descriptors to their words; in ``partial_fit`` of
-        the last batch, before it moved the words.
-    mean_distance_ : float
-        The mean of these squared distances.
+        Σ of squared distances of the training descriptors to their words.
     n_iter_ : int
 
     Notes
@@ -85,7 +89,6 @@ class KMeansCodebook(Codebook):
         init: Any = "k-means++",
         max_iter: int = 50,
         tol: float = 1e-4,
-        batch_size: int | None = None,
         root: bool = False,
         max_descriptors: int | None = 500_000,
         n_jobs: int | None = None,
@@ -95,7 +98,6 @@ class KMeansCodebook(Codebook):
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
-        self.batch_size = batch_size
         self.root = root
         self.max_descriptors = max_descriptors
         self.n_jobs = n_jobs
@@ -116,29 +118,9 @@ class KMeansCodebook(Codebook):
         progress.start("learning words", self.max_iter)
         self._begin(X, random)
         with in_parts(X) as parts:
-            if self.batch_size is not None:
-                self._learn_from_batches(X, random, progress)
-            else:
-                self._iterate(X, parts, progress)
-            self._measure(map_parts(partial(_distances, self._nearest), parts, self.n_jobs))
-        return self
-
-    @with_one_library_thread
-    def partial_fit(self, X: Any, y: Any = None) -> "KMeansCodebook":
-        """Learn from one batch of a stream: each word becomes the mean of all it was given.
-
-        Parameters
-        ----------
-        X : (n, d) array, LocalFeatures or LocalFeatureSets
-            The first batch needs at least ``n_words`` descriptors.
-        y : ignored
-        """
-        first = not hasattr(self, "words_")
-        X = self._check(X, reset=first)
-        if first:
-            self._check_number(len(X))
-            self._begin(X, check_random_state(self.random_state))
-        self._absorb(X)
+            self._iterate(X, parts, progress)
+            distances = map_parts(partial(_distances, self._nearest), parts, self.n_jobs)
+        self.inertia_ = sum(distances)
         return self
 
     def accumulate(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -199,7 +181,6 @@ class KMeansCodebook(Codebook):
             "words": self.words_,
             "counts": self.counts_,
             "inertia": np.array(self.inertia_),
-            "mean_distance": np.array(self.mean_distance_),
             "n_iter": np.array(self.n_iter_),
         }
 
@@ -208,7 +189,6 @@ class KMeansCodebook(Codebook):
         self._set_words(np.asarray(state["words"], np.float32))
         self.counts_ = np.asarray(state["counts"], np.int64)
         self.inertia_ = float(state["inertia"])
-        self.mean_distance_ = float(state["mean_distance"])
         self.n_iter_ = int(state["n_iter"])
         self.n_features_in_ = self.words_.shape[1]
         return self
@@ -255,32 +235,6 @@ class KMeansCodebook(Codebook):
             if moved <= still:
                 break
 
-    def _learn_from_batches(
-        self, X: np.ndarray, random: np.random.RandomState, progress: Progress
-    ) -> None:
-        size = min(int(self.batch_size or 0), len(X))
-        if size < 1:
-            raise ValueError(f"batch_size={self.batch_size!r}; expected at least 1")
-        order, used = random.permutation(len(X)), 0
-        for _ in range(self.max_iter):
-            if used + size > len(order):
-                order, used = random.permutation(len(X)), 0
-            self._absorb(X[np.sort(order[used : used + size])])
-            used += size
-            progress.advance()
-
-    def _absorb(self, X: np.ndarray) -> None:
-        """Move the words to the means of all their descriptors so far."""
-        self._measure([_distances(self._nearest, X)])
-        labels, sums, counts = _label_and_sum(self._nearest, X)
-        sums += self.words_ * self.counts_[:, None].astype(np.float64)
-        self.counts_ = self.counts_ + counts
-        empty = np.flatnonzero(self.counts_ == 0)
-        if empty.size:
-            self._reseed(X, labels, empty, sums)
-        self._set_words(sums / np.maximum(self.counts_, 1)[:, None])
-        self.n_iter_ += 1
-
     def _reseed(
         self, X: np.ndarray, labels: np.ndarray, empty: np.ndarray, sums: np.ndarray
     ) -> None:
@@ -295,14 +249,108 @@ class KMeansCodebook(Codebook):
             sums[word] = X[row]
             self.counts_[word] = 1
 
-    def _measure(self, parts: list[tuple[float, int]]) -> None:
-        """Note how far the descriptors of all parts are from their words."""
-        self.inertia_ = sum(distance for distance, _ in parts)
-        self.mean_distance_ = self.inertia_ / max(sum(n for _, n in parts), 1)
-
     def _set_words(self, words: np.ndarray) -> None:
         self.words_ = np.ascontiguousarray(words, np.float32)
         self._nearest = NearestWords(self.words_)
+
+
+class NearestWords:
+    """Words prepared for finding the nearest one, ``argmin_k ‖x − w_k‖²``.
+
+    The scores xᵀw − ½‖w‖² of bytes come from products of whole numbers with words rounded to 16
+    bits; those of other numbers from a matrix product in float32. Where the two best of a
+    descriptor are closer than rounding can explain, the next precision decides: float32 after
+    16 bits, float64 after float32, or at once where there are few. So the labels are those of
+    float64, whatever the library, the number of threads and the other descriptors; of equally near
+    words the first is taken.
+
+    Parameters
+    ----------
+    words : (n_words, d) float32
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> words = NearestWords(np.array([[0, 0], [8, 0]], np.float32))
+    >>> words.find(np.array([[1, 2], [9, 9], [4, 0]], np.uint8)).tolist()
+    [0, 1, 0]
+    """
+
+    def __init__(self, words: np.ndarray):
+        self.words = np.ascontiguousarray(words, np.float32)
+        self._squares = np.einsum("kd,kd->k", self.words, self.words, dtype=np.float64)
+        self._bias = (-0.5 * self._squares).astype(np.float32)
+        self._longest = float(np.sqrt(self._squares.max()))
+        self._packed = _pack(self.words, self._squares) if LANES else None
+
+    def find(self, descriptors: np.ndarray) -> np.ndarray:
+        """Return the nearest word of each descriptor.
+
+        Parameters
+        ----------
+        descriptors : (n, d) array, C order, of uint8, uint16 or float32
+
+        Returns
+        -------
+        (n,) int32
+        """
+        labels = np.empty(len(descriptors), np.int32)
+        if len(labels) and descriptors.dtype == np.uint8 and self._packed is not None:
+            near = np.zeros(len(labels), np.bool_)
+            find_nearest(descriptors, *self._packed, labels, near)
+            close = np.flatnonzero(near)
+            if close.size * len(self.words) <= _FEW:
+                settle(descriptors, self.words, close, labels)
+            else:
+                labels[close] = self._find_by_products(descriptors[close])
+            return labels
+        return self._find_by_products(descriptors)
+
+    def _find_by_products(self, descriptors: np.ndarray) -> np.ndarray:
+        """Labels by matrix products in float32, settled in float64 where it is close."""
+        n, d = descriptors.shape
+        size = min(_BLOCK, n)
+        block = np.empty((size, d), np.float32)
+        scores = np.empty((len(self.words), size), np.float32)
+        best, second = np.empty(size, np.float32), np.empty(size, np.float32)
+        labels, close = np.empty(n, np.int32), [np.empty(0, np.int64)]
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, n))
+            m = rows.stop - start
+            x = block[:m]
+            x[...] = descriptors[rows]
+            products = np.matmul(self.words, x.T, out=scores if m == size else None)
+            best_two(products, self._bias, labels[rows], best[:m], second[:m])
+            certain = best[:m] - second[:m] > self._rounding_error(x)
+            close.append(np.flatnonzero(~certain) + start)
+        settle(descriptors, self.words, np.concatenate(close), labels)
+        return labels
+
+    def _rounding_error(self, x: np.ndarray) -> np.ndarray:
+        """How far the difference of two scores may be off: several times what is expected."""
+        lengths = np.sqrt(np.einsum("nd,nd->n", x, x))
+        slack = 2 + np.sqrt(x.shape[1])
+        return (slack * 2.0**-24 * self._longest) * (lengths + self._longest)
+
+
+def _pack(words: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.float32]:
+    """Words as 16-bit numbers in groups, their −½‖w‖² alike, and how unsure a difference is.
+
+    By Cauchy and Schwarz the product of x with a word's rounding errors e is at most ‖x‖ ‖e‖.
+    """
+    k, d = words.shape
+    n_groups = -(-k // GROUP)
+    largest_score = (255 * np.abs(words).sum(axis=1, dtype=np.float64) + 0.5 * squares).max()
+    largest = float(np.abs(words).max())
+    scale = min(32767 / max(largest, 1e-30), _LARGEST / max(largest_score, 1e-30))
+    scaled = words * scale
+    rounded = np.zeros((n_groups * GROUP, d + d % 2), np.int16)
+    rounded[:k, :d] = np.rint(scaled)
+    error = np.sqrt(((rounded[:k, :d] - scaled) ** 2).sum(axis=1)).max()
+    bias = np.full(n_groups * GROUP, -_LARGEST - 1, np.int32)  # no word: never the best
+    bias[:k] = np.rint(-0.5 * scale * squares)
+    packed = rounded.view(np.int32).reshape(n_groups, GROUP, -1).transpose(0, 2, 1)
+    return np.ascontiguousarray(packed), bias, np.float32(2.001 * error)
 
 
 def _label_and_sum(
@@ -315,10 +363,9 @@ def _label_and_sum(
     return labels, sums, counts
 
 
-def _distances(nearest: NearestWords, X: np.ndarray) -> tuple[float, int]:
-    """Return the sum of the squared distances to the words, and how many there are."""
-    distances = squared_distances(X, nearest.words, nearest.find(X))
-    return float(distances.sum(dtype=np.float64)), len(X)
+def _distances(nearest: NearestWords, X: np.ndarray) -> float:
+    """Return the sum of the squared distances to the words."""
+    return float(squared_distances(X, nearest.words, nearest.find(X)).sum(dtype=np.float64))
 
 
 def _distances_among(X: np.ndarray):

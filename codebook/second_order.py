@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from visualwords.codebook._logarithm import log_matrices
+from visualwords.codebook._second_order import log_matrices
 from visualwords.codebook.projection import Projection
 from visualwords.codebook.window_vectors import WindowVectors
 from visualwords.features.local_features import LocalFeatures
@@ -57,7 +57,7 @@ class SecondOrderPooling(WindowVectors):
     d (d + 1) / 2 numbers (2,080 of 64); nothing is said about places and colours; moments are those
     of whitened components, and ε is larger, as folds of training images prefer
     (docs/choices.md). A window without descriptors is 0. Logarithms are computed without
-    eigenvectors, in single precision, to some 1e-5 (:mod:`visualwords.codebook._logarithm`).
+    eigenvectors, in single precision, to some 1e-5 (:mod:`visualwords.codebook._second_order`).
 
     References
     ----------
@@ -113,8 +113,8 @@ class SecondOrderPooling(WindowVectors):
         self._check_parameters()
         random = check_random_state(self.random_state)
         descriptors = self._sample(X, y, random)
-        learned = Projection.learn(descriptors, min(self.n_components, descriptors.shape[1]))
-        self.projection_ = learned.rounded() if descriptors.dtype == np.uint8 else learned
+        n_components = min(self.n_components, descriptors.shape[1])
+        self.projection_ = Projection.learn(descriptors, n_components)
         components = self.projection_.apply(descriptors)
         self.center_ = components.mean(axis=0, dtype=np.float64).astype(np.float32)
         spread = components.std(axis=0, dtype=np.float64)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from visualwords.codebook._moments import signed_roots
-from visualwords.codebook._spatial_pyramid import add_weights, cells_of, count_words
+from visualwords.codebook._spatial_pyramid import cells_of, count_words, signed_roots
 from visualwords.features.local_features import as_windows, pyramid_windows
 
 __all__ = [
@@ -17,7 +16,6 @@ __all__ = [
     "SCOPES",
     "SpatialPyramid",
     "as_pyramid",
-    "inverse_document_frequency",
     "normalize",
     "signed_power",
 ]
@@ -161,23 +159,20 @@ class SpatialPyramid(BaseEstimator):
         n_words: int,
         *,
         offsets: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
     ) -> np.ndarray:
         """Count the words of images in all windows.
 
         Parameters
         ----------
-        words : (n,) integers below ``n_words``, or (n, m) with ``weights``
+        words : (n,) integers below ``n_words``
         positions : (n, 2) array
         n_words : int
         offsets : (n_images + 1,) int64, optional
             Image i owns the rows ``offsets[i]:offsets[i + 1]``; by default there is one image.
-        weights : (n, m) float32, optional
-            How much each patch belongs to each of its m words.
 
         Returns
         -------
-        (n_images, n_windows, n_words) int32, or float32 with weights
+        (n_images, n_windows, n_words) int32
         """
         if offsets is None:
             offsets = np.array([0, len(words)], np.int64)
@@ -188,10 +183,7 @@ class SpatialPyramid(BaseEstimator):
             raise ValueError(f"words are from {words.min()} to {words.max()}, n_words={n_words}")
         cells, (starts, members) = self.cells(positions), self.members
         n_cells = self.membership.shape[1]
-        if weights is None:
-            return count_words(words, cells, offsets, starts, members, n_cells, n_words)
-        weights = np.ascontiguousarray(weights, np.float32)
-        return add_weights(words, weights, cells, offsets, starts, members, n_cells, n_words)
+        return count_words(words, cells, offsets, starts, members, n_cells, n_words)
 
     def window_names(self) -> list[str]:
         """Name the windows: the level, and the number in the level."""
@@ -237,27 +229,6 @@ def as_pyramid(pyramid: Any) -> SpatialPyramid:
 def _made(windows: int | tuple[tuple[int, int], ...]) -> SpatialPyramid:
     """Pyramids of numbers and grids are made once: that takes longer than an image's words."""
     return SpatialPyramid(windows if isinstance(windows, int) else list(windows))
-
-
-def inverse_document_frequency(counts: np.ndarray) -> np.ndarray:
-    """Return ln((1 + n) / (1 + n_k)) + 1 of every word, where n_k of n images have word k.
-
-    Parameters
-    ----------
-    counts : (n, n_words) array
-        Of whole images.
-
-    Returns
-    -------
-    (n_words,) float32
-
-    Examples
-    --------
-    >>> inverse_document_frequency(np.array([[1, 0, 2], [1, 0, 0]])).round(2)
-    array([1.  , 2.1 , 1.41], dtype=float32)
-    """
-    present = (counts > 0).sum(axis=0)
-    return (np.log((1 + len(counts)) / (1 + present)) + 1).astype(np.float32)
 
 
 def signed_power(values: np.ndarray, power: float) -> np.ndarray:

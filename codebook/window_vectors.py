@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from visualwords.codebook.codebook import as_images, as_sets, balanced_rows
+from visualwords.codebook.codebook import as_images, as_sets, choose_rows, descriptors_of
 from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
 from visualwords.features.local_features import LocalFeatures
@@ -82,9 +82,12 @@ class WindowVectors(TransformerMixin, BaseEstimator):
 
     def _sample(self, X: Any, labels: Any, random: np.random.RandomState) -> np.ndarray:
         """Return at most ``max_descriptors`` to learn from, balanced if they belong to images."""
-        found = _chosen(X, labels, self.max_descriptors, random)
-        check_finite(found)
-        return found
+        if isinstance(X, np.ndarray) and X.ndim != 2:
+            raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
+        given = X if isinstance(X, np.ndarray) else as_sets(X)
+        chosen = descriptors_of(given)[choose_rows(given, labels, self.max_descriptors, random)]
+        check_finite(chosen)
+        return chosen
 
     def _check_parameters(self) -> None:
         if self.scope not in SCOPES:
@@ -97,15 +100,3 @@ class WindowVectors(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
-
-
-def _chosen(X: Any, labels: Any, most: int | None, random: np.random.RandomState) -> np.ndarray:
-    if isinstance(X, np.ndarray):
-        if X.ndim != 2:
-            raise ValueError(f"descriptors of shape {X.shape}; expected an (n, d) array")
-        few = most is None or len(X) <= most
-        return X if few else X[np.sort(random.permutation(len(X))[:most])]
-    sets = as_sets(X)
-    if most is None or len(sets.descriptors) <= most:
-        return sets.descriptors
-    return sets.descriptors[balanced_rows(sets, labels, most, random)]

@@ -11,23 +11,23 @@ PUBLIC = {
         *["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
     ],
     "visualwords.features": [
+        "EXTRACTORS",
         *["HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseFilters", "DenseSIFT"],
         "KeypointSIFT",
         "ONNXFeatures",
     ],
     "visualwords.codebook": [
+        "CODEBOOKS",
         "BagOfWords",
         "FeatureSetEncoder",
         "FeatureSets",
         "FisherVectors",
         "HIKCodebook",
         "KMeansCodebook",
-        "Matches",
         "PyramidMatchEmbedding",
         "SecondOrderPooling",
         "SpatialPyramid",
-        "draw_matches",
-        "match_points",
+        "find_codebook",
     ],
     "visualwords.classifiers": [
         "GCWSHasher",

@@ -15,7 +15,7 @@ so the evidence adds up to the score.
 import numpy as np
 
 from visualwords.codebook import FisherVectors
-from visualwords.codebook.soft_moments import LEAST
+from visualwords.codebook.fisher import LEAST
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.features.local_features import LocalFeatures
 

@@ -18,9 +18,8 @@ import numpy as np
 
 from visualwords.apps.reproduce_papers.lab import Lab
 from visualwords.apps.reproduce_papers.results import Results, Row, Table
-from visualwords.codebook.partition import refine
-from visualwords.codebook.point_sets import FeatureSets
-from visualwords.codebook.pyramid_bins import GridBins
+from visualwords.codebook.feature_sets import FeatureSets
+from visualwords.codebook.pyramid_match import GridBins, refine
 
 SIDE = 1000
 Costs = tuple[np.ndarray, np.ndarray, np.ndarray]  # optimal, pyramid match, L1 embedding

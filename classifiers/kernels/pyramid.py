@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from visualwords.classifiers.kernels.shared_bins import add_shared_counts
-from visualwords.codebook.partition import refine
-from visualwords.codebook.point_sets import as_feature_sets
-from visualwords.codebook.pyramid_bins import GridBins
+from visualwords.codebook.feature_sets import as_feature_sets
+from visualwords.codebook.pyramid_match import GridBins, refine
 
 NORMALIZATIONS = ("min_cardinality", "self", None)
 
@@ -64,7 +63,7 @@ def pyramid_match(
 
     Notes
     -----
-    Deviations from the paper: see :class:`visualwords.codebook.pyramid_bins.GridBins` for shifts.
+    Deviations from the paper: see :class:`visualwords.codebook.pyramid_match.GridBins` for shifts.
     K̃ and "self" are positive semi-definite. "min_cardinality" is so for sets of equal size, but
     *not* in general, although Section 3.3 claims it: of {a}, {b} and {a, b}, the first two match
     the third fully and each other not at all, and the determinant is −1.

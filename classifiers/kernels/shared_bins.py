@@ -4,7 +4,7 @@ import numpy as np
 
 from visualwords.classifiers.kernels._shared_bins import add_common_counts, list_by_set
 from visualwords.classifiers.kernels.level_gram import level_gram
-from visualwords.codebook.partition import Bins
+from visualwords.codebook.pyramid_match import Bins
 
 _MINIMA_A_STEP = 25  # bytes that whole columns compare while lists take one step
 _FEW_SETS = 64  # below this, lists only

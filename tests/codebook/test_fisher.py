@@ -8,7 +8,7 @@ from sklearn.mixture import GaussianMixture
 
 from tests.reference.words import fisher_by_definition
 from visualwords.codebook import FisherVectors
-from visualwords.codebook.gaussian_mixture import DiagonalMixture
+from visualwords.codebook.fisher import LEAST, DiagonalMixture
 from visualwords.codebook.projection import Projection
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
@@ -154,3 +154,36 @@ def test_a_descriptor_beyond_what_32_bits_can_square_is_refused(rng):
     for factor in 1e20, 1e38, 1e300:
         with pytest.raises(ValueError, match="as far from the mean"):
             encoder.transform([times(factor)])
+
+
+def by_definition(x, cells, weights, means, variances):
+    """Sums of q, q x, q x² of each cell and the log-likelihood, in float64."""
+    x = x.astype(np.float64)
+    logs = np.log(weights) - 0.5 * (
+        (x[:, None] - means) ** 2 / variances + np.log(2 * np.pi * variances)
+    ).sum(axis=2)
+    q = np.exp(logs - logs.max(axis=1, keepdims=True))
+    likelihood = (np.log(q.sum(axis=1)) + logs.max(axis=1)).sum()
+    q[q < LEAST] = 0
+    q /= q.sum(axis=1, keepdims=True)
+    member = np.eye(3)[cells]
+    both = np.hstack([x, x**2])
+    sums = np.einsum("nc,nk,nd->ckd", member, q, both)
+    return np.einsum("nc,nk->ck", member, q), sums, likelihood
+
+
+@pytest.mark.parametrize("narrow", [0.3, 1e-2, 1e-4])
+@pytest.mark.parametrize(("n", "k"), [(1100, 37), (41, 37), (80, 150), (0, 5)])
+def test_sums_of_responsibilities_follow_the_definition(rng, narrow, n, k):
+    """Of a mixture with a narrow Gaussian, and points of it, some at its mean and some far away."""
+    means, variances = rng.normal(0, 0.7, (k, 21)), rng.uniform(0.2, 2, (k, 21))
+    variances[4] = narrow
+    mixture, labels = (rng.dirichlet(np.ones(k)), means, variances), rng.integers(0, k, n)
+    x = means[labels] + np.sqrt(variances[labels]) * rng.normal(size=(n, 21))
+    x[:30], x[30:34] = means[4], 9 * x[30:34]
+    x, cells = x.astype(np.float32), rng.integers(0, 3, n).astype(np.int32)
+    *sums, likelihood = DiagonalMixture(*mixture).moments(x, cells, 3)
+    *expected, exact_likelihood = by_definition(x, cells, *mixture)
+    for ours, theirs in zip(sums, expected):
+        np.testing.assert_allclose(ours, theirs, atol=2e-4 * max(1, np.abs(theirs).max()))
+    np.testing.assert_allclose(likelihood, exact_likelihood, rtol=1e-4)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference.words import intersection_distances
-from visualwords.codebook import BagOfWords, HIKCodebook, KMeansCodebook
+from visualwords.codebook import HIKCodebook
 from visualwords.codebook._hik import ROWS, add_counts, city_block_distances
 
 
@@ -150,14 +150,6 @@ def test_state_restores_the_codebook(histograms, codebook):
     assert all(a.dtype != object for a in state.values())
     other = clone(codebook).set_state(state)
     np.testing.assert_array_equal(other.transform(histograms), codebook.transform(histograms))
-
-
-@pytest.mark.parametrize("assignment", ["hard", "soft"])
-def test_bags_of_words_take_either_codebook(sets, assignment):
-    for codebook in (HIKCodebook(5, random_state=0), KMeansCodebook(5, random_state=0)):
-        encoder = BagOfWords(codebook, 8, assignment=assignment, output="dense")
-        totals = encoder.fit_transform(sets)[:, :5].sum(axis=1)
-        np.testing.assert_allclose(totals, np.diff(sets.offsets), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

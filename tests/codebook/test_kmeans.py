@@ -78,31 +78,6 @@ def test_equal_descriptors_do_no_harm():
     assert codebook.inertia_ == 0
 
 
-def test_the_same_seed_gives_the_same_words(bytes_and_seeds):
-    x, _ = bytes_and_seeds
-    a, b = (KMeansCodebook(20, random_state=5).fit(x).words_ for _ in range(2))
-    np.testing.assert_array_equal(a, b)
-
-
-def test_batches_come_near_to_all_at_once(bytes_and_seeds):
-    x, _ = bytes_and_seeds
-    whole = KMeansCodebook(20, random_state=0).fit(x)
-    batches = KMeansCodebook(20, random_state=0, batch_size=500, max_iter=40).fit(x)
-    assert batches.n_iter_ == 40
-    assert batches.inertia_ < 1.1 * whole.inertia_
-
-
-def test_a_stream_gives_running_means(bytes_and_seeds):
-    x, seeds = bytes_and_seeds
-    codebook = KMeansCodebook(40, init=seeds)
-    for start in range(0, 3000, 500):
-        codebook.partial_fit(x[start : start + 500])
-    assert codebook.counts_.sum() == 3000
-    assert codebook.n_iter_ == 6
-    total = (codebook.words_ * codebook.counts_[:, None].astype(float)).sum(axis=0)
-    np.testing.assert_allclose(total, x.sum(axis=0), rtol=1e-4)
-
-
 def test_parts_add_up_to_one_exact_iteration(bytes_and_seeds):
     x, seeds = bytes_and_seeds
     once = KMeansCodebook(40, init=seeds, max_iter=1, tol=0).fit(x)
@@ -170,7 +145,6 @@ def test_roots_compare_as_hellinger_does(bytes_and_seeds):
         ({"n_words": 31}, "n_samples=30 .* n_words=31"),
         ({"init": "best"}, "init='best'"),
         ({"init": np.zeros((2, 2))}, "init has shape"),
-        ({"batch_size": 0}, "batch_size=0"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.words import nearest_words
-from visualwords.codebook.nearest import NearestWords
+from visualwords.codebook.kmeans import NearestWords
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])

@@ -5,8 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from visualwords.classifiers import ICDClassifier
-from visualwords.classifiers.kernels import intersection, pyramid_match
+from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import PyramidMatchEmbedding
 
 
@@ -18,7 +17,10 @@ def sets(rng):
 
 @pytest.mark.parametrize("normalization", ["self", None])
 def test_products_are_the_kernel(sets, normalization):
-    rows = PyramidMatchEmbedding(3, normalization, side=90).fit_transform(sets)
+    embedding = PyramidMatchEmbedding(3, normalization, side=90).fit(sets)
+    rows = embedding.transform(sets)
+    assert rows.indices.dtype == rows.indptr.dtype == np.int32  # as LIBLINEAR takes them
+    assert embedding.transform([]).shape == (0, embedding.n_columns_)
     gram = pyramid_match(sets, n_shifts=3, normalization=normalization, side=90)
     np.testing.assert_allclose((rows @ rows.T).toarray(), gram, atol=1e-12)
 
@@ -29,14 +31,6 @@ def test_products_of_new_sets_with_training_sets_are_the_kernel(sets, rng):
     wanted = pyramid_match(new, sets, n_shifts=2, normalization=None, side=90, finest_level=1)
     products = embedding.transform(new) @ embedding.transform(sets).T
     np.testing.assert_allclose(products.toarray(), wanted, atol=1e-12)
-
-
-def test_minima_of_counts_are_the_kernel(sets):
-    embedding = PyramidMatchEmbedding(2, None, form="counts", side=90, finest_level=2)
-    rows = embedding.fit_transform(sets)
-    np.testing.assert_array_equal(rows.data, np.floor(rows.data))
-    gram = pyramid_match(sets, n_shifts=2, normalization=None, side=90, finest_level=2)
-    np.testing.assert_allclose(intersection(rows.toarray()), gram * 2**7)
 
 
 @pytest.mark.parametrize("d", [1, 40, 130])
@@ -55,15 +49,6 @@ def test_bins_of_a_single_set_can_be_left_out(sets):
     np.testing.assert_allclose(difference, np.diag(np.diag(difference)), atol=1e-12)
 
 
-def test_few_sets_at_a_time_give_the_same_rows(sets, monkeypatch):
-    embedding = PyramidMatchEmbedding(2).fit(sets)
-    at_once = embedding.transform(sets)
-    monkeypatch.setattr("visualwords.codebook.pyramid_embedding._POINTS_AT_A_TIME", 25)
-    assert (embedding.transform(sets) != at_once).nnz == 0
-    assert at_once.indices.dtype == at_once.indptr.dtype == np.int32
-    assert embedding.transform([]).shape == (0, embedding.n_columns_)
-
-
 def test_state_is_plain_arrays_and_restores_the_embedding(sets):
     embedding = PyramidMatchEmbedding(2, finest_level=2).fit(sets)
     state = embedding.get_state()
@@ -78,23 +63,10 @@ def test_a_linear_classifier_takes_the_rows(sets):
     assert LinearSVC(C=100.0).fit(rows, labels).score(rows[:12], labels[:12]) == 1
 
 
-def test_the_intersection_classifier_learns_from_counts(rng):
-    corners = np.array([[10, 10], [50, 50]])
-    labels = np.arange(40) % 2
-    sets = [corners[k] + rng.integers(-9, 9, (rng.integers(5, 30), 2)) for k in labels]
-    embedding = PyramidMatchEmbedding(2, None, form="counts", finest_level=2, side=64)
-    model = ICDClassifier(quantization="integer").fit(
-        embedding.fit_transform(sets[:30]), labels[:30]
-    )
-    assert model.score(embedding.transform(sets[30:]), labels[30:]) == 1
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"form": "binary"}, "choose 'unary'"),
         ({"normalization": "min_cardinality"}, "not positive semi-definite"),
-        ({"form": "counts"}, "normalization=None"),
         ({"min_sets": 0}, "at least 1"),
     ],
 )

@@ -43,10 +43,6 @@ def test_the_windows_between_those_of_a_grid_are_shifted_by_half_a_window():
     assert second[24].tolist() == [0.625, 0.625, 0.875, 0.875]
 
 
-def test_all_windows_of_31_lie_on_a_grid_of_64_cells():
-    assert SpatialPyramid(31).membership.shape == (31, 64)
-
-
 def test_strips_are_horizontal():
     assert SpatialPyramid([(3, 1)]).boxes[0].tolist() == [0, 0, 1, 1 / 3]
 
@@ -62,13 +58,6 @@ def test_ragged_images_count_like_single_ones(rng):
         rows = slice(offsets[i], offsets[i + 1])
         np.testing.assert_array_equal(counts[i], pyramid.count(words[rows], positions[rows], 7)[0])
     assert not counts[1].any()
-
-
-def test_weights_of_one_count(rng):
-    positions, words = rng.random((30, 2)), rng.integers(0, 4, 30)
-    pyramid = SpatialPyramid(21)
-    sums = pyramid.count(words[:, None], positions, 4, weights=np.ones((30, 1)))
-    np.testing.assert_array_equal(sums, pyramid.count(words, positions, 4))
 
 
 def test_positions_outside_count_in_the_nearest_cell():
@@ -118,9 +107,3 @@ def test_wrong_words_are_refused():
         SpatialPyramid(1).count([0, 3], np.zeros((2, 2)), 3)
     with pytest.raises(ValueError, match="2 words, but 3 positions"):
         SpatialPyramid(1).count([0, 1], np.zeros((3, 2)), 3)
-
-
-def test_pyramids_of_grids_are_made_once():
-    assert as_pyramid([(1, 1), (3, 1)]) is as_pyramid([(1, 1), (3, 1)])
-    assert as_pyramid([(1, 1), (3, 1)]).n_windows == 4
-    assert as_pyramid([np.array([[0, 0, 1, 1]])]).n_windows == 1

@@ -77,23 +77,6 @@ def test_the_interpolated_form_equals_opencv(photo):
     assert np.abs(HOG(interpolated=True).blocks(image) - theirs).max() < 2e-3
 
 
-@pytest.mark.parametrize("interpolated", [False, True])
-def test_windows_share_the_blocks_of_the_image(photo, interpolated):
-    extractor = HOG(interpolated=interpolated)
-    windows = extractor.windows(photo, rows=16, columns=8)
-    assert windows.shape == (22, 49, 15, 7, 2, 2, 9)
-    assert not windows.flags.owndata
-    crop = extractor.blocks(photo[24 : 24 + 128, 40 : 40 + 64])
-    inner = windows[3, 5][1:-1, 1:-1]
-    np.testing.assert_allclose(inner, crop[1:-1, 1:-1], atol=1e-6)
-
-
-def test_windows_must_fit(photo):
-    for rows, columns in ((1, 8), (99, 8), (16, 99)):
-        with pytest.raises(ImageError, match="windows of"):
-            HOG().windows(photo, rows, columns)
-
-
 def test_brightness_changes_nothing_and_contrast_hardly(photo):
     grey = as_grey(photo) // 3
     expected = HOG().describe(grey)

@@ -9,7 +9,7 @@ from tests.reference.pyramid_match import match
 from visualwords.classifiers import KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSets
-from visualwords.codebook.pyramid_bins import GridBins
+from visualwords.codebook.pyramid_match import GridBins
 
 
 def random_sets(rng, n, d, side, most=12):

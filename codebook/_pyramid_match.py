@@ -1,4 +1,4 @@
-"""Loops that sort points into ever finer bins."""
+"""Loops of feature sets: points projected, sorted into ever finer bins, and found there again."""
 
 import numpy as np
 
@@ -121,3 +121,39 @@ def split_bins(codes, tags, starts, low, least, boundary, bins, members):
             n_bins += 1
             new_starts[n_bins], member_starts[n_bins] = n_points, n_members
     return n_points, n_bins, n_members
+
+
+@njit()
+def find_children(codes, bins, child_starts, child_codes):
+    """bins[k] becomes the child of bins[k] whose code is codes[k]; -1 if there is none.
+
+    child_codes : (n,) uint64, ascending inside child_starts[b] … child_starts[b + 1] - 1
+    """
+    for k in range(codes.size):
+        if bins[k] < 0:
+            continue
+        low, end = child_starts[bins[k]], child_starts[bins[k] + 1]
+        high = end
+        while low < high:
+            middle = (low + high) // 2
+            if child_codes[middle] < codes[k]:
+                low = middle + 1
+            else:
+                high = middle
+        bins[k] = low if low < end and child_codes[low] == codes[k] else np.int64(-1)
+
+
+@njit()
+def project_rows(x, axes, offset, out):
+    """out[i] = x[i] @ axes - offset.
+
+    x : (n, d)    axes : (d, m) float32, C order    offset : (m,) float32    out : (n, m) float32
+    """
+    total = np.empty(axes.shape[1], np.float32)
+    for i in range(x.shape[0]):
+        total[:] = -offset
+        for k in range(x.shape[1]):
+            value = np.float32(x[i, k])
+            for j in range(total.size):
+                total[j] += value * axes[k, j]
+        out[i] = total
