@@ -30,7 +30,7 @@ AVX512 = {
     "NUMBA_CPU_FEATURES": "+avx,+avx2,+bmi,+bmi2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl",
 }
 VNNI = AVX512 | {"NUMBA_CPU_FEATURES": AVX512["NUMBA_CPU_FEATURES"] + ",+avx512vnni"}
-WIDE_LOOPS = {"gram_rows", "best_in_block", "project_bytes", "add_moments"}
+WIDE_LOOPS = {"gram_rows", "find_nearest"}
 
 
 def main() -> int:
@@ -147,29 +147,24 @@ def _words():
     words = np.random.default_rng(0).random((50, 128)) * 100
     zero, ones = np.array(0), np.ones(50)
     return KMeansCodebook(50).set_state(
-        {"words": words, "counts": ones, "inertia": zero, "mean_distance": zero, "n_iter": zero}
+        {"words": words, "counts": ones, "inertia": zero, "n_iter": zero}
     )
 
 
 def compile_wide() -> None:
     """Compile the loops that depend on the width, without running any compiled code."""
     from visualwords.classifiers.kernels import level_gram
-    from visualwords.codebook import nearest, projection, soft_moments
+    from visualwords.codebook import kmeans
 
     compiled: set[str] = set()
-    for module in (level_gram.loops, nearest, projection, soft_moments):
+    for module in (level_gram.loops, kmeans):
         for name, loop in list(vars(module).items()):
             if hasattr(loop, "py_func"):
                 setattr(module, name, _only_compiled(loop, compiled))
     random = np.random.default_rng(0)
     x = random.integers(0, 128, (40, 64)).astype(np.uint8)
     level_gram.level_gram(x)
-    nearest.NearestWords(random.random((20, 64)).astype(np.float32)).find(x)
-    projected = projection.Projection(random.random(64), random.normal(size=(8, 64))).rounded()
-    projected.apply(x)
-    mixture = np.full(3, 1 / 3), random.normal(size=(3, 8)), np.ones((3, 8))
-    points = np.zeros((5, soft_moments.SoftMoments.padded(8)), np.float32)
-    soft_moments.SoftMoments(*mixture).of(points, np.zeros(5, np.int32), 1)
+    kmeans.NearestWords(random.random((20, 64)).astype(np.float32)).find(x)
     assert vector_bytes() == 64
     assert compiled >= WIDE_LOOPS, WIDE_LOOPS - compiled
     print(*sorted(compiled))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from visualwords.classifiers import ICDClassifier
 
 HUGE = 1e30  # beyond all numbers of a trained recipe
-NEVER_NEGATIVE = ("n_patches", "counts", "inertia", "mean_distance", "n_iter")
+NEVER_NEGATIVE = ("n_patches", "counts", "inertia", "n_iter")
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
 DISTANCES = "held out distances"
 VALUES, EXPONENTS = "table_values", "table_exponents"

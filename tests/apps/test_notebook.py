@@ -13,7 +13,6 @@ from visualwords.apps.evaluation.trial import run_trial
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.codebook import FeatureSets
-from visualwords.codebook.correspondences import match_points
 from visualwords.features import DenseSIFT
 
 
@@ -70,6 +69,5 @@ def test_arrays_in_values_are_counted_and_not_printed():
     assert repr(sets).startswith("<LocalFeatureSets: 2 images, ")
     points = FeatureSets.from_arrays([np.array([[1, 2], [3, 4]]), np.array([[1, 2]])])
     assert repr(points) == "<FeatureSets: 2 sets, 3 points of 2 coordinates>"
-    assert repr(match_points(points[0], points[1])) == "<Matches: 1 pairs, similarity 1>"
     figures = DetectionFigures(np.array([2.0, 1.0]), np.array([True, False]), 2, 3)
     assert repr(figures) == ("<DetectionFigures: 2 objects in 3 images, average precision 0.500>")

@@ -29,7 +29,7 @@ random = np.random.default_rng(0)
 bytes_ = random.integers(0, 200, (42, 128)).astype(np.uint8)
 book = KMeansCodebook(20).set_state({
     "words": random.random((20, 128)) * 200, "counts": np.ones(20), "inertia": np.array(0),
-    "mean_distance": np.array(0), "n_iter": np.array(1),
+    "n_iter": np.array(1),
 })
 fisher = FisherVectors(3, 8, pyramid=1).set_state({
     "mean": np.full(128, 100.0), "directions": random.integers(-127, 128, (8, 128)) / 127,
