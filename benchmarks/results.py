@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from visualwords.apps.reproduce_papers.stored import present_state, versions
+from benchmarks.papers.stored import present_state, versions
 from visualwords.files import write_atomically
 
 FOLDER = Path(__file__).with_name("results")

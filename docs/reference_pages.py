@@ -24,7 +24,7 @@ PACKAGES = (
     "visualwords.folders",
     "visualwords.apps.pipeline.recipes",
 )
-COMMANDS = ("classify_images", "detect_pedestrians", "reproduce_papers")
+COMMANDS = ("classify_images", "detect_pedestrians")
 OUTSIDE = re.compile(r"\[([^]]+)\]\((?:\.\./)+((?!docs/)[\w./-]+)(?:#[^)]*)?\)")
 
 

@@ -35,12 +35,10 @@ from tests.documents import (
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images import main as classify_images
 from visualwords.apps.detect_pedestrians import main as detect_pedestrians
-from visualwords.apps.reproduce_papers import main as reproduce_papers
 
 PROGRAMS = {
     "classify-images": classify_images,
     "detect-pedestrians": detect_pedestrians,
-    "reproduce-papers": reproduce_papers,
 }
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 ROOMS = "vision|features|codebook|classifiers|apps|tests|benchmarks|docs|\\.ci"

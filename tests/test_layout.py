@@ -115,7 +115,7 @@ def test_every_package_is_listed_for_the_wheel():
     assert names == set(PACKAGES)
 
 
-COMMANDS = {"classify_images", "detect_pedestrians", "reproduce_papers"}  # one module for each verb
+COMMANDS = {"classify_images", "detect_pedestrians"}  # one module for each verb
 
 
 def test_apps_has_no_loose_modules():

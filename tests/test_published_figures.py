@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
+from benchmarks.papers import icd_table3, pmsvm_vision
 from tests.conftest import ROOT
 from visualwords.apps.pipeline.recipe_results import load_results
-from visualwords.apps.reproduce_papers import icd_table3, pmsvm_vision
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ def stored_figures():
     for path in (ROOT / "docs" / "results").glob("*.json"):
         rows = json.loads(path.read_text(encoding="utf-8"))["results"]["rows"]
         figures = [row[key] for row in rows for key in ("ours", "spread") if row[key] is not None]
-        found[f"reproduce-papers run {path.stem}"] = figures
+        found[f"python -m benchmarks.papers run {path.stem}"] = figures
     for recipe, sets in load_results()["recipes"].items():
         for data, figures in sets.items():
             command = f"python -m benchmarks.accuracy.all_recipes --recipe {recipe} --data {data}"

@@ -42,15 +42,6 @@ def classes(ctx: click.Context, parameter: click.Parameter, typed: str) -> "list
     return []
 
 
-def experiments(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> "list[CompletionItem]":
-    """Offer the experiments of reproduce-papers, each with what it shows."""
-    from visualwords.apps.reproduce_papers.experiments import EXPERIMENTS
-
-    return _starting(typed, {one.name: one.what for one in EXPERIMENTS.values()})
-
-
 def _starting(typed: str, known: Mapping[str, str | None]) -> "list[CompletionItem]":
     from click.shell_completion import CompletionItem
 

@@ -17,9 +17,9 @@ from sklearn.metrics import balanced_accuracy_score
 
 from benchmarks.data import KEPT, image_folder
 from benchmarks.divisions import Division
+from benchmarks.papers.datasets import VIEWS
 from visualwords import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.reproduce_papers.datasets import VIEWS
 
 OBJECTS = 10  # of each class
 

@@ -22,12 +22,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.data import DATA
+from benchmarks.papers.datasets import reuters, table
+from benchmarks.papers.generated import Split
+from benchmarks.papers.generated_counts import text_like
+from benchmarks.papers.lab import Lab
+from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
 from benchmarks.speed.pmsvm import bag_of_words, chi2_then_linear, linear
-from visualwords.apps.reproduce_papers.datasets import reuters, table
-from visualwords.apps.reproduce_papers.generated import Split
-from visualwords.apps.reproduce_papers.generated_counts import text_like
-from visualwords.apps.reproduce_papers.lab import Lab
-from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.classifiers import PmSVMClassifier
 
 Predict = Callable[[Any], np.ndarray]

@@ -19,13 +19,13 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.svm import LinearSVC
 
 from benchmarks.data import DATA
+from benchmarks.papers.datasets import reuters
+from benchmarks.papers.generated import Split
+from benchmarks.papers.generated_counts import text_like
+from benchmarks.papers.lab import Lab
+from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
 from benchmarks.peers.exact_chi2_svm import predict_exactly
 from benchmarks.speed import generated_histograms
-from visualwords.apps.reproduce_papers.datasets import reuters
-from visualwords.apps.reproduce_papers.generated import Split
-from visualwords.apps.reproduce_papers.generated_counts import text_like
-from visualwords.apps.reproduce_papers.lab import Lab
-from visualwords.apps.reproduce_papers.pmsvm_as_printed import PmSVMAsPrinted
 from visualwords.classifiers import PmSVMClassifier
 from visualwords.classifiers.low_rank.level_rows import level_scale, rows_by_length
 from visualwords.classifiers.low_rank.level_survey import frequent_first, surveyed

@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from benchmarks.data import DATA
-from visualwords.apps.reproduce_papers.datasets import five_views
-from visualwords.apps.reproduce_papers.lab import Lab
-from visualwords.apps.reproduce_papers.pmk_eth80 import places_in_class
+from benchmarks.papers.datasets import five_views
+from benchmarks.papers.lab import Lab
+from benchmarks.papers.pmk_eth80 import places_in_class
 from visualwords.classifiers import ICDClassifier, KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSetEncoder, FeatureSets, PyramidMatchEmbedding

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from visualwords.apps.classify_images.main import command as classify_images
 from visualwords.apps.detect_pedestrians.main import command as detect_pedestrians
-from visualwords.apps.reproduce_papers.main import command as reproduce_papers
 
 COMMANDS = {
     "classify-images": classify_images,
     "detect-pedestrians": detect_pedestrians,
-    "reproduce-papers": reproduce_papers,
 }
 # Demos take no input but flags, and minutes; the others run until they are interrupted.
 LEFT_OUT = {

@@ -55,14 +55,7 @@ def detect(image, folder):
     sys.exit(main(["run", str(image), "-o", str(folder), "--quiet"]))
 
 
-def repeat_a_paper(image, folder):
-    from visualwords.apps.reproduce_papers.main import main
-
-    forbid_sockets()
-    sys.exit(main(["run", "gcs-fig2", "--quick", "-o", str(folder), "--quiet"]))
-
-
-@pytest.mark.parametrize("work", [detect, repeat_a_paper])
+@pytest.mark.parametrize("work", [detect])
 def test_the_other_commands_need_no_network(work, photos, tmp_path):
     process = server.Process(target=work, args=(photos / "sea" / "0.png", tmp_path / "out"))
     process.start()

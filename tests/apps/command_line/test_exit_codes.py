@@ -19,10 +19,9 @@ def test_an_unexpected_error_is_one_sentence_with_its_place_and_code_70(capsys):
 def test_the_help_of_every_command_lists_all_exit_codes(capsys):
     from visualwords.apps.classify_images.main import main as classify_images
     from visualwords.apps.detect_pedestrians.main import main as detect_pedestrians
-    from visualwords.apps.reproduce_papers.main import main as reproduce_papers
 
     codes = {v for v in vars(exit_codes).values() if isinstance(v, int)}
-    for main in (classify_images, detect_pedestrians, reproduce_papers):
+    for main in (classify_images, detect_pedestrians):
         assert main(["--help"]) == 0
         shown = " ".join(capsys.readouterr().out.split())
         assert all(f" {code} " in shown for code in codes)

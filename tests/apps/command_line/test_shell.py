@@ -8,11 +8,11 @@ import sys
 from typing import ClassVar
 
 import pytest
+from benchmarks.papers.main import command as papers
 from click.shell_completion import BashComplete
 
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords.apps.classify_images.main import command, main
-from visualwords.apps.reproduce_papers.main import command as papers
 
 CLASSIFY = [sys.executable, "-m", "visualwords.apps.classify_images"]
 

@@ -1,1 +1,0 @@
-"""The reproduce-papers command: one file an experiment, named like it."""

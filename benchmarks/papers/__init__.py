@@ -1,0 +1,1 @@
+"""The papers' experiments: one file an experiment, named like it."""
