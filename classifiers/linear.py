@@ -1,6 +1,6 @@
-"""A linear classifier that keeps what it learned in plain arrays, for model files."""
+"""Linear classifiers that keep what they learned in plain arrays, for model files."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,9 +12,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
+from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.solvers.byte_rows import (
+    ByteProblem,
+    RowCoefficients,
+    exact_product,
+    solve_byte_rows,
+    solve_on_products,
+    sums_of_rows,
+)
 from visualwords.parallel import with_one_library_thread
 
-__all__ = ["LinearClassifier"]
+__all__ = ["ByteLinearClassifier", "LinearClassifier"]
+
+ROWS_AT_A_TIME = 512
 
 
 class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
@@ -56,7 +67,7 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         random_state: Any = 0,
         n_jobs: int | None = None,
         *,
-        class_weight: Any = None,
+        class_weight: one_vs_rest.ClassWeight = None,
         loss: str = "squared_hinge",
     ):
         self.C = C
@@ -66,7 +77,7 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any) -> "LinearClassifier":
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn one weight for each column and class."""
         one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -122,7 +133,7 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         check_is_fitted(self)
         return {"classes": self.classes_, "coef": self.coef_, "n_iter": np.array(self.n_iter_)}
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "LinearClassifier":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
         self.classes_ = np.asarray(state["classes"])
         self.coef_ = np.asarray(state["coef"], np.float32)
@@ -134,6 +145,187 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
+    """Linear SVM or ridge regression, one against the rest, no bias, of int8 rows.
+
+    For encodings such as Fisher vectors, with thousands of columns. All classes, and the folds of
+    ``fit_and_hold_out``, are solved together by dual coordinate descent: few rows on their exact
+    Gram matrix (which regression factorises), many in blocks of rows, in memory or from a file,
+    with time in proportion to their number (`visualwords.classifiers.solvers.byte_rows`). Weights
+    are rounded to bytes, so that a score is a sum of whole numbers times one factor: the same on
+    every machine, with any number of threads.
+
+    Parameters
+    ----------
+    C : float, default 10
+        Cost of an error, for rows whose mean squared length is 1; they are treated as such.
+    loss : {"squared_hinge", "squared_error"}
+        C max(0, 1 − y f)² of an SVM, or C (1 − y f)², which is ridge regression of y = ±1 with
+        λ = 1/(2 C). Of many classes, the second is often better.
+    class_weight : dict, "balanced" or None
+        Factors of C for the samples of each class; "balanced": n_samples / (n_classes · count).
+    random_state : int, default 0
+        Of the order in which samples are visited.
+    n_jobs : int or None
+        Threads, over groups of machines; the model does not depend on it.
+    tol : float, default 0.1
+        Training stops once the largest and the smallest projected gradient differ by at most this
+        (LIBLINEAR's rule and default).
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    weights_ : (n_outputs, d) int8
+    factors_ : (n_outputs,) float64
+        A score is factor × (weights · row).
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[9, 0], [8, 1], [0, 9], [-1, 8]], np.int8)
+    >>> ByteLinearClassifier().fit(X, ["a", "a", "b", "b"]).predict(X).tolist()
+    ['a', 'a', 'b', 'b']
+    """
+
+    def __init__(
+        self,
+        C: float = 10.0,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        *,
+        tol: float = 0.1,
+        class_weight: one_vs_rest.ClassWeight = None,
+        loss: str = "squared_hinge",
+    ):
+        self.C = C
+        self.loss = loss
+        self.class_weight = class_weight
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_one_library_thread
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the weights of int8 rows (n, d): an array, or a `RowFile` in random order."""
+        self._solve(X, y, None)
+        return self
+
+    @with_one_library_thread
+    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+        """Fit, and return every row's scores by a model that was trained without its fold.
+
+        Parameters
+        ----------
+        X : (n, d) int8 array, or RowFile whose rows are in random order
+        y : (n,) labels
+        folds : (n,) int
+            The fold of every row; the rows outside of any fold must have all classes.
+
+        Returns
+        -------
+        (n,) for two classes, else (n, n_classes)
+        """
+        held_out = self._solve(X, y, np.asarray(folds))
+        assert held_out is not None
+        return held_out
+
+    @with_one_library_thread
+    def fit_on_products(
+        self, products: np.ndarray, y: Any, folds: np.ndarray
+    ) -> tuple[np.ndarray, RowCoefficients]:
+        """Learn from X Xᵀ alone, (n, n) float64; return held-out scores and rows' coefficients.
+
+        Who compares many classifiers needs the weights of the best only: `weigh` finds them.
+        """
+        problem = self._problem(y, np.asarray(folds))
+        coefficients, held_out, _ = solve_on_products(products, problem)
+        assert held_out is not None
+        return held_out, coefficients
+
+    @with_one_library_thread
+    def weigh(self, X: Any, coefficients: RowCoefficients) -> Self:
+        """Find the weights of int8 rows, an array or a `RowFile`, from their coefficients."""
+        X = _checked(X)
+        values, mean_square, n_iter = coefficients
+        if len(X) != values.shape[1]:
+            raise ValueError(f"{len(X)} rows; the coefficients are of {values.shape[1]}")
+        self._keep(sums_of_rows(X, values), mean_square, n_iter)
+        return self
+
+    @with_one_library_thread
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
+        check_is_fitted(self)
+        X = _checked(X)
+        if X.shape[1] != self.weights_.shape[1]:
+            raise ValueError(f"{X.shape[1]} columns; the model has {self.weights_.shape[1]}")
+        sums = np.empty((len(X), len(self.weights_)))
+        for start in range(0, len(X), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            sums[rows] = exact_product(X[rows], self.weights_)
+        scores = sums * self.factors_
+        return scores[:, 0] if self.classes_.size == 2 else scores
+
+    def contributions(self, X: Any) -> np.ndarray:
+        """Return what every column of one row adds to its scores, (d, n_outputs) float64."""
+        check_is_fitted(self)
+        row = _checked(X)[0].astype(np.float64)
+        return row[:, None] * (self.weights_ * self.factors_[:, None]).T
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
+        check_is_fitted(self)
+        return {
+            "classes": self.classes_,
+            "weights": self.weights_,
+            "factors": self.factors_,
+            "n_iter": np.array(self.n_iter_),
+        }
+
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
+        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
+        self.classes_, self.n_iter_ = np.asarray(state["classes"]), int(state["n_iter"])
+        self.weights_ = _checked(state["weights"])
+        self.factors_ = np.asarray(state["factors"], np.float64)
+        n_outputs = 1 if self.classes_.size == 2 else self.classes_.size
+        if self.weights_.shape[0] != n_outputs or self.factors_.shape != (n_outputs,):
+            raise ValueError("weights and classes do not belong together; the file is damaged")
+        return self
+
+    def _problem(self, y: Any, folds: np.ndarray | None) -> ByteProblem:
+        """Return the machines of classes, which are learned."""
+        one_vs_rest.check_linear(self.loss, self.C)
+        self.classes_, codes = one_vs_rest.encode_labels(y)
+        costs = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)
+        settings = self.loss, self.tol, self.random_state, self.n_jobs
+        return ByteProblem(codes, costs, self.classes_.size, folds, *settings)
+
+    def _solve(self, X: Any, y: Any, folds: np.ndarray | None) -> np.ndarray | None:
+        """Learn, and return held-out scores."""
+        solution, n_iter, _ = solve_byte_rows(_checked(X), self._problem(y, folds))
+        self._keep(solution.weights, solution.mean_square, n_iter)
+        return solution.held_out
+
+    def _keep(self, weights: np.ndarray, mean_square: float, n_iter: int) -> None:
+        """Round weights to bytes."""
+        largest = np.maximum(np.abs(weights).max(axis=1, initial=0), 1e-30).astype(np.float64)
+        self.weights_ = np.empty(weights.shape, np.int8)
+        for kept, row, factor in zip(self.weights_, weights, 127 / largest):
+            kept[:] = np.rint(row * factor)
+        self.factors_, self.n_iter_ = largest / 127 / mean_square, n_iter
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+
+def _checked(X: Any) -> Any:
+    X = X if isinstance(X, RowFile) else np.asarray(X)
+    if X.dtype != np.int8 or X.ndim != 2:
+        raise TypeError(f"rows of {X.dtype}, {X.ndim}-dimensional; needed is an int8 matrix")
+    return X
 
 
 def _with_short_indices(X: Any) -> Any:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from visualwords.classifiers.calibration import SoftmaxCalibration
 
 SMALLEST_COST, LARGEST_COST = 1e-8, 1e8
+ClassWeight = dict[Any, float] | str | None
+
 LINEAR_LOSSES = ("squared_hinge", "squared_error")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from visualwords.apps.detection._acf_cells import fill_cells, sum_cells
 from visualwords.apps.detection._acf_windows import partial_sums, sum_trees
 from visualwords.apps.detection.window import ACF_CELL, ACF_CHANNELS, MARGIN, WindowShape
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+from visualwords.classifiers.boosted_trees import BoostedTrees
 from visualwords.features.pixels import as_rgb
 
 __all__ = ["AcfWindows", "smooth_colours", "sums_of_parts"]

@@ -17,7 +17,7 @@ from visualwords.apps.detection.window_model import LEAST_SCORE, ChannelModel, W
 from visualwords.apps.detection.window_tables import tables_of, with_constants
 from visualwords.boxes import suppress
 from visualwords.classifiers import ICDClassifier
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees, boost_trees
+from visualwords.classifiers.boosted_trees import BoostedTrees, boost_trees
 from visualwords.features.pixels import resize_image
 
 __all__ = [

@@ -11,7 +11,7 @@ from visualwords.apps.detection.window import WindowShape
 from visualwords.apps.detection.window_model import ChannelModel, Round, WindowModel
 from visualwords.apps.detection.window_tables import RaggedTables
 from visualwords.apps.pipeline.loading import OBJECT_DETECTOR
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees, column_type
+from visualwords.classifiers.boosted_trees import BoostedTrees, column_type
 from visualwords.errors import ModelFileError
 from visualwords.model_file import write_model
 

@@ -10,7 +10,7 @@ from visualwords.apps.detection.levels import Level, Search, clip_boxes
 from visualwords.apps.detection.scanning import WindowScanner
 from visualwords.apps.detection.window import ACF_CELL, CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+from visualwords.classifiers.boosted_trees import BoostedTrees
 from visualwords.errors import ImageError
 
 __all__ = ["WindowEvidence", "find_window", "window_evidence"]

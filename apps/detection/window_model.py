@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+from visualwords.classifiers.boosted_trees import BoostedTrees
 
 __all__ = ["LEAST_SCORE", "ChannelModel", "Round", "WindowModel"]
 

@@ -145,10 +145,9 @@ def try_out(trained: Trained) -> None:
     if len(found) < len(encoders):  # the image is not for this recipe
         return
     rows = side_by_side([encoder.assemble([one]) for encoder, one in found])
-    if getattr(trained.classifier, "lacks_rows", False):
-        if trained.classifier.coefficients_.shape[1] != len(trained.kept) * len(
-            trained.recipe.views
-        ):
+    if trained.coefficients is not None:
+        n_rows = len(trained.kept) * len(trained.recipe.views)
+        if trained.coefficients.values.shape[1] != n_rows:
             raise ValueError("the coefficients are not those of the images")
         return
     scores = trained.classifier.decision_function(rows)

@@ -11,7 +11,7 @@ from operator import iadd
 
 import numpy as np
 
-from visualwords.classifiers import byte_training
+from visualwords.classifiers.solvers import byte_rows
 
 MOST_ROWS = 3000  # 72 MB for a channel
 MOST_KEPT = 500e6  # bytes
@@ -46,7 +46,7 @@ class ChannelProducts:
         """
         found = self._kept.pop(name, None)
         if found is None:
-            parts = (byte_training.products_of(part, self.n_jobs) for part in rows())
+            parts = (byte_rows.products_of(part, self.n_jobs) for part in rows())
             found = reduce(iadd, parts)
         self._kept[name] = found  # the last used are last
         while len(self._kept) > 1 and sum(k.nbytes for k in self._kept.values()) > MOST_KEPT:
@@ -57,4 +57,4 @@ class ChannelProducts:
 def are_shared(n_rows: int, n_classes: int, n_trainings: int) -> bool:
     """Return whether a classifier of bytes uses the products, and they are small enough to keep."""
     n_outputs = 1 if n_classes == 2 else n_classes
-    return n_rows <= MOST_ROWS and byte_training.gram_is_faster(n_rows, n_trainings * n_outputs)
+    return n_rows <= MOST_ROWS and byte_rows.gram_is_faster(n_rows, n_trainings * n_outputs)

@@ -18,7 +18,7 @@ from visualwords.features.registry import PREFIX, find_extractor, register_trans
 CLASSIFIERS = {  # and the modules that have them, of which a recipe needs one
     "ICDClassifier": "visualwords.classifiers.icd",
     "LinearClassifier": "visualwords.classifiers.linear",
-    "ByteLinearClassifier": "visualwords.classifiers.byte_linear",
+    "ByteLinearClassifier": "visualwords.classifiers.linear",
     "PmSVMClassifier": "visualwords.classifiers.pmsvm",
     "KernelSVC": "visualwords.classifiers.kernel_svc",
 }

@@ -18,6 +18,7 @@ from visualwords.apps.pipeline.novelty import Novelty, spread
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import Signer
 from visualwords.classifiers.calibration import SoftmaxCalibration, trust_of_folds
+from visualwords.classifiers.solvers.byte_rows import RowCoefficients
 from visualwords.errors import Skipped
 from visualwords.model_file import State, part_of, prefixed
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 HUGE = 1e30  # beyond all numbers of a trained recipe
 NEVER_NEGATIVE = ("n_patches", "counts", "inertia", "n_iter")
+COEFFICIENTS = "coefficients/"
 CLASSIFIER, CHANNEL, SIGNER, HELD_OUT = "classifier/", "channel", "signer/", "held out"
 DISTANCES = "held out distances"
 VALUES, EXPONENTS = "table_values", "table_exponents"
@@ -50,6 +52,7 @@ class Trained:
     held_out_labels : the labels of these images
     held_out_again : the same scores for other divisions into folds, of a recipe that is compared
         with others on few images
+    coefficients : what a classifier of bytes has learned from products, until it has weights
     signed : what makes signatures, those of the images it learned from, by which similar images
         are found, and their lengths; None of a recipe that is only compared with others
     held_out_distances : from these images (of many, from those that `novelty.spread` names) to the
@@ -68,6 +71,7 @@ class Trained:
     signed: Signed | None = None
     held_out_distances: np.ndarray | None = None
     held_out_again: tuple[np.ndarray, ...] = ()
+    coefficients: RowCoefficients | None = None
 
 
 def calibrate(
@@ -133,8 +137,13 @@ def state_of(trained: Trained) -> State:
     state = {
         "kept": trained.kept,
         "digests": np.frombuffer(b"".join(trained.digests), np.uint8),
-        **prefixed(CLASSIFIER, packed_state(trained.classifier)),
     }
+    if trained.coefficients is None:
+        state |= prefixed(CLASSIFIER, packed_state(trained.classifier))
+    else:
+        state["classes"] = trained.classifier.classes_
+        arrays = {k: np.asarray(v) for k, v in trained.coefficients._asdict().items()}
+        state |= prefixed(COEFFICIENTS, arrays)
     if trained.held_out is not None:
         state[HELD_OUT] = trained.held_out
     for number, scores in enumerate(trained.held_out_again):
@@ -156,6 +165,13 @@ def trained_of(
     """
     _check(state, labels)
     classifier = recipe.build_classifier(seed, n_jobs)
+    coefficients = None
+    if learned := part_of(COEFFICIENTS, state):
+        classifier.classes_ = state["classes"]
+        numbers = float(learned["mean_square"]), int(learned["n_iter"])
+        coefficients = RowCoefficients(learned["values"], *numbers)
+    else:
+        classifier.set_state(unpacked(part_of(CLASSIFIER, state)))
     digests = state["digests"].tobytes()
     return Trained(
         recipe,
@@ -163,7 +179,7 @@ def trained_of(
             encoder.set_state(part_of(f"{CHANNEL}{number}/", state))
             for number, encoder in enumerate(make_encoders(recipe, seed))
         ],
-        classifier.set_state(unpacked(part_of(CLASSIFIER, state))),
+        classifier,
         state["kept"],
         [],
         [digests[i : i + DIGEST_BYTES] for i in range(0, len(digests), DIGEST_BYTES)],
@@ -172,6 +188,7 @@ def trained_of(
         held_out_again=tuple(
             state[name] for name in sorted(state) if name.startswith(f"{HELD_OUT} again")
         ),
+        coefficients=coefficients,
     )
 
 

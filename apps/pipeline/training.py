@@ -30,6 +30,7 @@ from visualwords.apps.pipeline.trained import (
     with_signatures,
 )
 from visualwords.classifiers import calibration
+from visualwords.classifiers.solvers.byte_rows import RowCoefficients
 from visualwords.errors import FolderError, Skipped
 
 FOLDS = 5
@@ -103,11 +104,12 @@ class Training:
             fit = partial(self._fit_to_products, recipe, products, data)
         else:
             rows = self.channels.rows(recipe, encoders, last)
-            fit = partial(train_classifier, recipe=recipe, rows=rows, data=data, env=self.env)
+            how = {"recipe": recipe, "rows": rows, "data": data, "env": self.env}
+            fit = lambda one, folds: (train_classifier(one, folds=folds, **how), None)  # noqa: E731
         classifier, *others = [self.build_classifier(recipe) for _ in divisions]
-        held_out = fit(classifier, folds=divisions[0])
+        held_out, coefficients = fit(classifier, folds=divisions[0])
         again: tuple[Any, ...] = tuple(
-            fit(one, folds=folds) for one, folds in zip(others, divisions[1:])
+            fit(one, folds=folds)[0] for one, folds in zip(others, divisions[1:])
         )
         if recipe.classifier == "ICDClassifier":
             classifier = round_tables(classifier)
@@ -121,6 +123,7 @@ class Training:
             held_out,
             data.labels,
             held_out_again=again,
+            coefficients=coefficients,
         )
         self._store(trained)
         return trained
@@ -132,9 +135,11 @@ class Training:
 
     def finish(self, trained: Trained) -> Trained:
         """Add what comparing recipes does not need: weights, and signatures of the images."""
-        if getattr(trained.classifier, "lacks_rows", False):
+        if trained.coefficients is not None:
             recipe, encoders = trained.recipe, trained.encoders
-            trained.classifier.add_rows(self.channels.rows(recipe, encoders, last=True))
+            rows = self.channels.rows(recipe, encoders, last=True)
+            trained.classifier.weigh(rows, trained.coefficients)
+            trained = replace(trained, coefficients=None)
             self._store(trained)
         return self._signed(trained)
 
@@ -177,15 +182,15 @@ class Training:
         data: Dataset,
         classifier: Any,
         folds: np.ndarray,
-    ) -> np.ndarray:
-        """Fit a classifier to the products of rows; return the held-out scores of originals."""
+    ) -> tuple[np.ndarray, RowCoefficients]:
+        """Fit to the products of rows; return originals' held-out scores, and coefficients."""
         self.env.progress.start("training the classifier", 1)
         views = len(recipe.views)
-        found = classifier.fit_on_products(
+        found, coefficients = classifier.fit_on_products(
             products, np.tile(data.labels, views), np.tile(folds, views)
         )
         self.env.progress.advance()
-        return found[: len(data)]
+        return found[: len(data)], coefficients
 
     def _store(self, trained: Trained) -> None:
         if not trained.skipped:  # a file may have been out of reach for a moment only

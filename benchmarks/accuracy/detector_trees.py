@@ -23,7 +23,7 @@ from visualwords.apps.detection.detector_training import Learning, train_trees, 
 from visualwords.apps.detection.levels import Search
 from visualwords.apps.detection.window_model import WindowModel
 from visualwords.boxes import suppress
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+from visualwords.classifiers.boosted_trees import BoostedTrees
 from visualwords.images import read_image
 from visualwords.progress import Silent
 

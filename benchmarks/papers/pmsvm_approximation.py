@@ -34,7 +34,8 @@ from visualwords.classifiers.low_rank.kernel_expansions import (
     kernel_error,
     polynomial_expansion,
 )
-from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
+from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.problems import dual_problem
 
 OTHER_DATA = "small digits and generated words in place of mnist and Caltech-101"
 SLOPE = "a misprint of the paper: the slope of ln(x + 0.05) at 0 is 20, so the bound can't hold"
@@ -104,7 +105,7 @@ def exact_svm(X: np.ndarray, y: np.ndarray, p: float, C: float) -> Exact:
     """Solve the hinge loss SVM of the true kernel to a high precision."""
     gram = kernels.power_mean(X, p=p)
     signs = np.where(y == 0, 1.0, -1.0)
-    problem = dual_problem(np.arange(y.size), np.full(y.size, C), np.diag(gram), "hinge")
+    problem = dual_problem(np.full(y.size, C), np.diag(gram), "hinge")
     alpha, *_ = solve_dual_gram(gram, signs[None], problem, tol=1e-6, max_iter=20000, seed=0)
     return Exact(X, signs, gram, alpha[0] * signs)
 

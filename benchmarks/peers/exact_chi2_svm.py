@@ -5,7 +5,8 @@ from numba import njit
 from scipy import sparse
 
 from visualwords.classifiers import one_vs_rest
-from visualwords.classifiers.solvers.dual_gram import dual_problem, solve_dual_gram
+from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
+from visualwords.classifiers.solvers.problems import dual_problem
 
 
 @njit
@@ -32,9 +33,7 @@ def predict_exactly(X, codes, X_test, C: float, tol: float) -> np.ndarray:
     gram = chi2_gram(X, X)
     n_classes = int(codes.max()) + 1
     signs = one_vs_rest.signs(codes, n_classes)
-    problem = dual_problem(
-        np.arange(codes.size), np.full(codes.size, C), gram.diagonal().astype(float), "hinge"
-    )
+    problem = dual_problem(np.full(codes.size, C), gram.diagonal().astype(float), "hinge")
     alpha, *_ = solve_dual_gram(gram, signs, problem, tol=tol, max_iter=1000, seed=0)
     scores = chi2_gram(X_test, X) @ (alpha * signs).T
     return one_vs_rest.labels_of(scores[:, 0] if n_classes == 2 else scores, np.arange(n_classes))

@@ -28,14 +28,14 @@ from visualwords.apps.pipeline.encoding import encode_each
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.training import FOLDS, Training
-from visualwords.classifiers import byte_training
-from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier
+from visualwords.classifiers.solvers import byte_rows
 
 C = 10.0
 TOL = 0.1  # LIBLINEAR's own, and ours
 
 
-def byte_rows(n: int) -> list[np.ndarray]:
+def rows_of_crops(n: int) -> list[np.ndarray]:
     """Return rows and classes of n training crops, and of the test crops; both are kept."""
     kept = KEPT / f"photo-bytes-{n}.npz"
     if not kept.exists():
@@ -63,7 +63,7 @@ def compare_ways(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> None:
         some = np.sort(order[:n])  # neighbours, often crops of one photograph, share a fold
         part, classes, folds = X[some], y[some], np.arange(n) * 10 * FOLDS // n % FOLDS
         for way in ("matrix", "blocks"):
-            byte_training.gram_is_faster = lambda *shape, way=way: way == "matrix"
+            byte_rows.gram_is_faster = lambda *shape, way=way: way == "matrix"
             model = ByteLinearClassifier(C=C)
             _, plain = cpu_seconds(partial(model.fit, part, classes))
             held_out, with_folds = cpu_seconds(
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--ways", type=int, nargs="+")
     options = parser.parse_args()
-    X, y, Xt, yt = byte_rows(options.rows)
+    X, y, Xt, yt = rows_of_crops(options.rows)
     X, Xt = X[:, : options.columns].copy(), Xt[:, : options.columns].copy()
     ByteLinearClassifier().fit(X[:: len(X) // 5000], y[:: len(X) // 5000])  # compiles
     if options.ways:

@@ -26,7 +26,7 @@ from benchmarks.peers.literal_icd import all_levels, literal_icd, occurring_leve
 from benchmarks.peers.opencv_histograms import scene15
 from benchmarks.speed.generated_histograms import bag_of_words, census_windows, sensors
 from visualwords.classifiers import ICDClassifier, Quantizer
-from visualwords.classifiers.tables import hik_solving
+from visualwords.classifiers.solvers import dual_table
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # LIBLINEAR's 1000 passes are part of the test
 
@@ -226,19 +226,19 @@ def part_memory():
     ):
         model = ICDClassifier(quantization=quantization, max_iter=3).fit(X, labels)
         sizes = []
-        arrange = hik_solving.arrange_samples
+        arrange = dual_table.coded_rows
 
-        def noted(*how, arrange=arrange, sizes=sizes):
-            samples = arrange(*how)
-            sizes.append(sum(array.nbytes for array in samples))
-            return samples
+        def noted(problem, arrange=arrange, sizes=sizes):
+            rows = arrange(problem)
+            sizes.append(sum(array.nbytes for array in rows))
+            return rows
 
-        hik_solving.arrange_samples = noted
+        dual_table.coded_rows = noted
         tracemalloc.start()
         model.fit(X, labels)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        hik_solving.arrange_samples = arrange
+        dual_table.coded_rows = arrange
         structure = sizes[0] if sizes else 4 * len(X) ** 2
         print(f"{name}: peak {peak / 1e6:.0f} MB, structure {structure / 1e6:.0f} MB")
         table.check(name, peak / structure, 1.2, at_least=False)

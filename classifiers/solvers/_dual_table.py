@@ -1,128 +1,58 @@
-"""Loops of dual coordinate descent on the table T ([Wu10], Algorithm 2), one problem at a time.
+"""Loops of coordinate descent on the table T ([Wu10], Algorithm 2), and Crammer–Singer's.
 
-The table has a cell for each numbered level of each feature, beginning at multiples of eight
-cells; ``heights`` holds the cells' levels. A cell is what sum_i α_i y_i x_ij loses above its level:
-lost[j, k] = sum_i α_i y_i max(x_ij - k, 0), so T[j, k] = lost[j, 0] - lost[j, k]. Other than T
-itself, this changes with a sample only below the sample's own level, and most levels are low. A
-feature at level 0 neither adds to a score nor changes the table: only the others are visited.
+For one problem, a cell is what sum_i α_i y_i x_ij loses above its level: lost[j, k] =
+sum_i α_i y_i max(x_ij - k, 0), so T[j, k] = lost[j, 0] - lost[j, k]. Other than T itself, this
+changes with a sample only below the sample's own level, and most levels are low. A feature at
+level 0 neither adds to a score nor changes the table: only the others are visited.
 """
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from visualwords import simd
 from visualwords.compiled import njit
 
-LANES = 8
+TOGETHER = 4  # cells: most levels are low, and turns whose number varies can't be predicted
 
 
-class Samples(NamedTuple):
-    """Codes of all samples, dense or sparse, and the layout of the table.
+class CodedRows(NamedTuple):
+    """Rows as numbers of cells, dense or sparse, and the layout of the table.
 
     Attributes
     ----------
     codes : (n × d,) or (entries,) uint8 or uint16
-        Number of the level among those that have a cell; sample i has those from ``bounds[i]`` to
+        Number of the level among those that have a cell; row i has those from ``bounds[i]`` to
         ``bounds[i + 1] - 1``.
-    indices : (entries,) int32
+    features : (entries,) int32
         Features of the codes; empty if there is a code for every feature.
     bounds : (n + 1,) int64
     offsets : (d + 1,) int64
-        First cell of every feature.
+        First cell of every feature, a multiple of `TOGETHER`.
     heights : (cells,) float32
-        Level of every cell.
+        Level of every cell; those that only fill up repeat the highest of their feature.
     """
 
     codes: np.ndarray
-    indices: np.ndarray
+    features: np.ndarray
     bounds: np.ndarray
     offsets: np.ndarray
     heights: np.ndarray
 
 
-class Problem(NamedTuple):
-    """One dual problem: labels ±1, D_ii, Q_ii + D_ii and U_i of all samples, float64."""
-
-    y: np.ndarray
-    diagonal: np.ndarray
-    curvature: np.ndarray
-    upper: np.ndarray
-
-
-@intrinsic
-def add_excess(typing, lost, heights, start, stop, height, factor):
-    """lost[k] += factor max(height - heights[k], 0), start <= k < stop, eight at a time.
-
-    Most loops have one turn: as a plain loop its preparation costs more than its work.
-    """
-    number = lost.dtype
-    kinds = (lost, heights, types.int64, types.int64, types.float32, number)
-    return types.void(*kinds), _emit_add_excess
-
-
-def _emit_add_excess(context, builder, signature, arguments):
-    lost, heights = simd.arrays(context, builder, signature, arguments, (0, 1))
-    number = context.get_value_type(signature.args[5])
-    single, vector = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(number, LANES)
-    height, factor = (simd.broadcast(builder, value, LANES) for value in arguments[4:6])
-    zeros = simd.constant(single, 0.0)
-    step = simd.INDEX(LANES)
-    with cgutils.for_range_slice(builder, *arguments[2:4], step, inc=True) as (k, _):
-        excess = builder.fsub(height, simd.load(builder, heights.data, k, single))
-        excess = builder.select(builder.fcmp_ordered(">", excess, zeros), excess, zeros)
-        if number != ir.FloatType():
-            excess = builder.fpext(excess, vector)
-        before = simd.load(builder, lost.data, k, vector)
-        added = builder.fadd(before, builder.fmul(excess, factor))
-        simd.store(builder, added, lost.data, k)
-    return context.get_dummy_value()
-
-
-if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has no intrinsics
-
-    def add_excess(lost, heights, start, stop, height, factor):
-        """lost[k] += factor max(height - heights[k], 0), start <= k < stop, eight at a time."""
-        whole = slice(start, start + -(-(stop - start) // LANES) * LANES)
-        lost[whole] += factor * np.maximum(height - heights[whole], 0)
-
-
-@njit(inlined=(simd,))
-def find_cells(i, samples, first, cells):
-    """First cell and cell of every feature of sample i that is not at level 0; returns how many.
-
-    first, cells : (d,) int64
-    """
-    start, stop = samples.bounds[i], samples.bounds[i + 1]
+@njit()
+def find_cells(i, rows, first, cells):
+    """First cell and cell of every feature of row i that is not at level 0; returns how many."""
+    start, stop = np.uint64(rows.bounds[i]), np.uint64(rows.bounds[i + 1])
     count = np.uint64(0)
-    if samples.indices.size:
-        for k in range(np.uint64(start), np.uint64(stop)):
-            first[count] = samples.offsets[samples.indices[k]]
-            cells[count] = first[count] + samples.codes[k]
-            count += np.uint64(1)
-        return count
-    row = samples.codes[start:stop]
-    whole = row.size - row.size % 64
-    for begin in range(0, whole, 64):
-        word = simd.nonzero(row, begin)
-        while word != np.uint64(0):
-            j = np.uint64(begin + simd.lowest_bit(word))
-            word &= word - np.uint64(1)
-            first[count] = samples.offsets[j]
-            cells[count] = first[count] + row[j]
-            count += np.uint64(1)
-    for j in range(np.uint64(whole), np.uint64(row.size)):  # type: ignore[assignment]
-        first[count] = samples.offsets[j]
-        cells[count] = first[count] + row[j]
-        count += np.uint64(row[j] != 0)
+    for k in range(start, stop):  # no branch on the code: it can't be predicted
+        j = np.uint64(rows.features[k]) if rows.features.size else k - start
+        first[count] = rows.offsets[j]
+        cells[count] = first[count] + rows.codes[k]
+        count += np.uint64(rows.codes[k] != 0)
     return count
 
 
-@njit(inlined=(simd,))
+@njit()
 def score(count, first, cells, lost):
     """sum_j T[j, x_j] = sum_j lost[j, 0] - lost[j, x_j]  [Wu10, Eq. 6], in two sums at a time."""
     a = b = 0.0
@@ -136,26 +66,30 @@ def score(count, first, cells, lost):
     return a + b
 
 
-@njit(inlined=(simd,))
+@njit()
 def add(factor, count, first, cells, heights, lost):
     """T_jk += factor min(x_j, k) for all levels of all features  [Wu10, Eq. 12]."""
     change = lost.dtype.type(factor)
     for k in range(np.uint64(count)):
-        add_excess(lost, heights, first[k], cells[k], heights[cells[k]], change)
+        height = heights[cells[k]]
+        for start in range(np.uint64(first[k]), np.uint64(cells[k]), np.uint64(TOGETHER)):
+            for step in range(TOGETHER):
+                cell = start + np.uint64(step)
+                lost[cell] += change * max(height - heights[cell], np.float32(0))
 
 
-@njit(inlined=(simd,))
-def epoch(samples, problem, order, bounds, alpha, lost):
-    """Visit the samples of ``order`` once; return how many were kept, and the extremes of PG.
+@njit()
+def epoch(rows, y, problem, order, bounds, alpha, lost):
+    """Visit the rows of ``order`` once; return how many were kept, and the extremes of PG.
 
-    A sample at a bound whose gradient points out of the box by more than ``bounds`` is shrunk:
+    A row at a bound whose gradient points out of the box by more than ``bounds`` is shrunk:
     ``order`` keeps the others in front  [LIBLINEAR's shrinking].
     """
-    y, diagonal, curvature, upper = problem
+    diagonal, upper, curvature = problem.diagonal, problem.upper, problem.curvature
     largest, smallest, kept = -np.inf, np.inf, 0
-    first, cells = np.empty((2, samples.offsets.size), np.int64)
+    first, cells = np.empty((2, rows.offsets.size), np.int64)
     for i in order:
-        count = find_cells(i, samples, first, cells)
+        count = find_cells(i, rows, first, cells)
         old = alpha[i]
         gradient = y[i] * score(count, first, cells, lost) - 1.0 + diagonal[i] * old
         if (old <= 0.0 and gradient > bounds[0]) or (old >= upper[i] and gradient < bounds[1]):
@@ -170,15 +104,81 @@ def epoch(samples, problem, order, bounds, alpha, lost):
         largest, smallest = max(largest, projected), min(smallest, projected)
         if projected != 0.0:
             alpha[i] = min(max(old - gradient / curvature[i], 0.0), upper[i])
-            add((alpha[i] - old) * y[i], count, first, cells, samples.heights, lost)
+            add((alpha[i] - old) * y[i], count, first, cells, rows.heights, lost)
     return kept, largest, smallest
 
 
-@njit(inlined=(simd,))
-def fill_table(rows, coefficients, samples, lost):
-    """Add the table of these coefficients."""
-    first, cells = np.empty((2, samples.offsets.size), np.int64)
-    for i in rows:
-        if coefficients[i] != 0.0:
-            count = find_cells(i, samples, first, cells)
-            add(coefficients[i], count, first, cells, samples.heights, lost)
+@njit()
+def best_alpha(linear, curvature, cost, own, out):
+    """Minimise ½ curvature |a|² + linear·a over the alphas of one sample, exactly, by sorting.
+
+    [LIBLINEAR, Keerthi et al. 2008]: a_m = min(bound_m, (beta − linear_m) / curvature).
+    """
+    shifted = linear.copy()
+    shifted[own] += curvature * cost
+    shifted = -np.sort(-shifted)
+    beta, r = shifted[0] - curvature * cost, 1
+    while r < shifted.size and beta < r * shifted[r]:
+        beta += shifted[r]
+        r += 1
+    beta /= r
+    for m in range(linear.size):
+        bound = cost if m == own else 0.0
+        out[m] = min(bound, (beta - linear[m]) / curvature)
+
+
+@njit()
+def violation_of(gradient, alpha, cost, own):
+    """How far the gradients of one sample are from optimal: max G − min G over what can fall."""
+    smallest = np.inf
+    for m in range(gradient.size):
+        if alpha[m] < (cost if m == own else 0.0):
+            smallest = min(smallest, gradient[m])
+    return max(gradient.max() - smallest, 0.0)
+
+
+@njit()
+def crammer_singer_epoch(rows, order, codes, norms, cost, alpha, lost):
+    """Visit rows, solving for all classes of one at a time; return the largest violation.
+
+    Row i has one alpha_m for every class m, alpha_m <= cost_i for its own class and <= 0 for the
+    others, with sum 0; w_m = sum_i alpha_im B(x_i).      lost : (cells, classes)
+    """
+    worst = 0.0
+    first, cells = np.empty((2, rows.offsets.size), np.int64)
+    new, gradient = np.empty((2, alpha.shape[1]))
+    for i in order:
+        count = find_cells(i, rows, first, cells)
+        gradient[:] = 1.0
+        gradient[codes[i]] = 0.0
+        for k in range(count):
+            gradient += lost[first[k]] - lost[cells[k]]
+        worst = max(worst, violation_of(gradient, alpha[i], cost[i], codes[i]))
+        best_alpha(gradient - norms[i] * alpha[i], norms[i], cost[i], codes[i], new)
+        change = new - alpha[i]
+        if np.abs(change).max() <= 1e-12 * cost[i]:
+            continue
+        alpha[i] = new
+        for k in range(count):
+            for cell in range(first[k], cells[k]):
+                lost[cell] += (rows.heights[cells[k]] - rows.heights[cell]) * change
+    return worst
+
+
+@njit()
+def crammer_singer_gram_epoch(gram, order, codes, norms, cost, alpha, scores):
+    """The same on a Gram matrix; scores[m] = gram @ alpha[:, m] is kept up to date."""
+    worst = 0.0
+    new = np.empty(alpha.shape[1])
+    for i in order:
+        gradient = scores[:, i] + 1.0
+        gradient[codes[i]] -= 1.0
+        worst = max(worst, violation_of(gradient, alpha[i], cost[i], codes[i]))
+        best_alpha(gradient - norms[i] * alpha[i], norms[i], cost[i], codes[i], new)
+        for m in range(new.size):
+            change = new[m] - alpha[i, m]
+            if abs(change) > 1e-12 * cost[i]:
+                alpha[i, m] = new[m]
+                for k in range(np.uint64(gram.shape[0])):
+                    scores[m, k] += change * np.float64(gram[i, k])
+    return worst

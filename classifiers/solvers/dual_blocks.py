@@ -9,161 +9,150 @@ Blocks begin at another row in every pass. Where they were the same in all passe
 of words needed 51 passes of the order that is random altogether needs 15 of; moving ones need 18.
 Products are therefore kept as a band: of every row with the rows that follow it.
 
-Samples are shrunk, or passes extrapolated: `visualwords.classifiers.solvers.machine_groups`.
+Samples are shrunk as in LIBLINEAR: one with α = 0 and a gradient above the largest projected one of
+the pass before is not scored by that machine until the others are solved. Then all are visited
+again.
 
 [Yu10] H.-F. Yu, C.-J. Hsieh, K.-W. Chang and C.-J. Lin, "Large Linear Classification When Data
 Cannot Fit in Memory", KDD 2010.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from visualwords.classifiers.solvers.dual_gram import FINEST_SINGLE
-from visualwords.classifiers.solvers.machine_groups import (
-    BlockRows,
-    ExtrapolatedGroup,
-    Group,
-    Machines,
-    Samples,
-    Solved,
-    Visit,
-)
+from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.solvers import _dual_blocks as loops
+from visualwords.classifiers.solvers.problems import FINEST_SINGLE, DualProblem
 from visualwords.parallel import map_in_threads, map_on_workers, n_workers
 
 INNER = 3  # passes over a block while it is in memory
-GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 64 numbers of α, and weights
+FALL = 10.0  # times the root of the share by which a pass lowers the objective is a violation
+LANES = 32  # machines of a group
+GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 32 numbers of α, and weights
 
 
-@dataclass(frozen=True)
-class AllSolved:
-    """All machines after training.
+class BlockRows(Protocol):
+    """Samples in an order, of which neighbours form blocks, and weights in a form that suits them.
+
+    Attributes
+    ----------
+    band : (n, size) float32 array or RowFile
+        Products of every row with itself and the rows that follow; a block has at most ``size``.
+    factor : float
+        Of the products.
+    """
+
+    band: "np.ndarray | RowFile"
+    factor: float
+
+    def load(self, start: int, end: int) -> Any:
+        """Return neighbouring rows, in the form that the other methods take."""
+
+    def new_weights(self, lanes: int, dtype: Any) -> np.ndarray:
+        """Return weights of no training: zeros."""
+
+    def scores(self, rows: Any, weights: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        """Return the scores of a block's rows, (b, lanes); some number where ``wanted`` is 0."""
+
+    def update(self, rows: Any, coefficients: np.ndarray, weights: np.ndarray) -> None:
+        """Add the rows of a block times their coefficients, (b, lanes), to the weights."""
+
+    def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        """Return the weights of some machines, one after the other along the first axis."""
+
+
+class BlockSamples(NamedTuple):
+    """What all machines share, in the order of the blocks.
+
+    Attributes
+    ----------
+    codes, folds : (n,) int
+        Class and fold of every sample; a negative fold is none.
+    problem : DualProblem
+    """
+
+    codes: np.ndarray
+    folds: np.ndarray
+    problem: DualProblem
+
+    def part(self, start: int, end: int) -> "BlockSamples":
+        """Return neighbouring samples."""
+        some = slice(start, end)
+        problem = DualProblem(*(array[some] for array in self.problem))
+        return BlockSamples(self.codes[some], self.folds[some], problem)
+
+
+class Machines(NamedTuple):
+    """One-vs-rest problems: the positive class of each, and the fold that takes no part, or −1."""
+
+    positive: np.ndarray
+    excluded: np.ndarray
+
+    @classmethod
+    def of(cls, positive: np.ndarray, folds: np.ndarray) -> "Machines":
+        """Return some classes, each with all samples and without each of the folds ≥ 0.
+
+        Those of a class are neighbours: they need about the same samples and passes.
+
+        Examples
+        --------
+        >>> machines = Machines.of(np.array([0, 1, 2]), np.array([0, -1, 0]))
+        >>> machines.positive.tolist(), machines.excluded.tolist()
+        ([0, 0, 1, 1, 2, 2], [-1, 0, -1, 0, -1, 0])
+        """
+        excluded = np.unique(np.append(folds[folds >= 0], -1))
+        return cls(np.repeat(positive, excluded.size), np.tile(excluded, positive.size))
+
+    def groups(self) -> "list[Machines]":
+        """Divide the machines into groups that pass through the rows together."""
+        starts = range(0, len(self.positive), LANES)
+        return [Machines(*(array[s : s + LANES] for array in self)) for s in starts]
+
+
+class BlockSolution(NamedTuple):
+    """What machines learned.
 
     Attributes
     ----------
     weights : those of the machines that exclude no fold, one after the other
-    n_iter : int
-    violation : float
-    held_out : (n, n_outputs) float64
-        Scores of the samples of every excluded fold, in the order of the blocks.
+    held_out : (n, n_outputs) float64, or (n,) for one output
+        Scores of every fold's samples by the machines that exclude it, in the order of the blocks.
     """
 
     weights: np.ndarray
-    n_iter: int
-    violation: float
     held_out: np.ndarray
 
 
-def solve_in_pieces(
-    kind: Callable[..., BlockRows],
+def solve_dual_blocks(
+    rows_of: Callable[..., BlockRows],
     reference: Any,
     layout: tuple[Any, ...],
-    samples: Samples,
+    samples: BlockSamples,
     machines: Machines,
-    **settings: Any,
-) -> AllSolved:
-    """Solve many machines: a few groups at a time, and each worker some of them.
-
-    A group's result does not depend on what else is solved beside it, so that any number of
-    workers gives the same bits. Workers need the rows, or see the file that has them, and send
-    back weights and held-out scores.
-
-    Parameters
-    ----------
-    kind : function of ``reference`` and ``layout`` that gives the `BlockRows`
-    reference : Any
-        The rows, or what `visualwords.parallel.within_reach` gave for them.
-    layout : tuple
-    samples, machines :
-        As in `solve_dual_blocks`.
-    settings : dict
-        The rest of its parameters.
-    """
-    groups = machines.groups()
-    count = max(1, min(GROUPS_AT_A_TIME, -(-len(groups) // n_workers())))
-    pieces = [(groups[k : k + count],) for k in range(0, len(groups), count)]
-    shared = [kind, reference, layout, samples, settings]
-    solved = [
-        one for some in map_on_workers(_solve_some, pieces, shared=shared, n_jobs=1) for one in some
-    ]
-    n_outputs = len(np.unique(machines.positive))
-    held_out = np.zeros((len(samples.codes), n_outputs))
-    for group, (_, _, _, scores) in zip(groups, solved):
-        for positive, excluded, found in zip(group.positive, group.excluded, scores):
-            if excluded >= 0:
-                held_out[samples.folds == excluded, positive if n_outputs > 1 else 0] = found
-    return AllSolved(
-        np.concatenate([weights for weights, *_ in solved]),
-        max(n_iter for _, n_iter, *_ in solved),
-        max(violation for _, _, violation, _ in solved),
-        held_out[:, 0] if n_outputs == 1 else held_out,
-    )
-
-
-def _solve_some(
-    kind: Callable[..., BlockRows],
-    known: Any,
-    layout: tuple[Any, ...],
-    samples: Samples,
-    settings: dict[str, Any],
-    groups: list[Machines],
-) -> list[tuple[np.ndarray, int, float, list[np.ndarray]]]:
-    """Solve some groups; return weights without a fold, passes, violation and held-out scores."""
-    rows = kind(known, *layout)
-    solved = solve_dual_blocks(rows, samples, groups, **settings)
-    held_out = _held_out(rows, samples, groups, [one.weights for one in solved])
-    return [
-        (
-            rows.lanes_of(one.weights, np.flatnonzero(group.excluded < 0)),
-            int(one.n_iter.max()),
-            float(one.violation[: len(group.positive)].max()),
-            scores,
-        )
-        for group, one, scores in zip(groups, solved, held_out)
-    ]
-
-
-def _held_out(
-    rows: BlockRows, samples: Samples, groups: list[Machines], weights: list[np.ndarray]
-) -> list[list[np.ndarray]]:
-    """Return every machine's scores of the samples of the fold that it excludes, in order."""
-    found: list[list[list[np.ndarray]]] = [[[] for _ in group.positive] for group in groups]
-    if all((group.excluded < 0).all() for group in groups):
-        return [[np.zeros(0)] * len(group.positive) for group in groups]
-    for start, end in _blocks(len(samples.codes), rows.size, rows.size):
-        block = rows.load(start, end, weights[0].dtype)
-        folds = samples.folds[start:end]
-        for group, learned, scores in zip(groups, weights, found):
-            here = rows.scores(block, learned, folds[:, None] == group.padded().excluded)
-            for lane, fold in enumerate(group.excluded):
-                scores[lane].append(here[folds == fold, lane])
-    return [[np.concatenate(lane) for lane in scores] for scores in found]
-
-
-def solve_dual_blocks(
-    rows: BlockRows,
-    samples: Samples,
-    groups: Sequence[Machines],
     *,
     tol: float,
     max_iter: int,
     seed: int | None,
     n_jobs: int | None = None,
-) -> list[Solved]:
+) -> tuple[BlockSolution, int, float]:
     """Solve several SVMs without bias that share samples and costs.
+
+    A few groups of machines at a time, and each worker some of them. A machine's result does not
+    depend on what else is solved beside it, so that any number of workers gives the same bits.
 
     Parameters
     ----------
-    rows : BlockRows
-    samples : Samples
-    groups : sequence of Machines, from ``Machines.groups``
-        Each is solved independently of the others, which only read the same blocks.
+    rows_of : function of ``reference`` and ``layout`` that gives the `BlockRows`
+    reference : Any
+        The rows, or what `visualwords.parallel.within_reach` gave for them.
+    layout : tuple
+    samples : BlockSamples
+    machines : Machines
     tol : float
-        A problem stops once the largest and the smallest projected gradient of a pass differ by
+        A machine stops once the largest and the smallest projected gradient of a pass differ by
         at most this (LIBLINEAR's rule), or once a pass lowers the dual objective by less than
         (tol / 10)² of it: the more samples there are, the longer some of them violate the first.
     max_iter : int
@@ -175,26 +164,122 @@ def solve_dual_blocks(
 
     Returns
     -------
-    list of Solved, one for each group
+    solution : BlockSolution
+    n_iter : int
+    violation : float
     """
+    samples = samples._replace(folds=np.where(samples.folds < 0, -2, samples.folds))
+    groups = machines.groups()
+    count = max(1, min(GROUPS_AT_A_TIME, -(-len(groups) // n_workers())))
+    pieces = [(groups[k : k + count],) for k in range(0, len(groups), count)]
+    schedule = tol, max_iter, seed, n_jobs
+    shared = [rows_of, reference, layout, samples, schedule]
+    solved = [
+        one for some in map_on_workers(_solve_some, pieces, shared=shared, n_jobs=1) for one in some
+    ]
+    outputs = np.unique(machines.positive)
+    held_out = np.zeros((len(samples.codes), outputs.size))
+    for group, (_, scores, _, _) in zip(groups, solved):
+        for positive, fold, found in zip(*group, scores):
+            if fold >= 0:
+                held_out[samples.folds == fold, np.searchsorted(outputs, positive)] = found
+    weights = np.concatenate([weights for weights, *_ in solved])
+    solution = BlockSolution(weights, held_out[:, 0] if outputs.size == 1 else held_out)
+    return solution, max(one[2] for one in solved), max(one[3] for one in solved)
+
+
+def _solve_some(
+    rows_of: Callable[..., BlockRows],
+    reference: Any,
+    layout: tuple[Any, ...],
+    samples: BlockSamples,
+    schedule: tuple[float, int, int | None, int | None],
+    groups: list[Machines],
+) -> list[tuple[np.ndarray, list[np.ndarray], int, float]]:
+    """Solve some groups; return weights without a fold, held-out scores, passes and violation."""
+    rows, (tol, max_iter, seed, n_jobs) = rows_of(reference, *layout), schedule
     dtype = np.float32 if tol >= FINEST_SINGLE else np.float64
-    kind = Group if rows.skips else ExtrapolatedGroup
-    states = [kind(rows, samples, group, dtype, tol, max_iter) for group in groups]
-    rng = np.random.default_rng(seed)
-    n = len(samples.codes)
+    states = [_Group(rows, samples, group, dtype) for group in groups]
+    rng, n, size = np.random.default_rng(seed), len(samples.codes), rows.band.shape[1]
     while running := [state for state in states if state.running.any()]:
-        first = rows.size if seed is None else int(rng.integers(1, rows.size + 1))
-        blocks = _blocks(n, rows.size, first)
+        first = size if seed is None else int(rng.integers(1, size + 1))
+        blocks = _blocks(n, size, first)
         for number in range(len(blocks)) if seed is None else rng.permutation(len(blocks)):
             start, end = blocks[number]
             plain = np.tile(np.arange(end - start), (INNER, 1))
             orders = plain if seed is None else rng.permuted(plain, axis=1)
-            some = rows.load(start, end, dtype)
-            visit = Visit(start, end, some, rows.gram(start, end), orders)
-            map_in_threads(methodcaller("visit", visit), running, n_jobs)
+            block = start, end, rows.load(start, end), gram_between(rows, start, end), orders
+            map_in_threads(lambda state, block=block: state.visit(*block), running, n_jobs)
         for state in running:
-            state.end_pass()
+            state.end_pass(tol, max_iter)
+    for start, end in _blocks(n, size, size):
+        if any((group.excluded >= 0).any() for group in groups):
+            block = rows.load(start, end)
+            for state in states:
+                state.hold_out(block, samples.folds[start:end])
     return [state.result() for state in states]
+
+
+class _Group:
+    """How far a group of machines is."""
+
+    def __init__(self, rows: BlockRows, samples: BlockSamples, machines: Machines, dtype: Any):
+        self.rows, self.samples, self.machines = rows, samples, machines
+        n, lanes = len(samples.codes), len(machines.positive)
+        self.weights = rows.new_weights(lanes, dtype)
+        self.alpha = np.zeros((n, lanes), dtype)
+        self.n_iter = np.zeros(lanes, np.int64)
+        self.violation = np.full(lanes, np.inf)
+        self.running = np.ones(lanes, np.bool_)
+        self.fallen = np.zeros(lanes)
+        self.shrunk = np.zeros((n, lanes), np.bool_)
+        self.bounds = np.full(lanes, np.inf)  # of gradients, above which samples are shrunk
+        self.scores: list[list[np.ndarray]] = [[] for _ in range(lanes)]  # held out
+        self._begin_pass()
+
+    def _begin_pass(self) -> None:
+        self.extremes = np.array([[-np.inf], [np.inf]]) * np.ones(self.running.size)
+        self.gains = np.zeros(self.running.size)
+        self.is_whole = np.logical_not(self.shrunk.any(axis=0))  # nothing is shrunk in this pass
+
+    def visit(self, start: int, end: int, block: Any, gram: np.ndarray, orders: np.ndarray) -> None:
+        """Minimise over the α of a block, and bring the weights up to date."""
+        part, some = slice(start, end), self.samples.part(start, end)
+        alpha = self.alpha[part]
+        wanted = np.empty_like(alpha)
+        loops.fill_signs(some, self.machines, self.running, self.shrunk[part], wanted)
+        scores = self.rows.scores(block, self.weights, wanted)
+        scores, signs, own = (array.T.copy() for array in (scores, wanted, alpha))
+        loops.visit_block(gram, some.problem, signs, orders, own, scores, self.extremes, self.gains)
+        loops.shrink(some.problem, signs, own, scores, self.bounds, self.shrunk[part])
+        self.rows.update(block, (own.T - alpha) * wanted, self.weights)
+        self.alpha[part] = own.T
+
+    def end_pass(self, tol: float, max_iter: int) -> None:
+        """Decide which machines are solved, and from which gradient on samples are shrunk."""
+        self.n_iter[self.running] += 1
+        self.fallen += self.gains
+        fall = self.gains / np.maximum(self.fallen, np.finfo(float).tiny)
+        now = np.minimum(self.extremes[0] - self.extremes[1], FALL * np.sqrt(fall))
+        self.violation[self.running] = now[self.running]
+        solved = now <= tol
+        self.running &= ~(solved & self.is_whole) & (self.n_iter < max_iter)
+        self.shrunk[:, solved] = False
+        self.bounds = np.where(solved | (self.extremes[0] <= 0), np.inf, self.extremes[0])
+        self._begin_pass()
+
+    def hold_out(self, block: Any, folds: np.ndarray) -> None:
+        """Keep the scores of the samples of every machine's fold."""
+        scores = self.rows.scores(block, self.weights, folds[:, None] == self.machines.excluded)
+        for lane, fold in enumerate(self.machines.excluded):
+            self.scores[lane].append(scores[folds == fold, lane])
+
+    def result(self) -> tuple[np.ndarray, list[np.ndarray], int, float]:
+        """Return weights without a fold, held-out scores, passes and violation."""
+        whole = np.flatnonzero(self.machines.excluded < 0)
+        weights = self.rows.lanes_of(self.weights, whole)
+        held_out = [np.concatenate(some) if some else np.zeros(0) for some in self.scores]
+        return weights, held_out, int(self.n_iter.max()), float(self.violation.max())
 
 
 def _blocks(n: int, size: int, first: int) -> list[tuple[int, int]]:
@@ -205,5 +290,48 @@ def _blocks(n: int, size: int, first: int) -> list[tuple[int, int]]:
     >>> _blocks(10, 4, 3)
     [(0, 3), (3, 7), (7, 10)]
     """
-    bounds = [0, *range(first, n, size), n]
-    return list(pairwise(bounds))
+    return list(pairwise([0, *range(first, n, size), n]))
+
+
+def band_pieces(n: int, width: int) -> list[tuple[int, int, int]]:
+    """Return the rows of a piece of the band, and the end of those that it needs.
+
+    Examples
+    --------
+    >>> band_pieces(10, 4)
+    [(0, 4, 8), (4, 8, 10), (8, 10, 10)]
+    """
+    return [(s, min(s + width, n), min(s + 2 * width, n)) for s in range(0, n, width)]
+
+
+def cut_band(products: np.ndarray, width: int) -> np.ndarray:
+    """Return each row's products with itself and the rows after it, (b, width) float32.
+
+    ``products`` (b, c) are those of neighbouring rows with themselves and the rows that follow.
+    """
+    band = np.empty((len(products), width), np.float32)
+    loops.cut_band(products, width, band)
+    return band
+
+
+def keep_band(
+    parts: Iterable[np.ndarray], shape: tuple[int, int], file: RowFile | None
+) -> tuple[np.ndarray | RowFile, np.ndarray]:
+    """Return a band in memory or in a file, and the products of all rows with themselves."""
+    band = np.empty(shape if file is None else (0, 0), np.float32)
+    norms, start = np.empty(shape[0]), 0
+    for part in parts:
+        norms[start : start + len(part)] = part[:, 0]
+        if file is None:
+            band[start : start + len(part)] = part
+        else:
+            file.append(part)
+        start += len(part)
+    return band if file is None else file, norms
+
+
+def gram_between(rows: BlockRows, start: int, end: int) -> np.ndarray:
+    """Return the products of neighbouring rows among each other, (b, b) float32."""
+    gram = np.empty((end - start, end - start), np.float32)
+    loops.fill_gram(rows.band[start:end], np.float32(rows.factor), gram)
+    return gram

@@ -1,44 +1,69 @@
-"""Dual coordinate descent on the table T: Algorithm 2 of [Wu10]."""
+"""Coordinate descent on tables: Algorithm 2 of [Wu10], and Crammer–Singer's SVM (Sec. 3.4)."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.solvers import _dual_table
-from visualwords.classifiers.solvers._dual_table import Problem, Samples
-from visualwords.classifiers.solvers.dual_gram import DualProblem
-from visualwords.classifiers.tables.level_codes import LevelCodes
+from visualwords.classifiers.solvers._dual_table import TOGETHER, CodedRows
+from visualwords.classifiers.solvers.dual_gram import gram_of, tables_of
+from visualwords.classifiers.solvers.problems import (
+    FINEST_SINGLE,
+    DualProblem,
+    LevelProblem,
+    dual_problem,
+)
+from visualwords.classifiers.tables.layout import cells_of_rows, row_norms
+from visualwords.classifiers.tables.level_tables import build_tables
+from visualwords.parallel import map_in_threads
 
-_FINEST_SINGLE = 1e-3  # tolerances below this need tables of double precision
+
+def solve_dual(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+    """Solve HIK SVMs one by one, each on its table; see `LevelProblem`."""
+    rows = coded_rows(problem)
+    dual = dual_problem(problem.cost, row_norms(problem.levels)[problem.rows], problem.loss)
+
+    def solve(y: np.ndarray) -> tuple[np.ndarray, int, float]:
+        return solve_dual_table(
+            rows, y, dual, tol=problem.tol, max_iter=problem.max_iter, seed=problem.seed
+        )
+
+    alpha, n_iter, violation = zip(*map_in_threads(solve, problem.signs, problem.n_jobs))
+    return tables_of(problem, np.stack(alpha)), max(n_iter), max(violation)
 
 
-def arrange_samples(data: LevelCodes) -> Samples:
-    """Return the record of arrays that the loops take; dense codes are not copied."""
-    codes, layout = data.codes, (data.offsets, data.heights)
+def coded_rows(problem: LevelProblem) -> CodedRows:
+    """Return the rows that take part as numbers of cells."""
+    codes = cells_of_rows(problem.levels, problem.rows, problem.layout)
+    sizes = np.diff(problem.layout.offsets)
+    widths = -(-sizes // TOGETHER) * TOGETHER
+    offsets = np.concatenate([[0], np.cumsum(widths)])
+    numbers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], widths)
+    heights = problem.layout.heights[np.minimum(numbers, np.repeat(sizes - 1, widths))]
+    layout = offsets, heights.astype(np.float32)
     if sparse.issparse(codes):
-        return Samples(codes.data, codes.indices, codes.indptr.astype(np.int64), *layout)
+        return CodedRows(codes.data, codes.indices, codes.indptr.astype(np.int64), *layout)
     n, d = codes.shape
-    return Samples(codes.reshape(-1), np.empty(0, np.int32), d * np.arange(n + 1), *layout)
+    return CodedRows(codes.reshape(-1), np.empty(0, np.int32), d * np.arange(n + 1), *layout)
 
 
 def solve_dual_table(
-    samples: Samples,
+    rows: CodedRows,
     y: np.ndarray,
     problem: DualProblem,
     *,
     tol: float,
     max_iter: int,
     seed: int | None,
-    shrinking: bool = True,
-    start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int, float]:
-    """Solve one HIK SVM without bias by dual coordinate descent.
+    """Solve one HIK SVM without bias by dual coordinate descent with shrinking.
+
+    Rows that will probably stay at their bounds are left out, and visited again before stopping.
 
     Parameters
     ----------
-    samples : Samples
-        All n of them, from :func:`arrange_samples`.
+    rows : CodedRows
     y : (n,)
         ±1.
     problem : DualProblem
@@ -48,11 +73,6 @@ def solve_dual_table(
         Passes over the samples.
     seed : int or None
         Seed of the visiting order; None is the paper's cyclic order.
-    shrinking : bool, default=True
-        Leave out samples that will probably stay at their bounds, and visit all of them again
-        before stopping.
-    start : (n,), optional
-        First α, inside the box.
 
     Returns
     -------
@@ -61,29 +81,62 @@ def solve_dual_table(
     violation : float
         Difference of the projected gradients in the last pass.
     """
-    y = np.ascontiguousarray(y, np.float64)
-    alpha = np.zeros(y.size) if start is None else np.array(start, np.float64)
-    number: Any = np.float32 if tol >= _FINEST_SINGLE else np.float64
-    lost = np.zeros(samples.offsets[-1], number)
-    _dual_table.fill_table(problem.rows, alpha * y, samples, lost)
-    fixed = Problem(y, problem.diagonal, problem.curvature, problem.upper)
-    rng = np.random.default_rng(seed)
-    everything = np.array([np.inf, -np.inf])
-    active, bounds = problem.rows, everything
+    y, alpha = np.ascontiguousarray(y, np.float64), np.zeros(y.size)
+    lost = np.zeros(rows.offsets[-1], np.float32 if tol >= FINEST_SINGLE else np.float64)
+    rng, everything = np.random.default_rng(seed), np.array([np.inf, -np.inf])
+    active, bounds = np.arange(y.size), everything
     n_iter, violation = 0, np.inf
     while n_iter < max_iter:
         n_iter += 1
         order = active.copy() if seed is None else rng.permutation(active)
-        kept, largest, smallest = _dual_table.epoch(samples, fixed, order, bounds, alpha, lost)
+        kept, largest, smallest = _dual_table.epoch(rows, y, problem, order, bounds, alpha, lost)
         violation = float(largest - smallest)
-        complete = kept == problem.rows.size
         active = order[:kept]
         if violation > tol:
-            if shrinking:
-                limits = largest if largest > 0 else np.inf, smallest if smallest < 0 else -np.inf
-                bounds = np.array(limits)
-        elif complete:
+            limits = largest if largest > 0 else np.inf, smallest if smallest < 0 else -np.inf
+            bounds = np.array(limits)
+        elif kept == y.size:
             break
         else:
-            active, bounds = problem.rows, everything
+            active, bounds = np.arange(y.size), everything
     return alpha, n_iter, violation
+
+
+def solve_crammer_singer(problem: LevelProblem, on_gram: bool) -> tuple[np.ndarray, int, float]:
+    """Solve one HIK SVM for all classes, by dual coordinate descent.
+
+    Minimises ½ Σ_m w_mᵀw_m + Σ_i C_i max_m (1 − [m = y_i] + (w_m − w_{y_i})ᵀB(x_i)), which has
+    the hinge as its loss. It ends once no row's gradients differ by more than ``problem.tol`` where
+    its α can change.
+
+    Parameters
+    ----------
+    problem : LevelProblem
+        With a problem for each class, also of two.
+    on_gram : bool
+        Whether to solve on the Gram matrix, which is faster for few rows, or on tables.
+
+    Returns
+    -------
+    tables, n_iter, violation : as in `LevelProblem`, one table for each class
+    """
+    n, n_classes = problem.rows.size, problem.positive.size
+    alpha = np.zeros((n, n_classes))
+    norms = np.maximum(row_norms(problem.levels)[problem.rows], 1e-12)
+    fixed = problem.codes, norms, problem.cost, alpha
+    if on_gram:
+        scores = np.zeros((n_classes, n))
+        gram = gram_of(problem)
+        visit = partial(_dual_table.crammer_singer_gram_epoch, gram)
+    else:
+        rows = coded_rows(problem)
+        scores = np.zeros((rows.heights.size, n_classes))
+        visit = partial(_dual_table.crammer_singer_epoch, rows)
+    rng = np.random.default_rng(problem.seed)
+    n_iter, violation = 0, np.inf
+    while n_iter < problem.max_iter and violation > problem.tol:
+        n_iter += 1
+        order = np.arange(n) if problem.seed is None else rng.permutation(n)
+        violation = float(visit(order, *fixed, scores))
+    tables = build_tables(problem.levels, problem.rows, alpha, problem.layout, problem.n_jobs)
+    return tables, n_iter, violation

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from visualwords.classifiers.solvers._boosted_trees import best_splits
-from visualwords.classifiers.solvers.boosted_trees import boost_trees
+from visualwords.classifiers.boosted_trees import best_splits, boost_trees
 
 
 def every_split(columns, weights, labels, chosen):

@@ -11,8 +11,8 @@ from visualwords.classifiers import (
     MinMaxIndex,
     one_vs_rest,
 )
-from visualwords.classifiers.byte_linear import ByteLinearClassifier
 from visualwords.classifiers.kernels import chi2, intersection, ngmm
+from visualwords.classifiers.linear import ByteLinearClassifier
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,18 @@
-"""The storable linear SVM against scikit-learn's."""
+"""The storable linear classifiers against scikit-learn's, and exact sums of bytes."""
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from visualwords.classifiers.linear import LinearClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier, LinearClassifier
+from visualwords.classifiers.row_file import RowFile
+from visualwords.classifiers.solvers.byte_rows import exact_product, products_of
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # unscaled data
@@ -87,3 +91,158 @@ def test_class_weights_are_those_of_scikit_learn(rng, weight):
     )
     plain = LinearClassifier(C=0.1).fit(X, y)
     assert np.abs(ours.coef_ - plain.coef_).max() > 1e-3
+
+
+@pytest.fixture
+def byte_vectors(rng):
+    """Four overlapping classes of bytes in many columns."""
+    y = np.repeat(np.arange(4), 25)
+    centers = rng.normal(0, 6, (4, 3000))
+    X = np.clip(np.rint(rng.normal(centers[y], 25)), -127, 127).astype(np.int8)
+    return X, np.array(["a", "b", "c", "d"])[y]
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_scores_of_bytes_are_those_of_scikit_learn_up_to_the_rounding_of_weights(
+    byte_vectors, n_classes
+):
+    X, y = byte_vectors
+    X, y = X[: 25 * n_classes], y[: 25 * n_classes]
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    peer = LinearSVC(C=10, dual=True, fit_intercept=False, tol=1e-6, max_iter=20000).fit(unit, y)
+    ours = ByteLinearClassifier(C=10, tol=1e-6).fit(X, y)
+    assert ours.weights_.dtype == np.int8
+    difference = ours.decision_function(X) - peer.decision_function(unit)
+    lengths = np.linalg.norm(X.astype(float), axis=1)
+    noise = np.outer(lengths, ours.factors_ / np.sqrt(12))  # of weights rounded to whole numbers
+    assert (np.abs(difference.reshape(len(X), -1)) < 5 * noise).all()
+
+
+def test_products_are_exact_where_floats_would_round(rng):
+    X = rng.integers(-128, 128, (7, 5000)).astype(np.int8)
+    Y = np.full((2, 5000), 127, np.int8)
+    np.testing.assert_array_equal(exact_product(X, Y), X.astype(int) @ Y.astype(int).T)
+    np.testing.assert_array_equal(exact_product(X, X), X.astype(int) @ X.astype(int).T)
+
+
+def test_scores_do_not_depend_on_what_else_is_scored(byte_vectors):
+    X, y = byte_vectors
+    model = ByteLinearClassifier().fit(X, y)
+    one_by_one = np.vstack([model.decision_function(row[None]) for row in X])
+    np.testing.assert_array_equal(model.decision_function(X), one_by_one)
+
+
+def test_contributions_of_bytes_add_up_to_the_scores(byte_vectors):
+    X, y = byte_vectors
+    model = ByteLinearClassifier().fit(X, y)
+    np.testing.assert_allclose(
+        model.contributions(X[:1]).sum(axis=0), model.decision_function(X[:1])[0], atol=1e-12
+    )
+
+
+def test_held_out_scores_are_those_of_models_trained_without_the_fold(byte_vectors):
+    X, y = byte_vectors
+    model = ByteLinearClassifier()
+    folds = np.arange(len(X)) % 25
+    scores = model.fit_and_hold_out(X, y, folds)
+    left_out = ByteLinearClassifier().fit(X[1:], y[1:]).decision_function(X[:1])[0]
+    np.testing.assert_allclose(scores[0], left_out, atol=0.1)  # its fold holds out three more
+    np.testing.assert_array_equal(
+        model.decision_function(X), clone(model).fit(X, y).decision_function(X)
+    )
+
+
+def test_a_restored_state_gives_the_same_scores(byte_vectors):
+    X, y = byte_vectors
+    model = ByteLinearClassifier().fit(X, y)
+    again = ByteLinearClassifier().set_state(model.get_state())
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    with pytest.raises(ValueError, match="do not belong together"):
+        ByteLinearClassifier().set_state(model.get_state() | {"factors": np.ones(2)})
+
+
+def test_other_rows_are_refused_with_a_sentence(byte_vectors):
+    X, y = byte_vectors
+    with pytest.raises(TypeError, match="needed is an int8 matrix"):
+        ByteLinearClassifier().fit(X.astype(float), y)
+    with pytest.raises(ValueError, match="7 columns; the model has 3000"):
+        ByteLinearClassifier().fit(X, y).decision_function(X[:, :7])
+
+
+@pytest.mark.parametrize("weight", ["balanced", {"a": 2.0, "b": 0.25, "c": 1.0}])
+def test_class_weights_of_bytes_are_costs_of_the_samples(byte_vectors, weight):
+    X, y = byte_vectors[0][:60], byte_vectors[1][:60]  # 25, 25 and 10 of a class
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    peer = LinearSVC(C=0.01, dual=True, fit_intercept=False, tol=1e-6, max_iter=20000)
+    peer.fit(unit, y, sample_weight=compute_sample_weight(weight, y))
+    ours = ByteLinearClassifier(C=0.01, tol=1e-6, class_weight=weight).fit(X, y)
+    np.testing.assert_allclose(
+        ours.decision_function(X), peer.decision_function(unit), rtol=0.02, atol=1e-3
+    )
+    plain = ByteLinearClassifier(C=0.01, tol=1e-6).fit(X, y)
+    assert np.abs(ours.decision_function(X) - plain.decision_function(X)).max() > 0.01
+
+
+def test_held_out_scores_follow_the_class_weights(byte_vectors):
+    X, y = byte_vectors[0][:60], byte_vectors[1][:60]
+    plain, weighted = (
+        ByteLinearClassifier(C=0.01, class_weight=weight).fit_and_hold_out(X, y, np.arange(60) % 5)
+        for weight in (None, "balanced")
+    )
+    assert (weighted[y == "c", 2] > plain[y == "c", 2]).mean() > 0.9
+
+
+@pytest.mark.parametrize("class_weight", [None, {"a": 3.0, "b": 0.5}])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_squared_errors_of_bytes_are_ridge_regression(byte_vectors, n_classes, class_weight):
+    X, y = byte_vectors
+    X, y = X[: 25 * n_classes], y[: 25 * n_classes]
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    ours = ByteLinearClassifier(C=2, loss="squared_error", class_weight=class_weight).fit(X, y)
+    weights = None if class_weight is None else [class_weight.get(label, 1.0) for label in y]
+    classes = ["b"] if n_classes == 2 else ["a", "b", "c", "d"]
+    peer = Ridge(alpha=1 / (2 * 2), fit_intercept=False)
+    scores = [peer.fit(unit, np.where(y == c, 1, -1), weights).predict(unit) for c in classes]
+    found = ours.decision_function(X).reshape(len(X), -1)
+    np.testing.assert_allclose(found, np.transpose(scores), atol=0.02)  # weights are rounded
+
+
+def test_held_out_scores_of_squared_errors_are_those_without_the_fold(byte_vectors):
+    X, y = byte_vectors
+    folds = np.arange(len(X)) % 3
+    held_out = ByteLinearClassifier(loss="squared_error").fit_and_hold_out(X, y, folds)
+    unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
+    peer = Ridge(alpha=1 / 20, fit_intercept=False)
+    for fold in range(3):
+        rest, own = folds != fold, folds == fold
+        for number, label in enumerate("abcd"):
+            peer.fit(unit[rest], np.where(y[rest] == label, 1, -1))
+            np.testing.assert_allclose(held_out[own, number], peer.predict(unit[own]), atol=1e-6)
+
+
+def test_an_unknown_loss_of_bytes_is_refused(byte_vectors):
+    with pytest.raises(ValueError, match="loss='hinge'; choose one of squared_hinge, squared_"):
+        ByteLinearClassifier(loss="hinge").fit(*byte_vectors)
+
+
+def test_weights_can_be_found_after_learning_from_products(byte_vectors, tmp_path):
+    X, y = byte_vectors
+    folds = np.arange(len(X)) % 4
+    whole, parts = (ByteLinearClassifier(loss="squared_error") for _ in range(2))
+    held_out = whole.fit_and_hold_out(X, y, folds)
+    found, coefficients = parts.fit_on_products(exact_product(X, X), y, folds)
+    np.testing.assert_array_equal(found, held_out)
+    file = RowFile(tmp_path / "rows")
+    file.append(X)
+    for rows in (X, file):
+        parts.weigh(rows, coefficients)
+        np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
+    with pytest.raises(ValueError, match="99 rows; the coefficients are of 100"):
+        parts.weigh(X[1:], coefficients)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_products_in_tiles_are_those_of_all_rows(rng, n_jobs):
+    X = rng.integers(-127, 128, (37, 3000), dtype=np.int8)
+    whole = X.astype(np.int64) @ X.T.astype(np.int64)
+    np.testing.assert_array_equal(products_of(X, n_jobs), whole)

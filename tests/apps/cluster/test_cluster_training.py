@@ -20,7 +20,7 @@ from visualwords.apps.cluster import backend
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import ICDClassifier, one_vs_rest
-from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.classifiers.row_file import RowFile
 from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.errors import ClusterError

@@ -18,7 +18,7 @@ from visualwords.apps.detection.channels import make_channels
 from visualwords.apps.detection.cosine_windows import CosineWindows
 from visualwords.apps.detection.regions import regions
 from visualwords.apps.detection.window import WindowShape
-from visualwords.classifiers.solvers.boosted_trees import BoostedTrees
+from visualwords.classifiers.boosted_trees import BoostedTrees
 
 
 def smoothed(plane):

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 
 from visualwords.apps.pipeline import channel_products
 from visualwords.apps.pipeline.channel_products import ChannelProducts, are_shared
-from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier
 
 
 @pytest.fixture
@@ -44,39 +43,11 @@ def test_a_classifier_learns_the_same_from_products_at_hand(rows):
     y, folds = np.arange(60) % 3, np.arange(60) // 3 % 5
     alone, given = ByteLinearClassifier(), ByteLinearClassifier()
     expected = alone.fit_and_hold_out(rows, y, folds)
-    found = given.fit_on_products(ChannelProducts(2).of("a", lambda: [rows]), y, folds)
+    products = ChannelProducts(2).of("a", lambda: [rows])
+    found, coefficients = given.fit_on_products(products, y, folds)
     assert np.array_equal(found, expected)
-    restored = ByteLinearClassifier().set_state(given.get_state())
-    assert given.lacks_rows
-    with pytest.raises(ValueError, match="59 rows"):
-        given.add_rows(rows[1:])
-    for one in (given, restored):
-        assert np.array_equal(one.add_rows(rows).weights_, alone.weights_)
-        assert not one.lacks_rows
-        assert np.array_equal(one.decision_function(rows), alone.decision_function(rows))
-
-
-def test_each_way_of_learning_forgets_the_other(rows):
-    y, folds = np.arange(60) % 3, np.arange(60) // 3 % 5
-    products = ChannelProducts(None).of("a", lambda: [rows])
-    model = ByteLinearClassifier().fit(rows, y)
-    model.fit_on_products(products, y, folds)
-    with pytest.raises(NotFittedError):
-        model.decision_function(rows)
-    assert not model.fit(rows, y).lacks_rows
-    assert "weights" in model.get_state()
-    with pytest.raises(NotFittedError):
-        model.add_rows(rows)
-
-
-def test_a_state_that_no_products_give_is_refused(rows):
-    y, folds = np.arange(60) % 3, np.arange(60) // 3 % 5
-    model = ByteLinearClassifier()
-    model.fit_on_products(ChannelProducts(None).of("a", lambda: [rows]), y, folds)
-    state = model.get_state()
-    for name, value in (("coefficients", state["coefficients"][1:]), ("mean_square", np.array(0))):
-        with pytest.raises(ValueError, match=r"belong together|mean square"):
-            ByteLinearClassifier().set_state({**state, name: value})
+    given.weigh(rows, coefficients)
+    assert np.array_equal(given.decision_function(rows), alone.decision_function(rows))
 
 
 def test_products_of_many_rows_are_not_kept():

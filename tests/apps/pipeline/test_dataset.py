@@ -11,7 +11,7 @@ from visualwords.apps.pipeline import training
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.training import n_divisions
 from visualwords.classifiers import calibration
-from visualwords.classifiers.byte_linear import ByteLinearClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.folders import ImageFolder
 
 

@@ -8,7 +8,7 @@ import visualwords
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images import options
 from visualwords.apps.pipeline import disk_training, similarity
-from visualwords.classifiers import byte_training
+from visualwords.classifiers.solvers import byte_rows
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
@@ -63,7 +63,7 @@ def test_unreadable_images_are_listed_by_their_names(photos, small_blocks):
 def test_fisher_vectors_from_disk_give_the_same_model_file(
     photos, small_blocks, monkeypatch, tmp_path, learned_from
 ):
-    monkeypatch.setattr(byte_training, "gram_is_faster", lambda *shape: False)
+    monkeypatch.setattr(byte_rows, "gram_is_faster", lambda *shape: False)
     monkeypatch.setattr(disk_training, "LEARN_FROM", learned_from)
     monkeypatch.setattr(similarity, "LEARN_FROM", learned_from)
     for memory in (None, 1):

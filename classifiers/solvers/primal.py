@@ -1,12 +1,14 @@
 """Newton's method on the tables: the way when features are few and samples many."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from visualwords.classifiers.solvers import _primal_table as loops
-from visualwords.classifiers.solvers.level_nodes import LevelNodes, level_nodes
-from visualwords.classifiers.tables.level_codes import LevelCodes
+from visualwords.classifiers.solvers import _primal as loops
+from visualwords.classifiers.solvers.problems import LevelProblem
+from visualwords.classifiers.tables.layout import cells_of_rows
+from visualwords.parallel import map_in_threads
 
 _SUBSAMPLE = 8  # the first steps are taken on this fraction of the samples …
 _SMALLEST_SUBSAMPLE = 1024  # … if it has this many
@@ -16,39 +18,47 @@ _MAX_TURNS = 200  # of conjugate gradients
 _ENOUGH_DECREASE = 0.01  # Armijo's constant
 
 
-@dataclass(frozen=True)
-class CellProblem:
-    """Samples as cells of a table, for the primal problem.
+class CellProblem(NamedTuple):
+    """Samples as cells of a table, named directly.
 
     Attributes
     ----------
     cells : (n, d) uint16 or uint32
     starts : (d + 1,) int64
+        First cell of every feature, which is level 0.
     stiffness : (n_cells,) float64
-        1 / distance of a level to the occurring level below it; 0 at level 0.
-    levels : (n_cells,) float32
+        1 / distance of a level to the one below that has a cell; 0 at level 0.
     """
 
     cells: np.ndarray
     starts: np.ndarray
     stiffness: np.ndarray
-    levels: np.ndarray
 
 
-def cell_problem(data: LevelCodes, rows: np.ndarray) -> CellProblem:
-    """Arrange some rows of numbered levels for Newton's method: cells named directly, no gaps."""
-    used = np.ones(data.heights.size, bool)
-    used[1:] = data.heights[1:] != data.heights[:-1]
-    used[data.offsets[:-1]] = True
-    position = np.concatenate([[0], np.cumsum(used)])
-    starts = position[data.offsets]
-    levels = data.heights[used]
-    distance = np.diff(levels, prepend=0).astype(np.float64)
-    distance[starts[:-1]] = np.inf
-    kind = np.uint16 if levels.size <= 1 << 16 else np.uint32
-    cells = data.codes[rows].astype(kind)
+def solve_primal(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
+    """Solve HIK SVMs of squared hinge one by one, by Newton's method; see `LevelProblem`."""
+    if problem.loss != "squared_hinge":
+        raise ValueError("solver='primal' needs loss='squared_hinge'; the hinge has a corner")
+    data = cell_problem(problem)
+
+    def solve(y: np.ndarray) -> tuple[np.ndarray, int, float]:
+        how = {"tol": problem.tol, "max_iter": problem.max_iter, "seed": problem.seed}
+        return solve_primal_table(data, y, problem.cost, **how)
+
+    tables, n_iter, violation = zip(*map_in_threads(solve, problem.signs, problem.n_jobs))
+    return np.stack(tables, axis=1).astype(np.float32), max(n_iter), max(violation)
+
+
+def cell_problem(problem: LevelProblem) -> CellProblem:
+    """Return the rows that take part, as cells."""
+    codes = cells_of_rows(problem.levels, problem.rows, problem.layout)
+    starts = problem.layout.offsets
+    kind = np.uint16 if starts[-1] <= 1 << 16 else np.uint32
+    cells = (codes.toarray() if sparse.issparse(codes) else codes).astype(kind)
     cells += starts[:-1].astype(kind)
-    return CellProblem(cells, starts, 1 / distance, levels)
+    distance = np.diff(problem.layout.cell_heights(), prepend=0).astype(np.float64)
+    distance[starts[:-1]] = np.inf
+    return CellProblem(cells, starts, 1 / distance)
 
 
 def solve_primal_table(
@@ -59,7 +69,6 @@ def solve_primal_table(
     tol: float,
     max_iter: int,
     seed: int | None,
-    start: np.ndarray | None = None,
 ) -> tuple[np.ndarray, int, float]:
     """Minimise ½ wᵀw + Σ C_i max(0, 1 − y_i wᵀB(x_i))² over tables by Newton's method.
 
@@ -81,8 +90,6 @@ def solve_primal_table(
         Newton steps.
     seed : int or None
         Seed of the subsample on which the first steps are taken; None takes no such steps.
-    start : (n_cells,), optional
-        First table.
 
     Returns
     -------
@@ -94,22 +101,21 @@ def solve_primal_table(
     """
     n = y.size
     y, cost = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(cost, np.float64)
-    table = np.zeros(data.levels.size) if start is None else np.array(start, np.float64)
+    table = np.zeros(data.stiffness.size)
     part = n // _SUBSAMPLE
-    if seed is not None and start is None and part >= _SMALLEST_SUBSAMPLE:
+    if seed is not None and part >= _SMALLEST_SUBSAMPLE:
         some = np.sort(np.random.default_rng(seed).permutation(n)[:part])
-        fewer = CellProblem(data.cells[some], data.starts, data.stiffness, data.levels)
         scale = cost.sum() / cost[some].sum()
         table, *_ = solve_primal_table(
-            fewer, y[some], scale * cost[some], tol=_ROUGH_MOVE, max_iter=max_iter, seed=seed
-        )
-    nodes = level_nodes(data.starts)
+            data._replace(cells=data.cells[some]), y[some], scale * cost[some],
+            tol=_ROUGH_MOVE, max_iter=max_iter, seed=seed,
+        )  # fmt: skip
     scores = np.empty(n)
-    loops.sum_cells(data.cells, np.arange(n), table, scores)
+    loops.sum_cells(data.cells, table, scores)
     n_iter, move = 0, np.inf
     while n_iter < max_iter and move > tol:
         n_iter += 1
-        step, change = _newton_step(data, nodes, y, cost, table, scores)
+        step, change = _newton_step(data, y, cost, table, scores)
         table += step
         scores += change
         move = float(np.abs(change).max())
@@ -117,53 +123,28 @@ def solve_primal_table(
 
 
 def _newton_step(
-    data: CellProblem,
-    nodes: LevelNodes,
-    y: np.ndarray,
-    cost: np.ndarray,
-    table: np.ndarray,
-    scores: np.ndarray,
+    data: CellProblem, y: np.ndarray, cost: np.ndarray, table: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One step of Newton's method with a line search; returns changes of table and scores."""
+    """Return changes of table and scores: a Newton step, halved until it lowers the loss."""
     slack = 1 - y * scores
     rows = np.flatnonzero(slack > 0)
-    stretched = np.empty(table.size)
+    stretched, bent = np.empty((2, table.size))
     loops.smoothness(data.stiffness, table, stretched)
     gradient = np.zeros(table.size)
     loops.sum_by_cell(data.cells, rows, -2 * cost * slack * y, gradient)
     gradient += stretched
     loops.clear_level_0(data.starts, gradient)
-    nodes.renew(data.cells, rows, 2 * cost, data.stiffness)
-    step, _ = loops.newton_direction(
-        data.cells, rows, 2 * cost, data.stiffness, data.starts, nodes.nodes, nodes.shares,
-        nodes.inverse, gradient, _ACCURACY, _MAX_TURNS,
-    )  # fmt: skip
+    step = loops.newton_direction(data, rows, 2 * cost, gradient, _ACCURACY, _MAX_TURNS)
     change = np.empty(y.size)
-    loops.sum_cells(data.cells, np.arange(y.size), step, change)
-    length = _line_search(data, y, cost, stretched, scores, step, change, gradient @ step)
-    return length * step, length * change
-
-
-def _line_search(
-    data: CellProblem,
-    y: np.ndarray,
-    cost: np.ndarray,
-    stretched: np.ndarray,
-    scores: np.ndarray,
-    step: np.ndarray,
-    change: np.ndarray,
-    slope: float,
-) -> float:
-    """Halve the step until it lowers the objective; the full step nearly always does."""
-    bent = np.empty(step.size)
+    loops.sum_cells(data.cells, step, change)
     loops.smoothness(data.stiffness, step, bent)
-    linear, quadratic = stretched @ step, step @ bent
-    before = loops.squared_hinge(y, scores, change, 0.0, cost)
+    slope, linear, quadratic = gradient @ step, stretched @ step, step @ bent
+    before = cost @ np.maximum(slack, 0) ** 2
     length = 1.0
-    while length > 1e-8:
-        after = loops.squared_hinge(y, scores, change, length, cost)
+    while length > 1e-8:  # the full step nearly always does
+        after = cost @ np.maximum(slack - length * y * change, 0) ** 2
         decrease = before - after - length * linear - 0.5 * length**2 * quadratic
         if decrease >= -_ENOUGH_DECREASE * length * slope - 1e-12 * before:
             break
         length /= 2
-    return length
+    return length * step, length * change

@@ -12,14 +12,14 @@ from visualwords.compiled import njit
 
 
 @njit()
-def sum_cells(cells, rows, t, out):
-    """out[r] = sum_j t[cells[i, j]], i = rows[r]  [Wu10, Eq. 6]."""
-    for r in range(rows.size):
-        row = cells[rows[r]]
+def sum_cells(cells, t, out):
+    """out[i] = sum_j t[cells[i, j]]  [Wu10, Eq. 6]."""
+    for i in range(cells.shape[0]):
+        row = cells[i]
         total = 0.0
         for j in range(np.uint64(row.size)):
             total += t[row[j]]
-        out[r] = total
+        out[i] = total
 
 
 @njit()
@@ -90,84 +90,29 @@ def solve(stiffness, starts, inverse, right, out):
 
 
 @njit()
-def add_coarse(nodes, shares, inverse, right, out):
-    """out += P A⁻¹ Pᵀ right; every cell lies between two nodes of its feature.
-
-    nodes : (n_cells, 2) int64      shares : (n_cells, 2), 0 where there is no node
-    inverse : (m, m), A⁻¹ of the nodes; (0, 0) for no correction
-    """
-    if inverse.shape[0] == 0:
-        return
-    gathered = np.zeros(inverse.shape[0])
-    for k in range(right.size):
-        for side in range(2):
-            gathered[nodes[k, side]] += shares[k, side] * right[k]
-    spread = np.dot(inverse, gathered)
-    for k in range(out.size):
-        for side in range(2):
-            out[k] += shares[k, side] * spread[nodes[k, side]]
-
-
-@njit()
-def rows_of_nodes(cells, rows, nodes, shares, out):
-    """out[r] = B_i P, i = rows[r]: what each node's value adds to the score of a sample."""
-    for r in range(rows.size):
-        for cell in cells[rows[r]]:
-            for side in range(2):
-                out[r, nodes[cell, side]] += shares[cell, side]
-
-
-@njit()
-def smoothness_of_nodes(stiffness, nodes, shares, out):
-    """out += Pᵀ L P."""
-    where, factor = np.empty(4, np.int64), np.empty(4)
-    for k in range(1, stiffness.size):
-        where[:2], where[2:] = nodes[k], nodes[k - 1]
-        factor[:2], factor[2:] = shares[k], -shares[k - 1]
-        for a in range(4):
-            for b in range(4):
-                out[where[a], where[b]] += stiffness[k] * factor[a] * factor[b]
-
-
-@njit()
-def newton_direction(
-    cells, rows, weights, stiffness, starts, nodes, shares, coarse, gradient, accuracy, max_turns
-):  # fmt: skip
+def newton_direction(problem, rows, weights, gradient, accuracy, max_turns):
     """Solve H step = −gradient by preconditioned conjugate gradients, to a relative accuracy.
 
-    The preconditioner treats every feature alone, exactly: L + the weight of each of its levels;
-    what features do together is corrected on a few nodes of each.
+    The preconditioner treats every feature alone, exactly: L + the weight of each of its levels.
     """
+    cells, starts, stiffness = problem.cells, problem.starts, problem.stiffness
     inverse, image = np.zeros(gradient.size), np.zeros(gradient.size)
     sum_by_cell(cells, rows, weights, image)
     factorise(stiffness, starts, image, inverse)
     step, residual = np.zeros(gradient.size), -gradient
     prepared = np.empty(gradient.size)
     solve(stiffness, starts, inverse, residual, prepared)
-    add_coarse(nodes, shares, coarse, residual, prepared)
     direction = prepared.copy()
     size = np.dot(residual, prepared)
     target = accuracy**2 * size
-    turns = 0
-    while size > target and turns < max_turns:
-        turns += 1
+    for _ in range(max_turns):
+        if size <= target:
+            break
         multiply(cells, rows, weights, stiffness, starts, direction, image)
         length = size / np.dot(direction, image)
         step += length * direction
         residual -= length * image
         solve(stiffness, starts, inverse, residual, prepared)
-        add_coarse(nodes, shares, coarse, residual, prepared)
         before, size = size, np.dot(residual, prepared)
         direction = prepared + (size / before) * direction
-    return step, turns
-
-
-@njit()
-def squared_hinge(y, scores, change, length, cost):
-    """sum_i C_i max(0, 1 − y_i (f_i + length change_i))²."""
-    total = 0.0
-    for i in range(y.size):
-        slack = 1.0 - y[i] * (scores[i] + length * change[i])
-        if slack > 0.0:
-            total += cost[i] * slack * slack
-    return total
+    return step

@@ -1,0 +1,196 @@
+"""Tables of additive models, compact: every feature has only levels that training saw."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from visualwords.classifiers.tables import _tables as loops
+from visualwords.classifiers.tables.layout import Levels, TableLayout
+from visualwords.parallel import in_threads
+
+_FEATURES_AT_A_TIME = 256  # their tables stay in the second-level cache while all rows pass
+_ROWS_AT_A_TIME = 512
+
+
+class CellLists(NamedTuple):
+    """The cells of some rows at levels above 0, some features after the other.
+
+    Attributes
+    ----------
+    parts : list of (first, last, starts, cells)
+        Of the features first … last − 1, row i has ``cells[starts[i] : starts[i + 1]]``.
+    """
+
+    parts: list[tuple[int, int, np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(
+        cls, levels: Levels, rows: np.ndarray, layout: TableLayout, first: int = 0, last: int = -1
+    ) -> "CellLists":
+        """List the cells of some rows, and features if the levels are dense.
+
+        Examples
+        --------
+        >>> from visualwords.classifiers.tables.layout import learn_layout
+        >>> levels = np.array([[1, 2], [0, 1]], np.uint8)
+        >>> [(_, _, starts, cells)] = CellLists.of(levels, np.arange(2), learn_layout(levels)).parts
+        >>> starts.tolist(), cells[:3].tolist()
+        ([0, 2, 3], [1, 4, 3])
+        """
+        d, parts = levels.shape[1], []
+        if sparse.issparse(levels):
+            some = levels[rows]
+            cells = np.empty(some.nnz, np.int32)
+            loops.list_sparse_cells(some.data, some.indices, layout, cells)
+            return cls([(0, d, some.indptr.astype(np.int64), cells)])
+        last = d if last < 0 else last
+        for start in range(first, last, _FEATURES_AT_A_TIME):
+            stop = min(start + _FEATURES_AT_A_TIME, last)
+            starts = np.empty(rows.size + 1, np.int64)
+            cells = np.empty(rows.size * (stop - start) + 1, np.int32)
+            loops.list_cells(levels, rows, start, stop, layout, starts, cells)
+            parts.append((start, stop, starts, cells))
+        return cls(parts)
+
+    def add_scores(self, values: np.ndarray, out: np.ndarray) -> None:
+        """Add the sums of look-ups in tables (cells, n_outputs) to (n, n_outputs) float64."""
+        for _, _, starts, cells in self.parts:
+            loops.look_up(starts, cells, values, out)
+
+    def add_tables(
+        self, coefficients: np.ndarray, offsets: np.ndarray, heights: np.ndarray, tables: np.ndarray
+    ) -> None:
+        """Add T_jk = Σ_i c_i min(x_ij, k) to tables (cells, n_outputs)."""
+        for first, last, starts, cells in self.parts:
+            here = slice(offsets[first], offsets[last])
+            sums = np.zeros((here.stop - here.start, tables.shape[1]), tables.dtype)
+            loops.sum_by_cell(starts, cells, here.start, coefficients, sums)
+            loops.tables_from_sums(offsets[first : last + 1] - here.start, heights[here], sums)
+            tables[here] += sums
+
+
+def build_tables(
+    levels: Levels,
+    rows: np.ndarray,
+    coefficients: np.ndarray,
+    layout: TableLayout,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Return T_jk = Σ_i c_i min(x_ij, k) of several outputs ([Wu10], Sec. 3.2).
+
+    Parameters
+    ----------
+    levels : (n, d) unsigned array or CSR matrix
+    rows : (m,) int
+        The samples that take part.
+    coefficients : (m, n_outputs) float64
+    layout : TableLayout
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    (cells, n_outputs) float32
+    """
+    coefficients = np.ascontiguousarray(coefficients, np.float64)
+    tables = np.empty((layout.offsets[-1], coefficients.shape[1]), np.float32)
+    heights = layout.cell_heights()
+
+    def build(first: int, last: int) -> None:
+        start, end = layout.offsets[first], layout.offsets[last]
+        sums = np.zeros((end - start, coefficients.shape[1]))
+        for k in range(0, rows.size, _ROWS_AT_A_TIME):
+            some = slice(k, k + _ROWS_AT_A_TIME)
+            for _, _, starts, cells in CellLists.of(levels, rows[some], layout, first, last).parts:
+                loops.sum_by_cell(starts, cells, start, coefficients[some], sums)
+        loops.tables_from_sums(layout.offsets[first : last + 1] - start, heights[start:end], sums)
+        tables[start:end] = sums
+
+    d = levels.shape[1]
+    in_threads(build, d, d if sparse.issparse(levels) else _FEATURES_AT_A_TIME, n_jobs)
+    return tables
+
+
+def table_scores(
+    levels: Levels, layout: TableLayout, values: np.ndarray, n_jobs: int | None = None
+) -> np.ndarray:
+    """Return the scores Σ_j T[j, x_ij], (n, n_outputs) float64.
+
+    Tables are linear between levels that have a cell; a level above a feature's highest counts as
+    that one.
+
+    Parameters
+    ----------
+    levels : (n, d) unsigned array or CSR matrix
+    layout : TableLayout
+    values : (cells, n_outputs) float32
+    n_jobs : int or None
+        Threads; the result does not depend on it.
+    """
+    out = np.zeros((levels.shape[0], values.shape[1]))
+    unseen = np.ones(layout.number_of.size, np.bool_)
+    unseen[layout.heights[layout.heights < unseen.size]] = False
+    unseen[layout.heights[-1] :] = False
+    present = np.zeros(unseen.size, np.bool_)
+    loops.mark(levels.data if sparse.issparse(levels) else levels.reshape(-1), present)
+    between = bool((unseen & present).any())
+
+    def score(start: int, end: int) -> None:
+        rows = np.arange(start, end)
+        CellLists.of(levels, rows, layout).add_scores(values, out[start:end])
+        if between:
+            _add_rises(levels[start:end], unseen, layout, values, out[start:end])
+
+    in_threads(score, levels.shape[0], _ROWS_AT_A_TIME, n_jobs)
+    return out
+
+
+def _add_rises(
+    levels: Levels, unseen: np.ndarray, layout: TableLayout, values: np.ndarray, out: np.ndarray
+) -> None:
+    """Add what tables rise from the next lower cell to levels that have none."""
+    if sparse.issparse(levels):
+        places = np.flatnonzero(unseen[levels.data])
+        rows = np.searchsorted(levels.indptr, places, side="right") - 1
+        columns, found = levels.indices[places], levels.data[places]
+    else:
+        rows, columns = np.nonzero(unseen[levels])
+        found = levels[rows, columns]
+    below, above, share = cells_around(found, columns, layout)
+    rises = share[:, None] * (values[above] - values[below])
+    by_row = sparse.csr_matrix(
+        (np.ones(rows.size), (rows, np.arange(rows.size))), (len(out), rows.size)
+    )
+    out += by_row @ rises
+
+
+def cells_around(
+    levels: np.ndarray, columns: np.ndarray, layout: TableLayout
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cells below and above levels of features, and the share of the way between them.
+
+    Examples
+    --------
+    >>> from visualwords.classifiers.tables.layout import layout_of
+    >>> layout = layout_of(np.array([0, 2, 4]), np.array([0, 3, 5]), 10)
+    >>> below, above, share = cells_around(np.array([0, 3, 9]), np.array([0, 0, 1]), layout)
+    >>> below.tolist(), above.tolist(), share.tolist()
+    ([0, 1, 4], [1, 2, 4], [0.0, 0.5, 0.0])
+    """
+    heights, offsets = layout.heights, layout.offsets
+    top = offsets[columns + 1] - offsets[columns] - 1
+    number = layout.number_of[levels]
+    below, above = np.minimum(number, top), np.minimum(number + 1, top)
+    rise = heights[above] - heights[below]
+    share = np.where(rise > 0, (levels - heights[below]) / np.maximum(rise, 1), 0)
+    return offsets[columns] + below, offsets[columns] + above, share.astype(np.float32)
+
+
+def expand_tables(layout: TableLayout, values: np.ndarray, n_levels: int) -> np.ndarray:
+    """Return the tables as a full array (n_outputs, d, n_levels)."""
+    d = layout.offsets.size - 1
+    levels, columns = np.tile(np.arange(n_levels), d), np.repeat(np.arange(d), n_levels)
+    below, above, share = cells_around(levels, columns, layout)
+    full = values[below] + share[:, None] * (values[above] - values[below])
+    return np.ascontiguousarray(full.T).reshape(-1, d, n_levels)
