@@ -14,5 +14,8 @@ USER user
 RUN /opt/visualwords/bin/classify-images demo -o /tmp/demo --quiet && rm -r /tmp/demo
 WORKDIR /data
 EXPOSE 8000
+# Of `serve` and `studio`; the command ends by itself in other runs.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["/opt/visualwords/bin/python", "-c", \
+    "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
 ENTRYPOINT ["/opt/visualwords/bin/classify-images"]
 CMD ["--help"]
