@@ -1,7 +1,7 @@
 """Pages of the site that are made from the code, written before it is built.
 
-Python names come from ``__all__`` and their docstrings, commands from click, the HTTP API from its
-OpenAPI document and recipe files from the recipes themselves, so that none of them can go stale.
+Python names come from ``__all__`` and their docstrings, commands from click and recipe files from
+the recipes themselves, so that none of them can go stale.
 """
 
 import dataclasses
@@ -35,7 +35,6 @@ def write(folder: Path) -> None:
         **{_file_of(package): python_page(package) for package in PACKAGES},
         "commands.md": commands_page(),
         "recipe-files.md": recipes_page(),
-        "http-api.md": http_page(),
     }
     folder.mkdir(exist_ok=True)
     for name, text in pages.items():
@@ -230,61 +229,3 @@ def _keys(kind: Any, without: tuple[str, ...]) -> str:
     prose = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(kind) or "")
     prose = re.sub(r"(?<!`)`visualwords[\w.]*\.(\w+)`", r"`\1`", prose)
     return "\n".join([prose, "", "| key | type | default |", "|---|---|---|", *rows])
-
-
-def http_page() -> str:
-    """Return the page of the server's API, from its OpenAPI document."""
-    from visualwords.apps.page.limits import Limits
-    from visualwords.apps.page.openapi import describe_api
-
-    api = describe_api(Limits())
-    parts = [
-        "# HTTP API",
-        "The server of `classify-images serve` describes itself at `/api/openapi.json`; this page "
-        "is made from that document. [The page](../page.md) has examples.",
-    ]
-    for path, methods in api["paths"].items():
-        for method, operation in methods.items():
-            parts += list(_operation(path, method, operation))
-    parts.append("## Schemas")
-    for name, schema in api["components"]["schemas"].items():
-        parts += [f"### {name}", _properties(schema)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _operation(path: str, method: str, operation: dict[str, Any]) -> Iterator[str]:
-    yield f"## {method.upper()} {path}"
-    yield operation.get("summary", "") + "."
-    parameters = operation.get("parameters", [])
-    if parameters:
-        rows = [
-            f"| `{one['name']}` | {_type(one['schema'])} | {_escaped(one.get('description', ''))} |"
-            for one in parameters
-        ]
-        yield "\n".join(["| parameter | type | meaning |", "|---|---|---|", *rows])
-    rows = [
-        f"| {code} | {_escaped(answer.get('description', ''))} |"
-        for code, answer in operation["responses"].items()
-    ]
-    yield "\n".join(["| answer | meaning |", "|---|---|", *rows])
-
-
-def _properties(schema: dict[str, Any]) -> str:
-    rows = [
-        f"| `{name}` | {_type(one)} | {_escaped(one.get('description', ''))} |"
-        for name, one in schema.get("properties", {}).items()
-    ]
-    return "\n".join(["| field | type | meaning |", "|---|---|---|", *rows])
-
-
-def _type(schema: dict[str, Any]) -> str:
-    """Return a schema in a few words; what it refers to is a heading of the page."""
-    if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[1]
-        return f"[{name}](#{name.lower()})"
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    kind = schema.get("type", "")
-    if kind == "array":
-        return f"list of {_type(schema['items'])}"
-    return " or ".join(kind) if isinstance(kind, list) else kind

@@ -1,7 +1,6 @@
 """classify-images serve"""
 
 import os
-from urllib.parse import quote
 
 import click
 
@@ -9,8 +8,6 @@ from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
 
 MOST_REPORT = 1 << 28  # bytes
-KEY = "VISUALWORDS_API_KEY"  # environment variable
-SHORTEST_KEY = 16  # characters
 
 
 @click.command()
@@ -37,13 +34,6 @@ SHORTEST_KEY = 16  # characters
     help="Accept requests for this host name too; may be repeated.",
 )
 @click.option(
-    "--rate",
-    type=shared.Number(min=1),
-    default=100,
-    show_default=True,
-    help="Requests per second accepted from one address.",
-)
-@click.option(
     "--api-key-file",
     type=click.Path(dir_okay=False),
     metavar="FILE",
@@ -65,7 +55,6 @@ def serve(
     port: int,
     report: str | None,
     names: tuple[str, ...],
-    rate: float,
     api_key_file: str | None,
     jobs: int | None,
     reload: bool,
@@ -79,28 +68,18 @@ def serve(
     one; requests choose others by ?model=NAME, the file's name without .vw. Images do not leave
     this machine. Stop the server with Ctrl-C.
     """
-    from contextlib import closing
-
-    from visualwords.apps.command_line.terminal import note, say
-    from visualwords.apps.page.answering import served_models
+    from visualwords.apps.command_line.terminal import note
     from visualwords.apps.page.limits import Limits
+    from visualwords.apps.page.served_models import served_models
     from visualwords.apps.page.server import create_app
-    from visualwords.apps.page.serving import address_of, is_loopback, listen, names_of
+    from visualwords.apps.page.serving import announce, is_loopback, listen, names_of, read_key
     from visualwords.apps.page.serving import serve as run_server
-    from visualwords.apps.page.worker_processes import can_fork
 
-    limits = Limits(
-        rate=rate, burst=int(2 * rate), n_workers=jobs or max(2, shared.n_threads(None))
-    )
-    key, page = _read_key(api_key_file), _read_report(report, models[0])
-    loaded = served_models(models, limits.max_pixels, network, in_processes=can_fork())
-    with closing(loaded) as served, listen(host, port) as listener:
-        address = address_of(listener)
-        if not is_loopback(listener) and key is None:
-            say(
-                f"warning: {host} is reachable from other machines, and the page has no password; "
-                "give --api-key-file, or stop the server unless you trust everyone on the network"
-            )
+    limits = Limits(n_workers=jobs or max(2, shared.n_threads(None)))
+    key, page = read_key(api_key_file), _read_report(report, models[0])
+    served = served_models(models, limits.max_pixels, network)
+    with listen(host, port) as listener:
+        address = announce(listener, host, key)
         app = create_app(
             served,
             limits=limits,
@@ -110,30 +89,12 @@ def serve(
             key=key,
             reload=reload,
         )
-        address += "" if key is None else f"#key={quote(key)}"
         click.echo(address)
         note("Drop an image on the page; Ctrl-C stops the server.")
         if open_browser:
             click.launch(address)
         run_server(app, listener, limits)
     return 0
-
-
-def _read_key(path: str | None) -> str | None:
-    """Return the key that requests must know; None if there is none."""
-    from visualwords.errors import FolderError
-    from visualwords.files import read_settings
-
-    if path is None:
-        key = os.environ.get(KEY, "").strip()
-        return key or None
-    key = read_settings(path).decode("ascii", "replace").strip()
-    if len(key) < SHORTEST_KEY or not key.isascii() or not key.isprintable():
-        raise FolderError(
-            f"{path}: not a key; write {SHORTEST_KEY} or more letters and digits into it, such as "
-            "openssl rand -hex 16 gives"
-        )
-    return key
 
 
 def _read_report(report: str | None, model: str) -> bytes | None:

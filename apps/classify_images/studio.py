@@ -44,7 +44,7 @@ def studio(
     from visualwords.apps.studio.studio_server import create_studio
     from visualwords.apps.studio.workspace import Workspace
 
-    limits = Limits(rate=1000, burst=5000)  # a page of thousands of small pictures
+    limits = Limits()
     workspace = Workspace(folder or FOLDER)
     try:
         with listen("127.0.0.1", port) as listener:

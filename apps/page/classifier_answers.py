@@ -11,8 +11,7 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.explanation.explanation import Explanation
-from visualwords.apps.page.encoded_pictures import preview
+from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.pipeline.decision import Decided, Decision
@@ -22,13 +21,22 @@ from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.images import encode_image
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
-N_WORDS = 9
+N_REASONS = 9
 N_PATCHES = 12
 N_SIMILAR = 6
+KINDS = {  # extractor → what a person sees of it
+    "DenseSIFT": "edges",
+    "KeypointSIFT": "corners",
+    "HOG": "outlines",
+    "Centrist": "texture",
+    "DenseFilters": "texture",
+    "ColorHistogram": "colours",
+    "ColorStatistics": "colours",
+}
 
 
 class ClassifierAnswers:
-    """Answers of an image classifier; see `visualwords.apps.page.server.Answers`.
+    """Answers of an image classifier; see `visualwords.apps.page.served_models.Answers`.
 
     Parameters
     ----------
@@ -79,10 +87,11 @@ class ClassifierAnswers:
             raise skipped.error()
         scores, decided = both_classes(found.values)[0], self.model.decide(found)
         shares = None if decided.probabilities is None else decided.probabilities[0]
-        strange = decided.novelty
+        strange, label = decided.novelty, self._label(decided, question)
         return {
             "kind": "classifier",
-            "label": self._label(decided, question),
+            "label": label,
+            "unknown": label not in self.labels,
             "novelty": None if strange is None else round(float(strange[0]), 6),
             "classes": _ranked(self.labels, scores, shares)[: question.top],
             "seconds": round(time.perf_counter() - start, 4),
@@ -133,10 +142,6 @@ class ClassifierAnswers:
             "seconds": round(time.perf_counter() - start, 4),
         }
 
-    def preview(self, data: bytes) -> bytes:
-        """Return an image as a small JPEG."""
-        return preview(data, self.model.max_pixels)
-
     def _similar(self, data: bytes) -> list[dict[str, Any]]:
         gallery = self.model.gallery_
         if gallery is None:
@@ -176,7 +181,7 @@ def _evidence(found: Explanation, column: int) -> dict[str, Any]:
     return {
         "offset": float(found.offsets[column]),
         "map": _shortened(evidence),
-        "words": _words(found, column),
+        "words": _reasons(found, column),
     }
 
 
@@ -187,22 +192,46 @@ def _shortened(evidence: np.ndarray) -> list[list[float]]:
     return np.round(evidence.astype(np.float64), digits).tolist()
 
 
-def _words(found: Explanation, column: int) -> list[dict[str, Any]]:
-    """Return the most discriminative words of a class, with their patches."""
-    return [
-        {
-            "name": one.name.replace("_", " "),
-            "color": _color(found.channels[one.channel].names, one.word),
-            "evidence": round(one.value, 6),
-            "patches": _patches(found.channels[one.channel], one.word, column),
-        }
-        for one in found.discriminative_words(str(found.classes[column]), N_WORDS)
-        if one.value
-    ]
+def _reasons(found: Explanation, column: int) -> list[dict[str, Any]]:
+    """Return what speaks most for or against a class, in things that a person sees.
+
+    Visual words have patches of the image, bins of a colour histogram a colour. Columns of other
+    descriptors (a census of 256 bins, the angles of a HOG) are nothing to look at: they are added
+    up, with the places that contribute most.
+    """
+    reasons = []
+    for channel in found.channels:
+        kind = KINDS.get(channel.name.split()[0], channel.name)
+        values = channel.values[:, column]
+        strongest = np.argsort(-np.abs(values), kind="stable")[:N_REASONS]
+        if channel.words is not None:
+            for word in strongest:
+                where = np.flatnonzero(channel.words == word)
+                reasons.append(
+                    _reason(f"{kind} like these", values[word], _patches(channel, where, column))
+                )
+        elif _color(channel.names, 0):
+            for bin_ in strongest:
+                reasons.append(
+                    _reason("this colour", values[bin_], [], _color(channel.names, bin_))
+                )
+        else:
+            several = len(channel.positions) > 1
+            where = np.arange(len(channel.positions) if several else 0)
+            name = f"{kind}, most of all here" if several else f"{kind} of the whole image"
+            reasons.append(_reason(name, values.sum(), _patches(channel, where, column)[:3]))
+    reasons = [reason for reason in reasons if reason["evidence"]]
+    return sorted(reasons, key=lambda reason: -abs(reason["evidence"]))[:N_REASONS]
+
+
+def _reason(
+    name: str, evidence: float, patches: list[list[float]], color: str = ""
+) -> dict[str, Any]:
+    return {"name": name, "color": color, "evidence": round(float(evidence), 6), "patches": patches}
 
 
 def _color(names: list[str], number: int) -> str:
-    """Return the centre of a colour bin as #rrggbb; empty for other words."""
+    """Return the centre of a bin of a colour histogram as #rrggbb; empty for other columns."""
     bins = re.fullmatch(r"red(\d+)_green(\d+)_blue(\d+)", names[number])
     if bins is None:
         return ""
@@ -211,11 +240,8 @@ def _color(names: list[str], number: int) -> str:
     return "#" + bytes(levels).hex()
 
 
-def _patches(channel: Any, word: int, column: int) -> list[list[float]]:
-    """Return left, top, width, height of a word's strongest patches, as shares of the image."""
-    if channel.words is None:
-        return []
-    where = np.flatnonzero(channel.words == word)
+def _patches(channel: ChannelEvidence, where: np.ndarray, column: int) -> list[list[float]]:
+    """Return left, top, width, height of the strongest of some patches, as shares of the image."""
     strongest = where[np.argsort(-np.abs(channel.evidence[where, column]), kind="stable")]
     strongest = strongest[:N_PATCHES]
     corners = channel.positions[strongest] - channel.sizes[strongest] / 2

@@ -1,123 +1,107 @@
-"""Connections that time out when the client is too slow; uvicorn alone waits for ever.
-
-They are counted for each client, and what is not HTTP is answered in JSON like all other errors.
-"""
+"""Connections that time out when the client is too slow; uvicorn alone waits for ever."""
 
 import asyncio
-import json
 import socket
+from contextvars import ContextVar
 from typing import Any
 
-import h11
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from visualwords.apps.page.clients import client_of
 from visualwords.apps.page.limits import Limits
 
-# The base class is private; where it lacks one of these, `serving` uses uvicorn's own protocol.
-METHODS = (
-    "connection_made",
-    "handle_events",
-    "on_response_complete",
-    "pause_writing",
-    "resume_writing",
-    "connection_lost",
-    "send_400_response",
+REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n"
+    b"content-length: 0\r\n\r\n"
 )
-TOO_MANY = "too many connections; close some, or try again in a moment"
-NOT_HTTP = "the request is not valid HTTP; the connection is closed"
-FIELDS = (
-    (b"content-type", b"application/json"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-    (b"connection", b"close"),
-)
-if not all(hasattr(H11Protocol, name) for name in METHODS):
-    raise ImportError("uvicorn's H11Protocol has changed")
 
 
-class WatchedConnection(H11Protocol):
-    """A connection with two timers: for the head of a request, and for reading its answer.
+class PatientConnection(asyncio.Protocol):
+    """A connection that uvicorn answers, with two timers.
 
     The first runs from the beginning of a connection, or the end of an answer, until the head of
     the next request is complete; the second while the client leaves so much of an answer unread
-    that writing has to pause. The time of a body is watched where it is read (`bodies`).
+    that writing has to pause. The time of a body is limited where it is read (`limits`).
+
+    Parameters
+    ----------
+    limits : Limits
+    named : of uvicorn's protocol
     """
 
-    def __init__(self, *arguments: Any, limits: Limits, **named: Any):
-        super().__init__(*arguments, **named)
+    def __init__(self, *, limits: Limits, **named: Any):
         self.limits = limits
+        self._inner: asyncio.Protocol = H11Protocol(**named)
+        self._open = named["server_state"].connections
         self._timers: dict[str, asyncio.TimerHandle] = {}
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
         # asyncio does so only for sockets that were made with a protocol. Without it, the second
         # part of an answer waits 40 ms for the client to acknowledge the first.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._is_one_too_many():
-            self._refuse(503, TOO_MANY)
-            return
-        self._start("head", self.limits.header_seconds)
+        if len(self._open) >= self.limits.max_connections:
+            self._inner = asyncio.Protocol()  # one that does nothing
+            transport.write(REFUSAL)
+            transport.close()
+        self._inner.connection_made(transport)
+        self.start("head", self.limits.header_seconds)
 
-    def handle_events(self) -> None:
-        before = self.cycle
-        super().handle_events()
-        if self.cycle is not before:
-            self._stop("head")
+    def data_received(self, data: bytes) -> None:
+        token = _connection.set(self)  # of the task that uvicorn starts for a complete head
+        self._inner.data_received(data)
+        _connection.reset(token)
 
-    def on_response_complete(self) -> None:
-        self._start("head", self.limits.header_seconds)
-        super().on_response_complete()
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        super().pause_writing()
-        self._start("answer", self.limits.write_seconds)
+        self.start("answer", self.limits.write_seconds)
+        self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        super().resume_writing()
-        self._stop("answer")
+        self.stop("answer")
+        self._inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop("head")
-        self._stop("answer")
-        super().connection_lost(exc)
+        self.stop("head")
+        self.stop("answer")
+        self._inner.connection_lost(exc)
 
-    def send_400_response(self, msg: str) -> None:
-        """Answer what can't be parsed; called by uvicorn."""
-        self._stop("head")
-        self._refuse(400, NOT_HTTP)
+    def start(self, name: str, seconds: float) -> None:
+        """Give the client so many seconds from now."""
+        self.stop(name)
+        loop = asyncio.get_running_loop()
+        if not self._transport.is_closing():
+            self._timers[name] = loop.call_later(seconds, self._transport.abort)
 
-    def _is_one_too_many(self) -> bool:
-        most = self.limits.max_connections
-        if len(self.connections) > most:
-            return True
-        client = _client(self)
-        n_own = sum(_client(connection) == client for connection in self.connections)
-        return n_own > max(1, most // 2)
-
-    def _refuse(self, status: int, sentence: str) -> None:
-        """Send an error and close; only close where an answer has begun."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            body = json.dumps({"error": sentence}).encode()
-            fields = [*FIELDS, (b"content-length", b"%d" % len(body))]
-            if status == 503:
-                fields.append((b"retry-after", b"1"))
-            for event in (
-                h11.Response(status_code=status, headers=fields),
-                h11.Data(data=body),
-                h11.EndOfMessage(),
-            ):
-                self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
-
-    def _start(self, name: str, seconds: float) -> None:
-        self._stop(name)
-        self._timers[name] = self.loop.call_later(seconds, self.transport.abort)
-
-    def _stop(self, name: str) -> None:
+    def stop(self, name: str) -> None:
+        """Take back a limit of time."""
         if name in self._timers:
             self._timers.pop(name).cancel()
 
 
-def _client(connection: Any) -> str:
-    return client_of(connection.client[0] if connection.client else "")
+_connection: ContextVar[PatientConnection | None] = ContextVar("connection", default=None)
+
+
+class WatchHeads:
+    """Stops the timer of a head when it is complete; starts that of the next with the answer's end.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = _connection.get()
+        if connection is None or scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        connection.stop("head")
+        try:
+            return await self.app(scope, receive, send)
+        finally:
+            connection.start("head", connection.limits.header_seconds)

@@ -8,7 +8,6 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
 from visualwords.images import read_image, shrink
@@ -77,7 +76,3 @@ class DetectorAnswers:
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
         """Refuse: a detector has no evidence map."""
         raise RefusedError(404, "a detector has no evidence map; ask /api/predict for its boxes")
-
-    def preview(self, data: bytes) -> bytes:
-        """Return an image as a small JPEG."""
-        return preview(data, self.max_pixels)

@@ -1,20 +1,18 @@
-"""Checks before every request (host, origin, rate), and the security headers of every answer."""
+"""Checks before every request (host, origin, key), and the security headers of every answer."""
 
 import hmac
 import ipaddress
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from urllib.parse import urlsplit
+from collections.abc import Iterable
+from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from visualwords.apps.page.clients import client_of
 from visualwords.apps.page.refusals import RefusedError
 
+COOKIE = "visualwords-key"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-MOST_ADDRESSES = 4096  # tracked by the rate limit
 
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -112,7 +110,11 @@ class CheckHost:
 
 
 class CheckKey:
-    """Answers only requests that know a key, in ``Authorization: Bearer …`` or ``X-API-Key``.
+    """Answers only requests that know a key.
+
+    It is in ``Authorization: Bearer …``, in ``X-API-Key`` or, for the pictures of the page, in a
+    cookie that the page sets. Requests that a page of another site makes with that cookie are
+    refused by their origin (`CheckHost`) or have no cookie (``SameSite``).
 
     Parameters
     ----------
@@ -129,7 +131,8 @@ class CheckKey:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self.open_paths:
             headers = Headers(scope=scope)
-            given = headers.get("x-api-key") or headers.get("authorization", "")
+            cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+            given = headers.get("x-api-key") or headers.get("authorization") or unquote(cookie)
             # compare_digest takes the same time wherever the first difference is
             if not hmac.compare_digest(given.removeprefix("Bearer ").encode(), self.key):
                 raise RefusedError(
@@ -138,44 +141,6 @@ class CheckKey:
                     {"www-authenticate": "Bearer"},
                 )
         await self.app(scope, receive, send)
-
-
-class LimitRate:
-    """Lets every client send ``burst`` requests at once and ``rate`` a second after that."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        rate: float,
-        burst: int,
-        clock: Callable[[], float] = time.monotonic,
-    ):
-        self.app = app
-        self.rate = rate
-        self.burst = burst
-        self.clock = clock
-        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self.admit((scope.get("client") or ("",))[0]):
-            raise RefusedError(
-                429,
-                f"more than {self.rate:g} requests per second; wait a moment and try again",
-                {"retry-after": "1"},
-            )
-        await self.app(scope, receive, send)
-
-    def admit(self, address: str) -> bool:
-        """Whether the client at this address may send one more request now."""
-        address = client_of(address)
-        now = self.clock()
-        tokens, then = self.buckets.pop(address, (float(self.burst), now))
-        tokens = min(float(self.burst), tokens + (now - then) * self.rate)
-        admitted = tokens >= 1
-        self.buckets[address] = (tokens - admitted, now)
-        if len(self.buckets) > MOST_ADDRESSES:
-            self.buckets.popitem(last=False)  # the least recently used one
-        return admitted
 
 
 def _is_address(name: str) -> bool:

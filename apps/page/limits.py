@@ -1,6 +1,16 @@
-"""The limits of the server."""
+"""The limits of the server, and reading bodies of requests within them."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect, Request
+
+from visualwords.apps.page.refusals import RefusedError
+
+CLOSE = {"connection": "close"}
+DRAIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -11,12 +21,11 @@ class Limits:
     ----------
     max_bytes : of an image file
     max_pixels : of an image; checked by its header, before decoding
-    max_held : bytes of all files that are in memory at the same time; half of it for one client
+    max_held : bytes of all files that are in memory at the same time
     n_workers : images that are worked on at the same time
     max_waiting : images that wait for a worker
     max_costly : images that wait to be decoded one after the other, because each takes seconds
-    max_connections : open at the same time; half of them for one client
-    rate, burst : requests that one address may send in a second, and at once
+    max_connections : open at the same time
     header_seconds : until the head of a request must have arrived
     body_seconds : until its image must have arrived
     write_seconds : that a client may leave an answer unread
@@ -28,9 +37,79 @@ class Limits:
     n_workers: int = 2
     max_waiting: int = 128
     max_costly: int = 2
-    max_connections: int = 256
-    rate: float = 100.0
-    burst: int = 200
+    max_connections: int = 512
     header_seconds: float = 10.0
     body_seconds: float = 30.0
     write_seconds: float = 20.0
+
+
+class Bodies:
+    """Holds the bodies of all requests that are being answered.
+
+    Parameters
+    ----------
+    limits : Limits
+    """
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self.held = 0
+
+    @asynccontextmanager
+    async def hold(self, request: Request) -> AsyncIterator[bytes]:
+        """Read a body and count its bytes as held until the block ends."""
+        chunks: list[bytes] = []
+        try:
+            try:
+                async with asyncio.timeout(self.limits.body_seconds):
+                    await self._read(request, chunks)
+            except TimeoutError:
+                sentence = f"the image did not arrive within {self.limits.body_seconds:g} seconds"
+                raise RefusedError(408, sentence, CLOSE) from None
+            except ClientDisconnect:
+                raise RefusedError(
+                    400, "the connection ended before the image did", CLOSE
+                ) from None
+            if not chunks:
+                raise RefusedError(400, "the request is empty; send the bytes of an image file")
+            chunks[:] = [b"".join(chunks)]  # the parts are freed
+            yield chunks[0]
+        finally:
+            self.held -= sum(map(len, chunks))
+
+    async def _read(self, request: Request, chunks: list[bytes]) -> None:
+        arriving = request.stream()
+        announced = request.headers.get("content-length", "0")
+        if announced.isdecimal() and int(announced) > self.limits.max_bytes:
+            if "expect" not in request.headers:  # else the client asks before it sends
+                await self._drain(arriving)
+            raise self._too_long()
+        n_read = 0
+        async for chunk in arriving:
+            n_read += len(chunk)
+            if n_read > self.limits.max_bytes:
+                await self._drain(arriving)
+                raise self._too_long()
+            if self.held + len(chunk) > self.limits.max_held:
+                await self._drain(arriving)
+                sentence = "too many images at once; wait a moment and try again"
+                raise RefusedError(503, sentence, {"retry-after": "1", **CLOSE})
+            if chunk:
+                self.held += len(chunk)
+                chunks.append(chunk)
+
+    def _too_long(self) -> RefusedError:
+        most = self.limits.max_bytes / 2**20
+        return RefusedError(413, f"the file is larger than {most:g} MB; send a smaller one", CLOSE)
+
+    async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
+        """Discard more of a body: a client reads the answer only when it has sent everything."""
+        left = 4 * self.limits.max_bytes
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for chunk in chunks:
+                    left -= len(chunk)
+                    if left < 0:
+                        return
+        except (TimeoutError, ClientDisconnect):
+            return

@@ -72,5 +72,5 @@ class AnswerRefusals:
 async def refuse_http(request: object, problem: Exception) -> JSONResponse:
     """Answer errors of the router (no such page, wrong method) in the same form."""
     assert isinstance(problem, HTTPException)
-    sentence = f"{problem.detail.lower()}; /openapi.json lists the requests"
+    sentence = f"{problem.detail.lower()}; docs/page.md lists the requests that are answered"
     return RefusedError(problem.status_code, sentence, problem.headers).response()

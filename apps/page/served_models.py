@@ -2,12 +2,12 @@
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.refusals import RefusedError
-from visualwords.errors import VisualWordsError
+from visualwords.errors import FolderError, VisualWordsError
 
 
 class Answers(Protocol):
@@ -22,9 +22,6 @@ class Answers(Protocol):
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
         """Return the explanation of a prediction."""
 
-    def preview(self, data: bytes) -> bytes:
-        """Return the image as a small JPEG."""
-
 
 class ServedModels:
     """Models by name; the first one answers requests that name none.
@@ -36,8 +33,6 @@ class ServedModels:
         Loads a model again; raises `VisualWordsError` if its file is no good.
     paths : dict of name → path, optional
         Of the models that have a file.
-    close : function, optional
-        Ends what models need, when nobody asks them any more.
     """
 
     def __init__(
@@ -45,9 +40,7 @@ class ServedModels:
         answers: Mapping[str, Answers],
         load: Callable[[str], Answers] | None = None,
         paths: Mapping[str, str] | None = None,
-        close: Callable[[], None] = lambda: None,
     ):
-        self.close = close
         self._answers = dict(answers)
         self._load = load
         self._paths = dict(paths or {}) if load is not None else {}
@@ -75,7 +68,7 @@ class ServedModels:
             other: kept for other, kept in self._answers.items() if other != name
         }
 
-    def reload(self, *, all_files: bool = False) -> list[str]:
+    def reload(self) -> list[str]:
         """Load models whose files have changed; return a sentence about each.
 
         A file that is no good is reported once, and the model before it stays in use.
@@ -84,7 +77,7 @@ class ServedModels:
         with self._lock:
             for name, path in self._paths.items():
                 state = _state_of(path)
-                if state is None or (state == self._seen[name] and not all_files):
+                if state is None or state == self._seen[name]:
                     continue
                 self._seen[name] = state
                 try:
@@ -94,6 +87,55 @@ class ServedModels:
                 except VisualWordsError as problem:
                     sentences.append(f"{problem}; the model before stays in use")
         return sentences
+
+
+def answers_of(
+    model: str | os.PathLike[str],
+    max_pixels: int,
+    network: str | os.PathLike[str] | None = None,
+) -> Answers:
+    """Load a model and warm it up, so that the first image takes no longer than the next.
+
+    Parameters
+    ----------
+    model : path of a model file, or "pedestrian"
+    max_pixels : int
+        Larger images are refused.
+    network : path-like, optional
+        The ONNX file that the model needs, or its folder.
+    """
+    from visualwords import load
+    from visualwords.apps.page.classifier_answers import ClassifierAnswers
+    from visualwords.apps.page.detector_answers import DetectorAnswers
+
+    loaded = load(model, network=network)
+    name = _name_of(model)
+    if hasattr(loaded, "detect"):
+        return DetectorAnswers(loaded, name, max_pixels)
+    return ClassifierAnswers(loaded, name, max_pixels)
+
+
+def served_models(
+    paths: Sequence[str], max_pixels: int, network: str | None = None
+) -> ServedModels:
+    """Load models that are called by their file names without the extension.
+
+    Parameters are those of `answers_of`, with several paths.
+    """
+    names = [_name_of(path) for path in paths]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FolderError(f"two models are called {twice}; rename one of the files")
+
+    def load(path: str) -> Answers:
+        return answers_of(path, max_pixels, network)
+
+    files = {name: path for name, path in zip(names, paths) if os.path.isfile(path)}
+    return ServedModels({name: load(path) for name, path in zip(names, paths)}, load, files)
+
+
+def _name_of(path: str | os.PathLike[str]) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
 
 
 def _state_of(path: str) -> tuple[int, int, int] | None:

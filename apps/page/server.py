@@ -1,12 +1,10 @@
 """The application: its addresses and their handlers."""
 
 import asyncio
-import signal
-import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,37 +14,29 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.page.bodies import Bodies
-from visualwords.apps.page.guards import (
-    LOOPBACK_NAMES,
-    CheckHost,
-    CheckKey,
-    LimitRate,
-    SafeHeaders,
-)
-from visualwords.apps.page.limits import Limits
-from visualwords.apps.page.metrics import CountAnswers, Metrics
-from visualwords.apps.page.openapi import describe_api
-from visualwords.apps.page.questions import Question
+from visualwords.apps.page.connections import WatchHeads
+from visualwords.apps.page.guards import LOOPBACK_NAMES, CheckHost, CheckKey, SafeHeaders
+from visualwords.apps.page.limits import Bodies, Limits
+from visualwords.apps.page.questions import Question, images_of, one_image
 from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, logger, refuse_http
 from visualwords.apps.page.served_models import Answers, ServedModels
-from visualwords.apps.page.uploads import images_of, one_image
-from visualwords.apps.page.worker_threads import Workers
+from visualwords.apps.page.workers import Workers
 from visualwords.errors import CrashedDecoderError, ImageError
+from visualwords.images import encode_image, read_image
 
-STATIC = {  # address → file and media type; nothing else is served
-    "/": ("index.html", "text/html"),
-    "/api": ("api.html", "text/html"),
-    "/style.css": ("style.css", "text/css"),
-    "/api.js": ("api.js", "text/javascript"),
-    "/asking.js": ("asking.js", "text/javascript"),
-    "/drawing.js": ("drawing.js", "text/javascript"),
-    "/intake.js": ("intake.js", "text/javascript"),
-    "/panels.js": ("panels.js", "text/javascript"),
-    "/table.js": ("table.js", "text/javascript"),
-    "/script.js": ("script.js", "text/javascript"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+Found = TypeVar("Found")
+Handler = Callable[[Request], Awaitable[Response]]
+
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+STATIC = {  # address → file; nothing else is served
+    "/": "index.html",
+    **{
+        f"/{name}": name
+        for name in ("style.css", "asking.js", "camera.js", "drawing.js", "intake.js", "panels.js")
+    },
+    **{f"/{name}": name for name in ("table.js", "script.js", "icon.svg")},
 }
+PREVIEW_SIDE = 1280
 RELOAD_SECONDS = 1.0  # between two looks at the model files
 REPORT_POLICY = (  # a report has its style and images inside, and no scripts
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; base-uri 'none'; "
@@ -78,58 +68,50 @@ def create_app(
     reload : bool
         Load models again when their files are replaced.
     """
-    limits = limits or Limits()
-    api = ModelApi(models, limits, reload=reload, report=lambda: report)
+    api = ModelApi(models, limits or Limits(), reload=reload, report=lambda: report)
     pages = static_pages("visualwords.apps.page", STATIC)
     if report is not None:
         pages["/report"] = _constant(report, "text/html", REPORT_POLICY)
-    return guarded(
-        api,
-        [*get_routes(pages), *api.routes()],
-        limits=limits,
-        names=names,
-        any_address=any_address,
-        key=key,
-    )
+    return guarded(api, pages, names=names, any_address=any_address, key=key)
 
 
 def guarded(
     api: "ModelApi",
-    routes: Sequence[Route],
+    pages: Mapping[str, Handler],
     *,
-    limits: Limits,
     names: Iterable[str] = LOOPBACK_NAMES,
     any_address: bool = False,
     key: str | None = None,
 ) -> Starlette:
-    """Return an application whose every request passes the guards and is counted.
+    """Return an application whose every request passes the guards.
 
-    Parameters are those of `create_app`; ``routes`` are all that it answers.
+    Parameters are those of `create_app`; anyone may read ``pages`` but the report, for they hold
+    no data.
     """
-    api.metrics.paths = frozenset(route.path for route in routes)
+    open_paths = frozenset(pages) - {"/report"}
+    key_check = [] if key is None else [Middleware(CheckKey, key=key, open_paths=open_paths)]
     return Starlette(
-        routes=routes,
+        routes=[*routes_of("GET", pages), *api.routes()],
         middleware=[
-            Middleware(CountAnswers, metrics=api.metrics),
+            Middleware(WatchHeads),
             Middleware(SafeHeaders),
             Middleware(AnswerRefusals),
             Middleware(CheckHost, names=names, any_address=any_address),
-            Middleware(LimitRate, rate=limits.rate, burst=limits.burst),
-            *([] if key is None else [Middleware(CheckKey, key=key, open_paths=frozenset(STATIC))]),
+            *key_check,
         ],
         exception_handlers={HTTPException: refuse_http},
         lifespan=api.lifespan,
     )
 
 
-def get_routes(handlers: dict[str, Any]) -> list[Route]:
-    """Return the routes of what is only read."""
-    return [Route(path, handler, methods=["GET"]) for path, handler in handlers.items()]
+def routes_of(method: str, handlers: Mapping[str, Handler]) -> list[Route]:
+    """Return the routes of addresses that are asked by one method."""
+    return [Route(path, handler, methods=[method]) for path, handler in handlers.items()]
 
 
-def post_routes(handlers: dict[str, Any]) -> list[Route]:
-    """Return the routes of what is asked with a body."""
-    return [Route(path, handler, methods=["POST"]) for path, handler in handlers.items()]
+def preview(data: bytes, max_pixels: int, side: int = PREVIEW_SIDE) -> bytes:
+    """Return an image of any format as an upright JPEG of moderate size."""
+    return encode_image(read_image(data, "rgb", max_pixels, max_side=side), "jpeg", quality=85)
 
 
 class ModelApi:
@@ -157,25 +139,11 @@ class ModelApi:
         self.report = report
         self.bodies = Bodies(limits)
         self.reloads = reload
-        self.metrics = Metrics(
-            {
-                "visualwords_images_waiting": (
-                    "Images that are worked on or wait for a worker.",
-                    lambda: self.workers.n_inside,
-                ),
-                "visualwords_held_bytes": (
-                    "Bytes of image files in memory.",
-                    lambda: self.bodies.held,
-                ),
-            }
-        )
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         self.workers = Workers(self.limits)
         watching = asyncio.create_task(self._watch_files()) if self.reloads else None
-        if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload_all)
         yield
         if watching is not None:
             watching.cancel()
@@ -183,34 +151,21 @@ class ModelApi:
 
     def routes(self) -> list[Route]:
         """Return the routes of the API."""
-        return [
-            *get_routes(
-                {
-                    "/openapi.json": self.document,
-                    "/healthz": self.health,
-                    "/metrics": self.numbers,
-                    "/api/model": self.model,
-                    "/api/models": self.list_models,
-                }
-            ),
-            *post_routes(
-                {
-                    "/api/predict": self.predict,
-                    "/api/predict/batch": self.predict_batch,
-                    "/api/explain": self.explain,
-                    "/api/preview": self.preview,
-                }
-            ),
-        ]
-
-    async def document(self, request: Request) -> Response:
-        return JSONResponse(describe_api(self.limits))
+        read = {
+            "/healthz": self.health,
+            "/api/model": self.model,
+            "/api/models": self.list_models,
+        }
+        asked = {
+            "/api/predict": self.predict,
+            "/api/predict/batch": self.predict_batch,
+            "/api/explain": self.explain,
+            "/api/preview": self.preview,
+        }
+        return [*routes_of("GET", read), *routes_of("POST", asked)]
 
     async def health(self, request: Request) -> Response:
         return JSONResponse({"status": "ok", "models": self.models.names})
-
-    async def numbers(self, request: Request) -> Response:
-        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def model(self, request: Request) -> Response:
         limits = {"max_bytes": self.limits.max_bytes, "max_pixels": self.limits.max_pixels}
@@ -222,15 +177,13 @@ class ModelApi:
 
     async def predict(self, request: Request) -> Response:
         question, answers = Question.of(request.query_params), self._answers(request)
-        async with self.bodies.hold(request) as body:
-            image = one_image(request, body)
-            return JSONResponse(await self.work(request, answers.predict, image, question))
+        return JSONResponse(await self._of_image(request, answers.predict, question))
 
     async def predict_batch(self, request: Request) -> Response:
         question, answers = Question.of(request.query_params), self._answers(request)
         found: list[dict[str, Any]] = []
         async with self.bodies.hold(request) as body:
-            for name, image in images_of(request, body):
+            for name, image in await images_of(request, body):
                 try:
                     answer = await self.work(request, answers.predict, image, question)
                 except RefusedError as refused:
@@ -243,21 +196,25 @@ class ModelApi:
     async def explain(self, request: Request) -> Response:
         label, top = request.query_params.get("label"), Question.of(request.query_params).top
         answers = self._answers(request)
-        async with self.bodies.hold(request) as body:
-            image = one_image(request, body)
-            return JSONResponse(await self.work(request, answers.explain, image, top, label))
+        return JSONResponse(await self._of_image(request, answers.explain, top, label))
 
     async def preview(self, request: Request) -> Response:
-        answers = self._answers(request)
-        async with self.bodies.hold(request) as body:
-            image = one_image(request, body)
-            found = await self.work(request, answers.preview, image)
+        found = await self._of_image(request, preview, self.limits.max_pixels)
         return Response(found, media_type="image/jpeg")
 
     def _answers(self, request: Request) -> Answers:
         return self.models.find(request.query_params.get("model"))
 
-    async def work(self, request: Request, work: Any, image: bytes, *arguments: Any) -> Any:
+    async def _of_image(
+        self, request: Request, work: Callable[..., Found], *arguments: object
+    ) -> Found:
+        """Return what is made of the image of a request."""
+        async with self.bodies.hold(request) as body:
+            return await self.work(request, work, await one_image(request, body), *arguments)
+
+    async def work(
+        self, request: Request, work: Callable[..., Found], image: bytes, *arguments: object
+    ) -> Found:
         """Work on an image in a worker thread; one that can't be used is refused."""
         try:
             return await self.workers.run(request, work, image, *arguments)
@@ -267,31 +224,25 @@ class ModelApi:
         except ImageError as problem:
             raise RefusedError(422, f"this image can't be used: {problem}") from None
 
-    def _reload_all(self) -> None:
-        self._loading = asyncio.create_task(self._reload(all_files=True))
-
     async def _watch_files(self) -> None:
         while True:
             await asyncio.sleep(RELOAD_SECONDS)
-            await self._reload()
-
-    async def _reload(self, all_files: bool = False) -> None:
-        for sentence in await asyncio.to_thread(self.models.reload, all_files=all_files):
-            logger.warning("%s", printable(sentence))
+            for sentence in await asyncio.to_thread(self.models.reload):
+                logger.warning("%s", printable(sentence))
 
 
 def static_pages(
-    package: str, table: dict[str, tuple[str, str]], policy: str | None = None
-) -> dict[str, Any]:
-    """Return the handlers of a package's own files: address → file and media type."""
+    package: str, table: Mapping[str, str], policy: str | None = None
+) -> dict[str, Handler]:
+    """Return the handlers of a package's own files: address → file."""
     folder = files(package).joinpath("static")
     return {
-        path: _constant(folder.joinpath(name).read_bytes(), kind, policy)
-        for path, (name, kind) in table.items()
+        path: _constant(folder.joinpath(name).read_bytes(), TYPES[name.rpartition(".")[2]], policy)
+        for path, name in table.items()
     }
 
 
-def _constant(content: bytes, media_type: str, policy: str | None = None) -> Any:
+def _constant(content: bytes, media_type: str, policy: str | None = None) -> Handler:
     headers = {"cache-control": "no-cache"}
     if policy is not None:
         headers["content-security-policy"] = policy

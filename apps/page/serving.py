@@ -1,21 +1,26 @@
-"""From a model to a running server: the socket, its names, and the server's settings."""
+"""The server: its socket, its names, its key, and the settings of uvicorn."""
 
 import functools
 import ipaddress
+import os
 import socket
-import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from urllib.parse import quote
 
 import uvicorn
 from starlette.applications import Starlette
 
+from visualwords.apps.command_line.terminal import say
+from visualwords.apps.page.connections import PatientConnection
 from visualwords.apps.page.guards import LOOPBACK_NAMES
 from visualwords.apps.page.limits import Limits
-from visualwords.errors import VisualWordsError
+from visualwords.errors import FolderError, VisualWordsError
+from visualwords.files import read_settings
 from visualwords.isolation import isolated_decoding
 from visualwords.parallel import one_library_thread
 
+KEY = "VISUALWORDS_API_KEY"  # environment variable
+SHORTEST_KEY = 16  # characters
 GRACE_SECONDS = 1  # for running requests when the server stops
 
 
@@ -57,11 +62,34 @@ def names_of(listener: socket.socket, host: str, more: Iterable[str] = ()) -> se
     return names
 
 
+def read_key(path: str | None) -> str | None:
+    """Return the key in a file, or in the environment, that requests must know; None without."""
+    if path is None:
+        return os.environ.get(KEY, "").strip() or None
+    key = read_settings(path).decode("ascii", "replace").strip()
+    if len(key) < SHORTEST_KEY or not key.isascii() or not key.isprintable():
+        raise FolderError(
+            f"{path}: not a key; write {SHORTEST_KEY} or more letters and digits into it, such as "
+            "openssl rand -hex 16 gives"
+        )
+    return key
+
+
+def announce(listener: socket.socket, host: str, key: str | None) -> str:
+    """Return the address for a browser, with the key; warn if others reach it without one."""
+    if key is None and not is_loopback(listener):
+        say(
+            f"warning: {host} is reachable from other machines, and the page has no password; "
+            "give --api-key-file, or stop the server unless you trust everyone on the network"
+        )
+    return address_of(listener) + ("" if key is None else f"#key={quote(key)}")
+
+
 def serve(
     app: Starlette,
     listener: socket.socket,
     limits: Limits,
-    started: Callable[[uvicorn.Server], Any] | None = None,
+    started: Callable[[uvicorn.Server], object] | None = None,
 ) -> None:
     """Answer requests until interrupted.
 
@@ -74,7 +102,7 @@ def serve(
     """
     config = uvicorn.Config(
         app,
-        http=protocol_of(limits),
+        http=functools.partial(PatientConnection, limits=limits),  # type: ignore[arg-type]
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -91,20 +119,3 @@ def serve(
         started(server)
     with one_library_thread(), isolated_decoding():  # requests already run in parallel
         server.run(sockets=[listener])
-
-
-def protocol_of(limits: Limits) -> Any:
-    """Return the protocol of connections: ours with timeouts, else uvicorn's own with a warning.
-
-    Ours extends a private class of uvicorn, which a later version may rename or change.
-    """
-    try:
-        from visualwords.apps.page.connections import WatchedConnection
-    except ImportError:
-        warnings.warn(
-            f"uvicorn {uvicorn.__version__} has other internals than expected: slow clients are "
-            "not disconnected",
-            stacklevel=2,
-        )
-        return "h11"
-    return functools.partial(WatchedConnection, limits=limits)

@@ -13,7 +13,6 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.command_line.typed import typed
-from visualwords.apps.page.encoded_pictures import preview
 from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question
@@ -21,9 +20,9 @@ from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.page.server import (
     REPORT_POLICY,
     ModelApi,
-    get_routes,
     guarded,
-    post_routes,
+    preview,
+    routes_of,
     static_pages,
 )
 from visualwords.apps.page.server import STATIC as PAGE_STATIC
@@ -45,10 +44,10 @@ from visualwords.errors import ImageError
 from visualwords.images import read_bytes
 
 STATIC = {
-    "/": ("studio.html", "text/html"),
-    "/studio.css": ("studio.css", "text/css"),
+    "/": "studio.html",
+    "/studio.css": "studio.css",
     **{
-        f"/studio-{name}.js": (f"studio-{name}.js", "text/javascript")
+        f"/studio-{name}.js": f"studio-{name}.js"
         for name in ("main", "state", "grid", "intake", "review", "models", "dialogs")
     },
 }
@@ -84,8 +83,7 @@ def create_studio(
     pages = static_pages("visualwords.apps.page", PAGE_STATIC)
     pages["/page"] = pages.pop("/")
     own = static_pages("visualwords.apps.studio", STATIC, POLICY)
-    routes = [*get_routes(pages | own), *api.routes()]
-    return guarded(api, routes, limits=limits, names=names)
+    return guarded(api, pages | own, names=names)
 
 
 class StudioApi(ModelApi):
@@ -130,7 +128,7 @@ class StudioApi(ModelApi):
             "/studio/cancel": self.cancel,
             "/studio/settings": self.settings,
         }
-        return [*super().routes(), *get_routes(read), *post_routes(done)]
+        return [*super().routes(), *routes_of("GET", read), *routes_of("POST", done)]
 
     # what there is
 

@@ -37,7 +37,7 @@ def main() -> None:
         ImageClassifier(options.recipe, thumbnails=True).fit(*texture_tiles("train")).save(model)
         command = [sys.executable, "-m", "visualwords.apps.classify_images"]
         server = subprocess.Popen(
-            [*command, "serve", model, "--port", "0", "--rate", "100000", "--quiet"],
+            [*command, "serve", model, "--port", "0", "--quiet"],
             stdout=subprocess.PIPE,
             text=True,
         )

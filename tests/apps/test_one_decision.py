@@ -12,8 +12,8 @@ import visualwords
 from tests.apps.conftest import write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.page.answering import answers_of
 from visualwords.apps.page.questions import Question
+from visualwords.apps.page.served_models import answers_of
 
 COUNTS = {"common": 60, "rare": 20, "seldom": 15}
 

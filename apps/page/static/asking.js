@@ -1,8 +1,13 @@
 // Requests to the server. Every failure becomes an Error whose message is a sentence to show.
 
 const TRIES = 6;
-// The key of a server that has one is the part of the address that browsers do not send.
+// The key of a server that has one is in the part of the address that browsers do not send. A
+// cookie keeps it: pictures, reports and downloads are asked for without scripts.
 const KEY = new URLSearchParams(location.hash.slice(1)).get("key");
+if (KEY !== null) {
+  document.cookie = `visualwords-key=${encodeURIComponent(KEY)}; path=/; SameSite=Strict`;
+  history.replaceState(null, "", location.pathname);
+}
 
 export async function model() {
   return (await checked(await reach("/api/model"))).json();
@@ -36,8 +41,7 @@ export async function post(address, body, signal, kind = "application/octet-stre
 
 export async function reach(address, options) {
   try {
-    const headers = { ...options?.headers, ...(KEY && { Authorization: `Bearer ${KEY}` }) };
-    return await fetch(address, { ...options, headers });
+    return await fetch(address, options);
   } catch (problem) {
     if (problem.name === "AbortError") throw problem;
     const sentence = "The server does not answer; check that it is still running.";

@@ -1,5 +1,7 @@
 // Input of images: chosen, dropped, pasted, or from the camera.
 
+import { openCamera, pictureOf } from "/camera.js";
+
 const $ = (id) => document.getElementById(id);
 
 export function onImages(take) {
@@ -39,28 +41,12 @@ function listenForDrops(take) {
 function listenForCamera(take) {
   const [dialog, video] = [$("camera"), $("viewfinder")];
   $("camera-open").addEventListener("click", async () => {
-    // Browsers give pages the camera only on this machine or over https; a phone's file
-    // chooser opens its camera without asking.
-    if (!navigator.mediaDevices?.getUserMedia) return $("snapshot").click();
-    try {
-      const wanted = { video: { facingMode: "environment", width: { ideal: 1280 } } };
-      video.srcObject = await navigator.mediaDevices.getUserMedia(wanted);
-      dialog.showModal();
-      await video.play();
-    } catch {
-      $("snapshot").click();
-    }
+    if (!await openCamera(dialog, video, $("live"))) $("snapshot").click();
   });
   $("camera-close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => {
-    for (const track of video.srcObject?.getTracks() ?? []) track.stop();
-    video.srcObject = null;
-  });
   $("shutter").addEventListener("click", async () => {
     if (!video.videoWidth) return;
-    const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight);
-    canvas.getContext("2d").drawImage(video, 0, 0);
-    const blob = await canvas.convertToBlob({ type: "image/jpeg", quality: 0.92 });
+    const blob = await pictureOf(video, Infinity, 0.92);
     dialog.close();
     take([new File([blob], "camera.jpg", { type: "image/jpeg" })]);
   });

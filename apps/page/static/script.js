@@ -162,13 +162,18 @@ function showAnswer(image) {
   else if (!answer) $("answer").textContent = "Processing…";
   else if (answer.classes) {
     const best = answer.classes[0];
-    $("answer").textContent = answer.label;
-    $("certainty").textContent = best.probability === null
-      ? `${certaintyOf(best)}, in ${milliseconds(answer)}`
-      : `${certaintyOf(best)} likely, in ${milliseconds(answer)}`;
+    $("answer").textContent = nameOf(answer);
+    const likely = best.probability === null ? certaintyOf(best) : `${certaintyOf(best)} likely`;
+    $("certainty").textContent = answer.unknown
+      ? `Unlike the training images; of these classes most like ${best.label}. In ${milliseconds(answer)}`
+      : `${likely}, in ${milliseconds(answer)}`;
     showClasses(answer.classes, image.label, chooseClass);
-    announce(`${image.file.name}: ${answer.label}, ${certaintyOf(best)}`);
+    announce(`${image.file.name}: ${nameOf(answer)}, ${answer.unknown ? `most like ${best.label}` : certaintyOf(best)}`);
   }
+}
+
+function nameOf(answer) {
+  return answer.unknown ? "None of these" : answer.label;
 }
 
 async function explain(image) {
@@ -249,7 +254,7 @@ function tileOf(image) {
 function nameTile(image) {
   const text = image.tile.querySelector("span");
   text.textContent = image.trouble
-    ? "can't be used" : image.answer.label ?? `${boxesFrom(image.answer.boxes).length} found`;
+    ? "can't be used" : image.answer.classes ? nameOf(image.answer) : `${boxesFrom(image.answer.boxes).length} found`;
   text.classList.toggle("bad", Boolean(image.trouble));
 }
 

@@ -1,19 +1,21 @@
-"""A model that answers at once, and a server of it on a port of its own."""
+"""A model that answers at once, a trained one, and servers of them on ports of their own."""
 
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import httpx
+import numpy as np
 import pytest
 
+from tests.apps.conftest import COLORS, noisy
+from visualwords import ImageClassifier
 from visualwords.apps.page.limits import Limits
-from visualwords.apps.page.openapi import SCHEMAS
 from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.page.server import create_app
 from visualwords.apps.page.serving import listen, serve
-from visualwords.errors import DamagedImageError
+from visualwords.errors import CrashedDecoderError, DamagedImageError
 
 
 class Echo:
@@ -27,8 +29,10 @@ class Echo:
         return {"kind": "classifier", "name": "echo", "classes": [], "facts": []}
 
     def predict(self, data, question):
-        if data == b"crash":
+        if data == b"fault":
             raise ZeroDivisionError("a fault of ours")
+        if data == b"crash":
+            raise CrashedDecoderError("damaged file (its decoder crashed)")
         if data == b"damaged":
             raise DamagedImageError("the file ends too early")
         self.n_begun += 1
@@ -38,9 +42,6 @@ class Echo:
 
     def explain(self, data, top, label):
         return {"label": label}
-
-    def preview(self, data):
-        return b"\xff\xd8"
 
 
 @contextmanager
@@ -60,45 +61,36 @@ def running(app, limits):
             thread.join(10)
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def server():
-    """Give ``start(report, **limits)`` → address of a running server of `Echo`."""
-    stack = []
+    """Give ``start(answers, **limits)`` → address of a server of `Echo`; equal ones are shared."""
+    with ExitStack() as stack:
+        known = {}
 
-    def start(report=None, answers=None, models=None, key=None, **changes):
-        limits = Limits(**changes)
-        app = create_app(
-            models or ServedModels({"echo": answers or Echo()}),
-            limits=limits,
-            report=report,
-            key=key,
-        )
-        context = running(app, limits)
-        stack.append(context)
-        return context.__enter__()
+        def start(answers=None, models=None, report=None, key=None, **changes):
+            settings = (report, key, *sorted(changes.items()))
+            if answers is models is None and settings in known:
+                return known[settings]
+            limits = Limits(**changes)
+            served = models or ServedModels({"echo": answers or Echo()})
+            app = create_app(served, limits=limits, report=report, key=key)
+            address = stack.enter_context(running(app, limits))
+            if answers is models is None:
+                known[settings] = address
+            return address
 
-    yield start
-    for context in stack:
-        context.__exit__(None, None, None)
+        yield start
 
 
-def matches(schema, value):
-    """Check a value against the part of JSON Schema that the API's description uses."""
-    if "$ref" in schema:
-        return matches(SCHEMAS[schema["$ref"].split("/")[-1]], value)
-    if "enum" in schema:
-        return value in schema["enum"]
-    kinds = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
-    kinds |= {"null": type(None), "object": dict, "array": list}
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    if not any(isinstance(value, kinds[name]) for name in types):
-        return False
-    if isinstance(value, list):
-        return all(matches(schema["items"], item) for item in value)
-    if isinstance(value, dict):
-        known = schema["properties"]
-        return all(key in known and matches(known[key], item) for key, item in value.items())
-    return True
+@pytest.fixture(scope="package")
+def model(tmp_path_factory):
+    """Give the file of a model of visual words with thumbnails."""
+    rng = np.random.default_rng(2)
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(8)]
+    labels = [name for name in COLORS for _ in range(8)]
+    path = tmp_path_factory.mktemp("model") / "coast.vw"
+    ImageClassifier("words", n_words=20, thumbnails=True).fit(images, labels).save(path)
+    return path
 
 
 KEEP_NONE = httpx.Limits(max_keepalive_connections=0)
@@ -109,8 +101,8 @@ def post(address, body, path="/api/predict", **options):
     return CLIENT.post(f"http://127.0.0.1:{address[1]}{path}", content=body, **options)
 
 
-def get(address, path="/"):
-    return CLIENT.get(f"http://127.0.0.1:{address[1]}{path}")
+def get(address, path="/", **options):
+    return CLIENT.get(f"http://127.0.0.1:{address[1]}{path}", **options)
 
 
 def connect(address):

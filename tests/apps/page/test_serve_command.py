@@ -1,41 +1,47 @@
 """classify-images serve as people run it."""
 
+import shutil
 import signal
 import subprocess
 import sys
 
 import httpx
+import numpy as np
 import pytest
 
-from tests.apps.conftest import noisy
-from visualwords import ImageClassifier
+from tests.apps.conftest import COLORS, noisy
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.page.serving import listen
+from visualwords.images import encode_image
 
 COMMAND = [sys.executable, "-m", "visualwords.apps.classify_images", "serve"]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    images = [noisy(color, rng) for color in ((30, 80, 190), (210, 180, 110)) for _ in range(3)]
-    path = tmp_path_factory.mktemp("model") / "beach.vw"
-    ImageClassifier("color").fit(images, ["sea"] * 3 + ["<b>sand</b>"] * 3).save(path)
-    path.with_suffix(".html").write_text("<!doctype html>the report")
-    return path
+def start(*arguments):
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments), "--port", "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
-def test_serves_until_interrupted_and_finds_the_report_beside_the_model(model):
-    process = subprocess.Popen(
-        [*COMMAND, model, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def test_two_models_with_a_key_and_a_report_are_served_until_interrupted(model, tmp_path):
+    for name in ("a.vw", "b.vw"):
+        shutil.copy(model, tmp_path / name)
+    (tmp_path / "a.html").write_text("<!doctype html>the report")
+    (tmp_path / "key").write_text("0123456789abcdef\n")
+    process = start(tmp_path / "a.vw", tmp_path / "b.vw", "--api-key-file", tmp_path / "key",
+                    "--host", "0.0.0.0", "--allow-host", "box.lan")  # fmt: skip
     try:
-        address = process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:")
-        about = httpx.get(f"{address}api/model", timeout=60).json()
-        assert (about["name"], about["report"]) == ("beach", True)
-        assert "the report" in httpx.get(f"{address}report", timeout=60).text
+        address, _, fragment = process.stdout.readline().strip().partition("#")
+        assert fragment == "key=0123456789abcdef"
+        headers = {"x-api-key": "0123456789abcdef"}
+        with httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as client:
+            assert client.get("api/models").json() == {"models": ["a", "b"]}
+            assert "the report" in client.get("report").text
+            sea = encode_image(noisy(COLORS["sea"], np.random.default_rng(5)))
+            assert client.post("api/predict?model=b", content=sea).json()["label"] == "sea"
+            for host, status in (("box.lan", 200), ("192.0.2.7", 200), ("evil.example", 403)):
+                assert client.get("", headers={"Host": host}).status_code == status
     finally:
         process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
@@ -44,27 +50,27 @@ def test_serves_until_interrupted_and_finds_the_report_beside_the_model(model):
     assert "warning" not in errors
 
 
-def test_warns_beyond_loopback(model):
-    process = subprocess.Popen(
-        [*COMMAND, model, "--port", "0", "--host", "0.0.0.0", "--allow-host", "box.lan"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        address = process.stdout.readline().strip()
-        for host, status in (("box.lan", 200), ("192.0.2.7", 200), ("evil.example", 403)):
-            answer = httpx.get(address, headers={"Host": host}, timeout=60)
-            assert answer.status_code == status
-    finally:
-        process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert "no password" in errors
+def test_beyond_loopback_without_a_key_is_warned_about(capsys):
+    from visualwords.apps.page.serving import announce
+
+    with listen("0.0.0.0", 0) as listener:
+        assert announce(listener, "0.0.0.0", "a key").endswith("/#key=a%20key")
+        assert "no password" not in capsys.readouterr().err
+        announce(listener, "0.0.0.0", None)
+    assert "no password" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("content", "words"), [("short", "16 or more letters"), (None, "no such")])
+def test_a_key_that_can_not_be_used_is_an_error(model, tmp_path, capsys, content, words):
+    if content is not None:
+        (tmp_path / "key").write_text(content)
+    assert main(["serve", str(model), "--port", "0", "--api-key-file", str(tmp_path / "key")]) == 1
+    assert words in capsys.readouterr().err
 
 
 def test_a_port_in_use_a_bad_model_and_a_missing_report_end_with_a_sentence(
     model, tmp_path, capsys
 ):
-    from visualwords.apps.page.serving import listen
-
     with listen("127.0.0.1", 0) as listener:
         assert main(["serve", str(model), "--port", str(listener.getsockname()[1])]) == 1
     assert "choose another" in capsys.readouterr().err

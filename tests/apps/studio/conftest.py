@@ -19,7 +19,7 @@ from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import VisualWordsError
 from visualwords.images import encode_image
 
-LIMITS = Limits(max_bytes=2_000_000, max_pixels=1_000_000, rate=10_000, burst=10_000)
+LIMITS = Limits(max_bytes=2_000_000, max_pixels=1_000_000)
 TOKEN = "0123456789abcdef"
 
 
