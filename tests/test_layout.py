@@ -72,10 +72,6 @@ PRIVATE = {
         "apps/command_line/test_terminal.py",
         "test_without_the_events_of_numba_nothing_is_said_of_compiling",
     ),
-    "uvicorn.protocols.http.h11_impl": (
-        "apps/page/test_server.py",
-        "test_without_uvicorns_private_protocol_the_server_warns_and_uses_its_public_one",
-    ),
 }
 EXTENDING = ("numba.core.types", "numba.core.cgutils")  # documented for intrinsics
 

@@ -6,7 +6,6 @@ from contextvars import ContextVar
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from visualwords.apps.page.limits import Limits
 
@@ -26,12 +25,13 @@ class PatientConnection(asyncio.Protocol):
     Parameters
     ----------
     limits : Limits
-    named : of uvicorn's protocol
+    protocol : uvicorn's class of connections
+    named : its parameters
     """
 
-    def __init__(self, *, limits: Limits, **named: Any):
+    def __init__(self, *, limits: Limits, protocol: type[asyncio.Protocol], **named: Any):
         self.limits = limits
-        self._inner: asyncio.Protocol = H11Protocol(**named)
+        self._inner = protocol(**named)
         self._open = named["server_state"].connections
         self._timers: dict[str, asyncio.TimerHandle] = {}
 

@@ -102,7 +102,7 @@ def serve(
     """
     config = uvicorn.Config(
         app,
-        http=functools.partial(PatientConnection, limits=limits),  # type: ignore[arg-type]
+        http="h11",
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -113,6 +113,10 @@ def serve(
         proxy_headers=True,  # of a proxy on this machine, or of FORWARDED_ALLOW_IPS
         timeout_keep_alive=5,
         timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    config.load()
+    config.http_protocol_class = functools.partial(  # type: ignore[assignment]
+        PatientConnection, limits=limits, protocol=config.http_protocol_class
     )
     server = uvicorn.Server(config)
     if started is not None:
