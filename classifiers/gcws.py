@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import _gcws as loops
-from visualwords.classifiers.kernels.signed import split_signs, unit_sum
+from visualwords.classifiers.kernels.rows import split_signs, unit_sum
 from visualwords.parallel import in_threads, n_threads
 
 KEPT_BYTES = 1 << 29  # larger tables of draws are recomputed in every call

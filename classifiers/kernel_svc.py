@@ -1,27 +1,58 @@
 """Support vector classifier for any kernel: by name, by function, or precomputed."""
 
-from typing import Any
-from warnings import warn
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn import config_context
+from sklearn.base import BaseEstimator
+from sklearn.svm import SVC
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
-from visualwords.classifiers import calibration, kernel_problems, kernel_training, one_vs_rest
-from visualwords.classifiers.kernel_prediction import KernelPrediction
-from visualwords.classifiers.kernels.banded import reorder
-from visualwords.classifiers.kernels.by_name import CAN_BE_SPARSE, kernel_function
+from visualwords.classifiers import calibration, one_vs_rest
+from visualwords.classifiers.kernels import KERNELS, intersection, pyramid_match
 from visualwords.classifiers.kernels.widths import resolve_widths
+from visualwords.codebook.feature_sets import FeatureSets, as_feature_sets
 from visualwords.compiled import take
-from visualwords.parallel import with_one_library_thread
+from visualwords.model_file import part_of, prefixed
+from visualwords.parallel import map_in_threads, with_one_library_thread
 
-ANY_SIZE = 1e9  # megabytes
-STORAGE = ("exact", "float32", "float16")
+Samples: TypeAlias = np.ndarray | sparse.csr_array | FeatureSets | Sequence[np.ndarray]
+State: TypeAlias = dict[str, np.ndarray]
+
+LARGEST = 1e38  # kernel values are kept in 32 bits by LIBSVM; the diagonal has the largest
+ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
+NARROW = ("uint8", "uint16", "float16", "int32", "float32")  # types by bytes
+ROWS, WIDTH = "rows_", "width_"  # prefixes in a state
+DAMAGED = "the arrays do not belong together; the file they came from is damaged"
 
 
-class KernelSVC(KernelPrediction):
+class Machines(NamedTuple):
+    """The solution of all two-class problems.
+
+    The score of x in problem p is Σ_i coefficients[p, i] K(x_i, x) + intercepts[p], over the
+    training samples x_i in ``support``, ascending.
+    """
+
+    support: np.ndarray
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+    n_iter: int
+
+
+class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
     """Kernel SVM with an intercept: minimise ½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i)).
+
+    LIBSVM solves it on the Gram matrix of the training samples (8 n² bytes).
 
     Parameters
     ----------
@@ -33,34 +64,24 @@ class KernelSVC(KernelPrediction):
         Cost of a sample.
     kernel_params : dict or None
         Keyword arguments of the kernel, e.g. ``{"radius": 2.0, "a": 0.25}`` for "gcs". Widths may
-        be left out, or be words: ``radius`` and ``sigma`` "median", ``gamma`` of "polynomial"
-        "scale" (`visualwords.classifiers.kernels.widths`).
+        be left out, or be words: ``radius`` and ``sigma`` "median", ``gamma`` "scale"
+        (`visualwords.classifiers.kernels.widths`).
     multi_class : {"ovr", "ovo"}
         One problem per class against the rest, or per pair of classes with votes.
     class_weight : dict, "balanced" or None
         Factors of C.
     probability : bool
-        Fit ``predict_proba`` on held-out scores of a five-fold cross-validation.
+        Fit ``predict_proba`` on held-out scores of a five-fold cross-validation, all of them on
+        the one Gram matrix.
     sub_polynomial : float in (0, 1] or None
         Treat a dominant diagonal: entries k become sign(k)|k|^p, and rows of the result the
         features of a linear kernel (the empirical kernel map).
-    sparse_gram : bool
-        Train on the sparse matrix of a compactly supported kernel ("gcs", "cs", …), reordered
-        to a band; the dense matrix is never built.
     tol : float
-        Allowed violation of the optimality condition, as in LIBSVM.
+        Allowed violation of the optimality condition.
     max_iter : int
-        Most steps of a problem, each of which moves a pair of samples.
-    cache_size : float
-        Megabytes for kernel values in training: a Gram matrix that fits is kept whole, of a
-        larger one the rows used last, shared by all problems.
-    warm_start : bool
-        Begin from the solution of the previous ``fit``, if that had as many samples and the same
-        classes: a path along C takes fewer steps. The result does not depend on it, up to ``tol``.
-    storage : {"exact", "float32", "float16"}
-        Round rows to this type before training, for a smaller state.
+        Most steps of a problem.
     random_state : int
-        Of the folds for probabilities, and of the rows from which widths are found.
+        Seed of the folds for probabilities, and of the rows from which widths are found.
     n_jobs : int or None
         Threads for kernels and problems; the result does not depend on it.
 
@@ -74,34 +95,28 @@ class KernelSVC(KernelPrediction):
     dual_coef_ : float array of shape (n_problems, n_support)
         y_i α_i, or the weights of the empirical kernel map.
     intercept_ : float array of shape (n_problems,)
-    objective_ : float array of shape (n_problems,)
-        ½ βᵀKβ − yᵀβ of every problem, β = yα.
     n_iter_ : int
         Steps of the problem that took most.
     kernel_params_ : dict
         Keyword arguments of the kernel, with numbers for widths.
-    bandwidth_ : tuple of int
-        With ``sparse_gram``: largest ``|i − j|`` of a non-zero before and after reordering.
-    density_ : float
-        With ``sparse_gram``: share of non-zeros.
     side_ : int
         With ``kernel="pyramid_match"``: range of the training sets' coordinates.
-    sigmoids_ : float array of shape (n_problems, 2)
-        With ``probability``: slope and intercept of every class.
+    calibration_ : SoftmaxCalibration
+        With ``probability``: turns scores into probabilities.
 
     Notes
     -----
     **Deviations from the papers.** [Grauman06] names the treatment of dominant diagonals without
-    an exponent; it is a parameter here. [Boughorbel06] trains on a banded matrix; here the
-    reordered matrix is kept as CSR, which stores no zeros within the band either.
+    an exponent; it is a parameter here.
 
-    Kernels of non-negative numbers (the min–max family, "chi2", "jensen_shannon", "power_mean")
-    take signed rows too: each column becomes two by sign, [Li16], Eq. (1).
+    The min–max family but "hik", "chi2", "jensen_shannon" and "power_mean" take signed rows too:
+    each column becomes two by sign, [Li16], Eq. (1). "hik" refuses negative values.
 
     References
     ----------
+    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector Machines", 2011.
     J. Weston, B. Schölkopf, E. Eskin, C. Leslie, W. Noble, "Dealing with Large Diagonals in
-    Kernel Matrices", 2003. [Boughorbel06], Sec. 4. [Grauman06], Sec. 5.
+    Kernel Matrices", 2003. [Grauman06], Sec. 5.
 
     Examples
     --------
@@ -115,21 +130,17 @@ class KernelSVC(KernelPrediction):
 
     def __init__(
         self,
-        kernel: Any = "hik",
+        kernel: str | Callable[..., np.ndarray] = "hik",
         C: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
+        kernel_params: Mapping[str, object] | None = None,
         *,
         multi_class: str = "ovr",
-        class_weight: Any = None,
+        class_weight: Mapping[object, float] | str | None = None,
         probability: bool = False,
         sub_polynomial: float | None = None,
-        sparse_gram: bool = False,
         tol: float = 1e-3,
         max_iter: int = 10_000_000,
-        cache_size: float = 1000,
-        warm_start: bool = False,
-        storage: str = "exact",
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -139,39 +150,36 @@ class KernelSVC(KernelPrediction):
         self.class_weight = class_weight
         self.probability = probability
         self.sub_polynomial = sub_polynomial
-        self.sparse_gram = sparse_gram
         self.tol = tol
         self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.warm_start = warm_start
-        self.storage = storage
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "KernelSVC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d), or list of n feature sets
-            With ``kernel="precomputed"``: the Gram matrix (n, n), dense or sparse.
+            With ``kernel="precomputed"``: the Gram matrix (n, n).
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
             Factors of C.
         """
-        X, y, sample_weight, gram = self._fit(X, y, sample_weight)
+        gram, codes, weight = self._fit(X, y, sample_weight)
         if self.probability:
-            scores = self._held_out_scores(X, y, gram, sample_weight)
-            codes = np.searchsorted(self.classes_, y)
-            self.sigmoids_ = calibration.fit_sigmoids(scores, codes, sample_weight)
+            folds = calibration.random_folds(self.classes_[codes], random_state=self.random_state)
+            scores = self._held_out_scores(gram, codes, weight, folds)
+            fit = calibration.SoftmaxCalibration.fit
+            self.calibration_ = fit(scores, codes, sample_weight=weight)
         return self
 
     @with_one_library_thread
     def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Fit, and return every sample's scores by a model that was trained without its fold.
 
-        All of them use one Gram matrix if it is whole.
+        All of them use one Gram matrix.
 
         Parameters
         ----------
@@ -183,163 +191,393 @@ class KernelSVC(KernelPrediction):
         -------
         (n,) for two classes, else (n, n_classes)
         """
-        X, y, _, gram = self._fit(X, y, None)
-        return self._held_out_scores(X, y, gram, None, folds)
+        gram, codes, weight = self._fit(X, y, None)
+        return self._held_out_scores(gram, codes, weight, folds)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any, Any]:
-        """Train; return what was checked, and the Gram matrix if it is whole."""
+    @with_one_library_thread
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return scores: (n,) for two classes, positive for the second; else (n, n_classes).
+
+        With "ovo" these are votes, ties decided by the sum of scores.
+
+        Parameters
+        ----------
+        X : like that of ``fit``; with ``kernel="precomputed"`` K(x, training sample), (n, n_train)
+        """
+        check_is_fitted(self)
+        X = self._check(X)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        step = max(1, ENTRIES_AT_A_TIME // max(1, self.support_.size))
+        machines = Machines(self.support_, self.dual_coef_, self.intercept_, self.n_iter_)
+        parts = (take(X, np.arange(k, min(k + step, n))) for k in range(0, max(n, 1), step))
+        return np.concatenate([self._scores(self._support_gram(p), machines) for p in parts])
+
+    def get_state(self) -> State:
+        """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
+
+        Support vectors are kept in the narrowest type that has all their values.
+
+        Returns
+        -------
+        dict of str to ndarray
+            For :meth:`set_state` of a classifier with the same parameters.
+        """
+        check_is_fitted(self)
+        given, classes = self.kernel_params or {}, self.classes_
+        widths = {k: v for k, v in self.kernel_params_.items() if v != given.get(k)}
+        state = {
+            "classes": classes.astype(str) if classes.dtype == object else classes,
+            "support": self.support_,
+            "dual_coef": self.dual_coef_,
+            "intercept": self.intercept_,
+            "n_iter": np.array(self.n_iter_),
+            **prefixed(ROWS, pack_rows(self.support_vectors_)),
+            **prefixed(WIDTH, {name: np.array(value) for name, value in widths.items()}),
+            **calibration.calibration_state(self),
+        }
+        for name in ("n_features_in_", "side_"):
+            if hasattr(self, name):
+                state[name.rstrip("_")] = np.array(getattr(self, name))
+        return state
+
+    def set_state(self, state: State) -> Self:
+        """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
+        self.classes_ = np.asarray(state["classes"])
+        self.support_ = np.asarray(state["support"], np.int64)
+        self.dual_coef_ = np.asarray(state["dual_coef"], np.float64)
+        self.intercept_ = np.asarray(state["intercept"], np.float64)
+        self.n_iter_ = int(state["n_iter"])
+        self.support_vectors_ = unpack_rows(part_of(ROWS, state))
+        widths = {name: float(value) for name, value in part_of(WIDTH, state).items()}
+        self.kernel_params_ = {**(self.kernel_params or {}), **widths}
+        for name in ("n_features_in", "side"):
+            if name in state:
+                setattr(self, f"{name}_", int(state[name]))
+        calibration.restore_calibration(self, state)
+        k, n = self.classes_.size, self.support_.size
+        n_problems = 1 if k == 2 else k * (k - 1) // 2 if self.multi_class == "ovo" else k
+        rows = self.support_vectors_
+        shape = (n,) if rows is None else rows.shape  # sets of points have no width
+        good = self.dual_coef_.shape == (n_problems, n) and self.intercept_.shape == (n_problems,)
+        good = good and shape[0] == n and shape[1:] in ((), (getattr(self, "n_features_in_", 0),))
+        if not good or not np.isfinite(self.dual_coef_).all():
+            raise ValueError(DAMAGED)
+        return self
+
+    def _fit(self, X: Any, y: Any, weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Train; return the Gram matrix, every sample's class as a number, and the weights."""
         self._check_parameters()
         X, y = self._check(X, y)
-        former = self._former(y.size) if self.warm_start else None
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        if sample_weight is not None:
-            sample_weight = one_vs_rest.check_sample_weight(sample_weight, y)
-        cost = one_vs_rest.sample_costs(
-            self.C, codes, self.classes_, self.class_weight, sample_weight
+        if weight is not None:
+            weight = one_vs_rest.check_sample_weight(weight, y)
+        self.kernel_params_ = dict(self.kernel_params or {})
+        if isinstance(self.kernel, str) and hasattr(X, "shape") and self.kernel in KERNELS:
+            function = KERNELS[self.kernel]
+            self.kernel_params_ = resolve_widths(
+                function, X, self.kernel_params, self.random_state, weight
+            )
+        given = self.kernel == "precomputed"
+        gram = np.ascontiguousarray(X if given else self._gram(X), float)
+        finite = given or np.isfinite(gram).all()
+        if not (finite and np.diagonal(gram).max() < LARGEST):
+            raise ValueError(
+                "the kernel of some samples is NaN, infinite or beyond 32 bits; their values are "
+                "too large for it, multiply X by a constant so that its largest value is near 1"
+            )
+        machines = self._train(gram, codes, weight)
+        self.support_, self.dual_coef_, self.intercept_, self.n_iter_ = machines
+        self.support_vectors_ = None if given else take(X, self.support_)
+        return gram, codes, weight
+
+    def _train(self, gram: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> Machines:
+        """Solve all problems of samples with this Gram matrix."""
+        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
+        counts = np.bincount(codes[cost > 0], minlength=len(self.classes_))
+        if not counts.all():
+            raise ValueError(
+                f"every class needs a sample with a positive weight, but "
+                f"{self.classes_[counts.argmin()]!r} has none"
+            )
+        features = None if self.sub_polynomial is None else _tamed(gram, self.sub_polynomial)
+        gram = gram if features is None else features @ features.T
+        if self.multi_class == "ovo" or len(self.classes_) == 2:
+            problems = [codes]
+        else:
+            problems = [(codes == k).astype(int) for k in range(len(self.classes_))]
+        solved = map_in_threads(
+            lambda labels: solve(gram, labels, cost, self.tol, self.max_iter), problems, self.n_jobs
         )
-        self.kernel_params_ = self._resolved(X, sample_weight)
-        source, order, gram = self._training_source(X, y.size)
-        if self.sub_polynomial is None:
-            table = self._train(source, codes[order], cost[order], former)[:, np.argsort(order)]
-        else:  # the rows of the treated Gram matrix are the features of a linear kernel
-            table = self._train(source @ source.T, codes, cost, None) @ source
-        self.support_ = np.flatnonzero(table.any(axis=0))
-        self.dual_coef_ = np.ascontiguousarray(table[:, self.support_])
-        self.support_vectors_ = None if self._is_precomputed() else take(X, self.support_)
-        self.n_training_ = y.size
-        return X, y, sample_weight, gram
+        machines = solved[0] if len(solved) == 1 else _joined(solved)
+        if features is None:
+            return machines
+        coefficients = machines.coefficients @ features[machines.support]
+        return machines._replace(support=np.arange(len(gram)), coefficients=coefficients)
+
+    def _held_out_scores(
+        self, gram: np.ndarray, codes: np.ndarray, weight: np.ndarray | None, folds: np.ndarray
+    ) -> np.ndarray:
+        """Scores of every sample by machines trained on the Gram matrix of the other folds."""
+        n = len(self.classes_)
+        scores = np.empty(codes.size if n == 2 else (codes.size, n))
+        for train, test in calibration.divide(folds):
+            some = None if weight is None else weight[train]
+            machines = self._train(gram[np.ix_(train, train)], codes[train], some)
+            known = gram[np.ix_(test, train[machines.support])]
+            scores[test] = self._scores(known, machines)
+        return scores
+
+    def _scores(self, gram: np.ndarray, machines: Machines) -> np.ndarray:
+        """Scores from the kernel values of samples and those that the machines know."""
+        if self.sub_polynomial is not None:
+            gram = _tamed(gram, self.sub_polynomial)
+        scores = gram @ machines.coefficients.T + machines.intercepts
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return votes(scores, len(self.classes_)) if self.multi_class == "ovo" else scores
+
+    def _support_gram(self, X: Any) -> np.ndarray:
+        if self.kernel == "precomputed":
+            return _dense(X)[:, self.support_]
+        return self._gram(X, self.support_vectors_)
+
+    def _gram(self, X: Samples, Y: Samples | None = None) -> np.ndarray:
+        """Kernel values of two sets of samples."""
+        function = kernel_function(self.kernel)
+        parameters = dict(self.kernel_params_)
+        if self.kernel in KERNELS and "n_jobs" in inspect.signature(function).parameters:
+            parameters.setdefault("n_jobs", self.n_jobs)
+        with np.errstate(over="ignore", invalid="ignore"):  # `fit` refuses what comes of it
+            return _dense(function(X, Y, **parameters))
 
     def _check_parameters(self) -> None:
-        if not self._is_precomputed():
+        if self.kernel != "precomputed":
             kernel_function(self.kernel)
-        for name, choices in (("multi_class", ("ovr", "ovo")), ("storage", STORAGE)):
-            if getattr(self, name) not in choices:
-                words = ", ".join(choices[:-1]) + " or " + choices[-1]
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose {words}")
+        if self.multi_class not in ("ovr", "ovo"):
+            raise ValueError(f"multi_class is {self.multi_class!r}; choose ovr or ovo")
         if not self.C > 0:
             raise ValueError(f"C is {self.C}, but the cost of a sample must be > 0")
         if self.sub_polynomial is not None and not 0 < self.sub_polynomial <= 1:
             raise ValueError(f"sub_polynomial is {self.sub_polynomial}, but must be in (0, 1]")
-        if self.sparse_gram and (self.kernel not in CAN_BE_SPARSE or self.sub_polynomial):
-            names = ", ".join(sorted(CAN_BE_SPARSE))
-            raise ValueError(f"sparse_gram needs one of {names}, without sub_polynomial")
 
-    def _resolved(self, X: Any, weight: np.ndarray | None) -> dict[str, Any]:
-        """The kernel's parameters, with numbers for widths."""
-        if not hasattr(X, "shape") or self._is_precomputed():
-            return dict(self.kernel_params or {})
-        return resolve_widths(self._name(), X, self.kernel_params, self.random_state, weight)
+    def _check(self, X: Any, *y: Any) -> Any:
+        """Validate samples (and labels, in training): a matrix, or a list of sets as it is."""
+        of_sets = self._function() is pyramid_match and isinstance(self.kernel, str)
+        if of_sets or (callable(self.kernel) and are_sets(X)):
+            if of_sets:  # all blocks of a Gram matrix need the range of the training points
+                side = (self.kernel_params or {}).get("side") if y else self.side_
+                X = as_feature_sets(X, side)
+                self.side_ = X.side
+            if not y:
+                return X
+            labels = column_or_1d(y[0], warn=True)
+            check_consistent_length(X, labels)
+            check_classification_targets(labels)
+            return X, labels
+        if not y:
+            X = validate_data(self, X, accept_sparse="csr", reset=False)
+            self._refuse_negative(X)
+            return X
+        X, labels = validate_data(self, X, y[0], accept_sparse="csr")
+        check_classification_targets(labels)
+        self._refuse_negative(X)
+        if self.kernel == "precomputed":
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"a precomputed Gram matrix must be square, but is {X.shape}")
+            X = _dense(X)
+        return sparse.csr_array(X) if sparse.issparse(X) else X, labels
 
-    def _training_source(self, X: Any, n: int) -> tuple[Any, np.ndarray, Any]:
-        """What problems are solved on, the order of samples in it, the Gram matrix if whole."""
-        samples = kernel_training.Samples(
-            kernel_training.finite(self._block), X, n, int(self.cache_size * 1e6)
-        )
-        if self._is_precomputed():
-            gram = X
-        elif self.sparse_gram or self.sub_polynomial is not None:
-            gram = samples.kernel(X, None)
-        else:
-            gram = samples.whole()
-        if gram is None:
-            return samples, np.arange(n), None
-        treated = kernel_training.as_gram(self._treated(gram))
-        if not sparse.issparse(treated):
-            return treated, np.arange(n), gram
-        banded = reorder(treated)
-        self.bandwidth_ = (banded.bandwidth_before, banded.bandwidth)
-        self.density_ = banded.density
-        return banded.gram, banded.order, gram
-
-    def _train(
-        self,
-        source: Any,
-        codes: np.ndarray,
-        cost: np.ndarray,
-        former: tuple[np.ndarray, np.ndarray] | None,
-    ) -> np.ndarray:
-        """Solve all problems; return their coefficients, (n_problems, n)."""
-        found = kernel_problems.problems(codes, len(self.classes_), self.multi_class)
-        starts = None
-        if former is not None and len(former[0]) == len(found):
-            starts = _moved_with_bounds(*former, cost)
-        solved = kernel_training.train(
-            source,
-            found,
-            cost,
-            starts=starts,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-        )
-        self.intercept_ = np.array([solution.intercept for solution in solved])
-        self.objective_ = np.array([solution.objective for solution in solved])
-        self.n_iter_ = max(solution.n_iter for solution in solved)
-        worst = max(solution.violation for solution in solved)
-        if worst > self.tol:
-            warn(
-                f"stopped at a violation of {worst:.2g} > tol={self.tol}; raise max_iter",
-                ConvergenceWarning,
-                stacklevel=4,
+    def _refuse_negative(self, X: Any) -> None:
+        values = X.data if sparse.issparse(X) else X
+        if self._function() is intersection and values.size and values.min() < 0:
+            raise ValueError(
+                f"Negative values in data passed to KernelSVC(kernel={self.kernel!r}): the "
+                "intersection is a kernel of histograms; use kernel='gint' or 'gmm', which give "
+                "positive and negative values columns of their own"
             )
-        coefficients = [solution.coefficients for solution in solved]
-        table = kernel_problems.join(list(zip(found, coefficients)), codes.size)
-        if self.warm_start:
-            self._solved = table, cost
-        return table
 
-    def _former(self, n: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Coefficients and costs of the previous training, if that had as many samples."""
-        solved = getattr(self, "_solved", None)
-        return solved if solved is not None and solved[1].size == n else None
-
-    def _held_out_scores(
-        self,
-        X: Any,
-        y: np.ndarray,
-        gram: Any,
-        sample_weight: Any,
-        folds: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Scores of models trained without the samples, on the same Gram matrix if it is whole."""
-        model = clone(self).set_params(probability=False, warm_start=False, storage="exact")
-        if gram is None:
-            model.set_params(kernel_params=self.kernel_params_)
-        else:
-            model.set_params(
-                kernel=_indexed(gram), kernel_params=None, sparse_gram=False, cache_size=ANY_SIZE
-            )
-            X = np.arange(y.size, dtype=np.float64)[:, None]
-        division = {"folds": folds, "random_state": self.random_state}
-        return calibration.held_out_scores(model, X, y, sample_weight, **division)
+    def _function(self) -> Callable[..., np.ndarray] | None:
+        """The function of a kernel that is given by name."""
+        return KERNELS.get(self.kernel) if isinstance(self.kernel, str) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.positive_only = self._function() is intersection
         return tags
 
 
-def _moved_with_bounds(table: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Coefficients for other costs: those at a bound move with it, the others stay.
-
-    Where no sample is at a bound, a larger C changes nothing, and this is the solution.
+def kernel_function(kernel: str | Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Return the function of a name ("hik" is the intersection), or the function itself.
 
     Examples
     --------
-    >>> _moved_with_bounds(np.array([[1.0, -0.5]]), np.ones(2), np.full(2, 10.0)).tolist()
-    [[10.0, -0.5]]
+    >>> kernel_function("hik").__name__
+    'intersection'
     """
-    return np.where(np.abs(table) >= before, np.sign(table) * after, table)
+    if callable(kernel):
+        return kernel
+    if kernel not in KERNELS:
+        known = ", ".join([*KERNELS, "precomputed"])
+        raise ValueError(f"kernel {kernel!r} is not known; give a function or one of {known}")
+    return KERNELS[kernel]
 
 
-def _indexed(gram: Any) -> Any:
-    """A kernel of sample numbers: the entries of a matrix that is there."""
+def are_sets(X: Any) -> bool:
+    """Return whether X is a list of feature sets (2-D arrays) rather than rows of a matrix."""
+    if isinstance(X, np.ndarray) or sparse.issparse(X) or hasattr(X, "iloc"):
+        return False
+    return not isinstance(X, Sequence) or (len(X) > 0 and np.ndim(X[0]) == 2)
 
-    def entries(i: np.ndarray, j: np.ndarray | None) -> np.ndarray:
-        rows = i[:, 0].astype(np.intp)
-        columns = rows if j is None else j[:, 0].astype(np.intp)
-        block = gram[rows][:, columns]
-        return block.toarray() if sparse.issparse(block) else block
 
-    return entries
+def solve(
+    gram: np.ndarray, codes: np.ndarray, cost: np.ndarray, tol: float, max_iter: int
+) -> Machines:
+    """Solve the problem of every pair of classes by LIBSVM.
+
+    The second of two classes is positive, of more than two the first of a pair.
+
+    Parameters
+    ----------
+    gram : (n, n) float64
+    codes : (n,) int
+        Every sample's class.
+    cost : (n,) float64
+        Upper bound of every α.
+    """
+    if not cost.all():  # of a precomputed kernel, SVC takes the wrong columns then
+        kept = np.flatnonzero(cost)
+        machines = solve(gram[np.ix_(kept, kept)], codes[kept], cost[kept], tol, max_iter)
+        return machines._replace(support=kept[machines.support])
+    svc = SVC(C=1.0, kernel="precomputed", tol=tol, max_iter=max_iter)
+    with config_context(assume_finite=True):
+        svc.fit(gram, codes, sample_weight=cost)
+    coefficients, k = svc.dual_coef_, len(svc.classes_)
+    if k > 2:  # support vectors by class; a row less than classes: each against the others
+        ends = np.cumsum(svc.n_support_)
+        of = [slice(end - size, end) for end, size in zip(ends, svc.n_support_)]
+        coefficients = np.zeros((len(svc.intercept_), svc.support_.size))
+        for row, (a, b) in zip(coefficients, combinations(range(k), 2)):
+            row[of[a]], row[of[b]] = svc.dual_coef_[b - 1, of[a]], svc.dual_coef_[a, of[b]]
+    order = np.argsort(svc.support_)
+    support = svc.support_[order].astype(np.int64)
+    return Machines(support, coefficients[:, order], svc.intercept_, int(np.max(svc.n_iter_)))
+
+
+def _joined(solved: Sequence[Machines]) -> Machines:
+    """The problems of several machines that were trained on the same samples."""
+    support = np.unique(np.concatenate([machines.support for machines in solved]))
+    coefficients = np.zeros((len(solved), support.size))
+    for row, machines in zip(coefficients, solved):
+        row[np.searchsorted(support, machines.support)] = machines.coefficients[0]
+    intercepts = np.concatenate([machines.intercepts for machines in solved])
+    n_iter = max(machines.n_iter for machines in solved)
+    return Machines(support, coefficients, intercepts, n_iter)
+
+
+def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return votes of all pairs, ties decided by the sum of their scores (squashed to ±1/3).
+
+    Parameters
+    ----------
+    scores : (n, n_classes (n_classes − 1) / 2), positive for the first class of a pair
+
+    Examples
+    --------
+    >>> int(votes(np.array([[1.0, 2.0, -1.0]]), 3).argmax())
+    0
+    """
+    total = np.zeros((len(scores), n_classes))
+    margin = np.zeros_like(total)
+    for column, (a, b) in zip(scores.T, combinations(range(n_classes), 2)):
+        total[:, a] += column > 0
+        total[:, b] += column <= 0
+        margin[:, a] += column
+        margin[:, b] -= column
+    return total + margin / (3 * (np.abs(margin) + 1))
+
+
+def _tamed(gram: np.ndarray, power: float) -> np.ndarray:
+    """Entries to a power below one."""
+    return np.sign(gram) * np.abs(gram) ** power
+
+
+def _dense(gram: Any) -> np.ndarray:
+    return gram.toarray() if sparse.issparse(gram) else gram
+
+
+def pack_rows(rows: Samples | None) -> State:
+    """Return arrays from which `unpack_rows` makes the same rows again.
+
+    Parameters
+    ----------
+    rows : ndarray, CSR array, FeatureSets or None
+
+    Examples
+    --------
+    >>> packed = pack_rows(np.array([[0.0, 2.0], [0.5, 0.0]]))
+    >>> str(packed["kind"]), packed["values"].dtype
+    ('dense', dtype('float16'))
+    """
+    if rows is None:
+        return {"kind": np.array("none")}
+    if isinstance(rows, FeatureSets):
+        state = {"points": rows.points, "offsets": rows.offsets, "side": np.array(rows.side)}
+        return {"kind": np.array("sets"), **state}
+    if not sparse.issparse(rows) and not isinstance(rows, np.ndarray):
+        raise ValueError(
+            f"samples of type {type(rows).__name__} can't be stored; "
+            "use rows of numbers, or kernel='pyramid_match' for sets"
+        )
+    state = {"kind": np.array("csr" if sparse.issparse(rows) else "dense")}
+    state["dtype"] = np.array(rows.dtype.str)
+    if isinstance(rows, np.ndarray):
+        values = _narrowest(rows)
+        index = 2 if rows.shape[1] <= 1 << 16 else 4
+        nonzero = np.count_nonzero(rows)
+        if nonzero * (values.itemsize + index) >= rows.size * values.itemsize:
+            return {**state, "values": values}
+    thin = sparse.csr_array(rows)
+    return {
+        **state,
+        "values": _narrowest(thin.data),
+        "columns": _narrowest(thin.indices),
+        "starts": np.asarray(thin.indptr, np.int64),
+        "shape": np.array(thin.shape),
+    }
+
+
+def unpack_rows(packed: State) -> Any:
+    """Return the rows that `pack_rows` was given; its arrays come from files that may be forged."""
+    kind = str(packed["kind"])
+    if kind == "none":
+        return None
+    if kind == "sets":
+        return FeatureSets(packed["points"], packed["offsets"], int(packed["side"]))
+    dtype = np.dtype(str(packed["dtype"]))
+    if dtype.kind not in "uifb":
+        raise ValueError(f"rows of type {dtype} are no numbers; the file they came from is damaged")
+    values = packed["values"].astype(dtype)
+    if "starts" not in packed:
+        return values
+    starts, columns = packed["starts"], packed["columns"]
+    n, d = (int(size) for size in packed["shape"])
+    good = starts.shape == (n + 1,) and values.shape == columns.shape == (int(starts[-1]),)
+    good = good and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+    if not good or (columns.size and not 0 <= columns.min() <= columns.max() < d):
+        raise ValueError(DAMAGED)
+    short = np.int32 if max(values.size, d) <= np.iinfo(np.int32).max else np.int64
+    thin = sparse.csr_array((values, columns.astype(short), starts.astype(short)), shape=(n, d))
+    return thin if kind == "csr" else thin.toarray()
+
+
+def _narrowest(values: np.ndarray) -> np.ndarray:
+    """The same numbers in the type with the fewest bytes that has them all."""
+    for kind in map(np.dtype, NARROW):
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = values.astype(kind)
+            fits = np.array_equal(narrow.astype(values.dtype), values)
+        if fits and kind.itemsize < values.itemsize:
+            return narrow
+    return values

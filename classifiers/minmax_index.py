@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import _minmax_index as loops
 from visualwords.classifiers.gcws import GCWSHasher
-from visualwords.classifiers.kernels.min_sums import min_sums
-from visualwords.classifiers.kernels.signed import row_sums, split_signs, unit_sum
+from visualwords.classifiers.kernels.minmax import min_sums
+from visualwords.classifiers.kernels.rows import row_sums, split_signs, unit_sum
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
 from visualwords.parallel import in_threads, n_threads

@@ -40,7 +40,7 @@ PUBLIC = {
     "visualwords.classifiers.kernels": [
         *["intersection", "gint", "gmm", "ngmm", "power_mean", "chi2", "jensen_shannon"],
         *["gcs", "cs", "triangular", "circular", "spherical", "laplace", "polynomial"],
-        "pyramid_match",
+        *["rbf", "pyramid_match"],
     ],
 }
 

@@ -153,17 +153,18 @@ def _words():
 
 def compile_wide() -> None:
     """Compile the loops that depend on the width, without running any compiled code."""
-    from visualwords.classifiers.kernels import level_gram
+    from visualwords.classifiers.kernels import _intersection_uint8
+    from visualwords.classifiers.kernels.minmax import level_gram
     from visualwords.codebook import kmeans
 
     compiled: set[str] = set()
-    for module in (level_gram.loops, kmeans):
+    for module in (_intersection_uint8, kmeans):
         for name, loop in list(vars(module).items()):
             if hasattr(loop, "py_func"):
                 setattr(module, name, _only_compiled(loop, compiled))
     random = np.random.default_rng(0)
     x = random.integers(0, 128, (40, 64)).astype(np.uint8)
-    level_gram.level_gram(x)
+    level_gram(x)
     kmeans.NearestWords(random.random((20, 64)).astype(np.float32)).find(x)
     assert vector_bytes() == 64
     assert compiled >= WIDE_LOOPS, WIDE_LOOPS - compiled

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 from visualwords.apps.pipeline.recipe import CLASSIFIERS
-from visualwords.classifiers.kernels.by_name import ALIASES
 from visualwords.errors import RecipeError
 from visualwords.features.registry import list_extractors
 
@@ -66,9 +65,9 @@ def spelled_out(channel: dict[str, Any]) -> dict[str, Any]:
 
 def kernel_names() -> list[str]:
     """Return the names that a kernel may be called by."""
-    from visualwords.classifiers import kernels
+    from visualwords.classifiers.kernels import KERNELS
 
-    return [*ALIASES, *sorted(kernels.__all__)]
+    return list(KERNELS)
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -84,11 +83,11 @@ def classifier_parameters(classifier: str) -> dict[str, inspect.Parameter]:
 
 def kernel_parameters(kernel: str) -> dict[str, inspect.Parameter]:
     """Return the parameters of a kernel beside the samples."""
-    from visualwords.classifiers.kernels.by_name import kernel_function
+    from visualwords.classifiers.kernels import KERNELS
 
     return {
         name: one
-        for name, one in parameters_of(kernel_function(kernel)).items()
+        for name, one in parameters_of(KERNELS[check_name("kernel", kernel, KERNELS)]).items()
         if one.kind == one.KEYWORD_ONLY and name not in ("sparse", "diag")
     }
 

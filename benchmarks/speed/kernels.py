@@ -1,7 +1,7 @@
 """Speed of Gram matrices and of weighted hashing against SciPy, scikit-learn and datasketch.
 
     python -m benchmarks.speed.kernels            all
-    python -m benchmarks.speed.kernels gram       only one of: gram, hash, compact, band
+    python -m benchmarks.speed.kernels gram       only one of: gram, hash, compact
 
 One thread, CPU time, best of several; every comparison first checks that both sides computed
 the same.
@@ -20,7 +20,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import NearestNeighbors
 
 from visualwords.classifiers import GCWSHasher, kernels
-from visualwords.classifiers.kernels.banded import reorder
 
 SHARE = 10  # SciPy computes every tenth row; its time does not depend on the values
 ROWS, COLUMNS = 3000, 6200
@@ -152,22 +151,7 @@ def bench_compact() -> list[str]:
     return table.missed
 
 
-def bench_band() -> list[str]:
-    """Figure 2: the quadratic term of the dual on the reordered matrix, growing n."""
-    table = Table("quadratic term αᵀKα, GCS in the plane, r = 0.02: dense against the band")
-    rng = np.random.default_rng(0)
-    for n in (1000, 2000, 4000, 8000):
-        X, alpha = rng.random((n, 2)), rng.random(n)
-        banded = reorder(kernels.gcs(X, radius=0.02, sparse=True))
-        dense = banded.gram.toarray()
-        assert np.isclose(alpha @ (banded.gram @ alpha), alpha @ (dense @ alpha))
-        ours = best_cpu_seconds(lambda: alpha @ (banded.gram @ alpha))  # noqa: B023
-        peer = best_cpu_seconds(lambda: alpha @ (dense @ alpha))  # noqa: B023
-        table.add(f"n = {n}, bandwidth {banded.bandwidth_before} → {banded.bandwidth}", ours, peer)
-    return table.missed
-
-
-PARTS = {"gram": bench_gram, "hash": bench_hash, "compact": bench_compact, "band": bench_band}
+PARTS = {"gram": bench_gram, "hash": bench_hash, "compact": bench_compact}
 
 if __name__ == "__main__":
     missed = [work for name in sys.argv[1:] or PARTS for work in PARTS[name]()]

@@ -1,10 +1,10 @@
-"""Compiled loop of additive kernels that vanish where either value is zero."""
+"""Compiled loop of kernels that add up over features and vanish where either value is zero."""
 
 import math
 
 from visualwords.compiled import njit
 
-HARMONIC, POWER, ENTROPY = 0, 1, 2
+MINIMUM, HARMONIC, POWER, ENTROPY = 0, 1, 2, 3
 
 
 @njit()
@@ -24,31 +24,20 @@ def _term(kind, x, y, p):
 
 
 @njit()
-def additive_rows(
-    kind, p, indptr, indices, data, lists, members, values, first, last, symmetric, out
-):
+def list_rows(kind, p, rows, lists, first, last, symmetric, out):
     """out[i, j] = sum of the terms of the features that rows i of x and j of y both have.
 
-    indptr, indices, data : CSR of x     lists, members, values : CSC of y, members ascending
+    rows : indptr, indices, data of x by rows     lists : those of y by columns, rows ascending
     Rows first … last − 1 are filled, of a symmetric matrix only j <= i.
     """
+    indptr, indices, data = rows
+    starts, members, values = lists
     out[first:last] = 0
     for i in range(first, last):
         for at in range(indptr[i], indptr[i + 1]):
             k, x = indices[at], data[at]
-            for q in range(lists[k], lists[k + 1]):
+            for q in range(starts[k], starts[k + 1]):
                 if symmetric and members[q] > i:
                     break
-                out[i, members[q]] += _term(kind, x, values[q], p)
-
-
-@njit()
-def additive_pairs(kind, p, x, y, out):
-    """out[i, j] = the term of two numbers x[i] and y[j]; 0 where one of them is.
-
-    x, y : for POWER, logarithms, −inf of 0
-    """
-    zero = -math.inf if kind == POWER else 0.0
-    for i in range(x.size):
-        for j in range(y.size):
-            out[i, j] = _term(kind, x[i], y[j], p) if x[i] > zero and y[j] > zero else 0.0
+                term = min(x, values[q]) if kind == MINIMUM else _term(kind, x, values[q], p)
+                out[i, members[q]] += term

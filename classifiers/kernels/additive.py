@@ -1,24 +1,37 @@
 """Additive kernels of histograms: power mean, χ² and Jensen–Shannon.
 
+Where rows have negative values, each column becomes two by sign, as in ``gmm``. A term with a zero
+is 0, its limit.
+
 References
 ----------
 .. [YangWu12] H. Yang, J. Wu, "Practical Large Scale Classification with Additive Kernels", 2012.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from visualwords.classifiers.kernels import _additive as loops
-from visualwords.classifiers.kernels.checked_rows import check_rows, power_remap
-from visualwords.classifiers.kernels.min_sums import in_stripes, min_sums
-from visualwords.classifiers.kernels.signed import has_negative, split_signs
+from visualwords.classifiers.kernels.rows import (
+    Matrix,
+    Rows,
+    check_rows,
+    has_negative,
+    in_stripes,
+    on_both,
+    power_remap,
+    split_signs,
+)
 
 
 def power_mean(
-    X: Any, Y: Any = None, *, p: float = -1.0, a: float = 1.0, n_jobs: int | None = None
+    X: Matrix,
+    Y: Matrix | None = None,
+    *,
+    p: float = -1.0,
+    a: float = 1.0,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Power mean kernel K(x, y) = Σ_k ((x_kᵖ + y_kᵖ) / 2)^(1/p).
 
@@ -27,8 +40,7 @@ def power_mean(
     Parameters
     ----------
     X, Y : array-like or sparse matrix of shape (n, d), (m, d)
-        Rows; ``Y`` defaults to ``X``. Where there are negative values, each column becomes two by
-        sign, as in ``gmm``.
+        Rows; ``Y`` defaults to ``X``.
     p : float ≤ 0
         Exponent; ``-inf`` is allowed. Above 0 the kernel is not positive semi-definite.
     a : float > 0
@@ -42,7 +54,7 @@ def power_mean(
 
     Notes
     -----
-    **Deviations from the paper.** None; a term with a zero is 0, its limit.
+    **Deviations from the paper.** None.
 
     References
     ----------
@@ -57,34 +69,22 @@ def power_mean(
     if not p <= 0:
         raise ValueError(f"power_mean: p is {p}, but the kernel is one for p ≤ 0 only")
     x, y = _rows(X, Y, "power_mean", a)
-    if p == -np.inf:
-        return min_sums(x, y, n_jobs=n_jobs)
     if p == 0:
-        roots = x.sqrt()
-        return (roots @ (roots if y is x else y.sqrt()).T).toarray()
+        x, y = on_both(lambda rows: rows.sqrt(), x, y)
+        return (x @ y.T).toarray()
+    if p == -np.inf:
+        return list_gram(loops.MINIMUM, x, y, n_jobs=n_jobs)
     if p == -1:
-        return _additive_gram(loops.HARMONIC, x, y, n_jobs)
-    logs = _map(x, np.log)
-    others = logs if y is x else _map(y, np.log)
-    return _additive_gram(loops.POWER, logs, others, n_jobs, float(p))
+        return list_gram(loops.HARMONIC, x, y, n_jobs=n_jobs)
+    return list_gram(loops.POWER, *on_both(_logarithms, x, y), p=float(p), n_jobs=n_jobs)
 
 
-def chi2(X: Any, Y: Any = None, *, a: float = 1.0, n_jobs: int | None = None) -> np.ndarray:
+def chi2(
+    X: Matrix, Y: Matrix | None = None, *, a: float = 1.0, n_jobs: int | None = None
+) -> np.ndarray:
     """Additive χ² kernel K(x, y) = Σ_k 2 x_k y_k / (x_k + y_k).
 
-    Parameters
-    ----------
-    X, Y : array-like or sparse matrix of shape (n, d), (m, d)
-        Rows; ``Y`` defaults to ``X``. Where there are negative values, each column becomes two by
-        sign, as in ``gmm``.
-    a : float > 0
-        Power remap of the values first.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    K : array of shape (n, m), float32 if both sides are, else float64
+    Parameters and result are those of ``power_mean``, of which it is the case p = −1.
 
     Notes
     -----
@@ -102,32 +102,19 @@ def chi2(X: Any, Y: Any = None, *, a: float = 1.0, n_jobs: int | None = None) ->
     array([[4. , 1.5],
            [1.5, 3. ]])
     """
-    x, y = _rows(X, Y, "chi2", a)
-    return _additive_gram(loops.HARMONIC, x, y, n_jobs)
+    return list_gram(loops.HARMONIC, *_rows(X, Y, "chi2", a), n_jobs=n_jobs)
 
 
 def jensen_shannon(
-    X: Any, Y: Any = None, *, a: float = 1.0, n_jobs: int | None = None
+    X: Matrix, Y: Matrix | None = None, *, a: float = 1.0, n_jobs: int | None = None
 ) -> np.ndarray:
     """Jensen–Shannon kernel K(x, y) = Σ_k x/2 log₂((x+y)/x) + y/2 log₂((x+y)/y).
 
-    Parameters
-    ----------
-    X, Y : array-like or sparse matrix of shape (n, d), (m, d)
-        Rows; ``Y`` defaults to ``X``. Where there are negative values, each column becomes two by
-        sign, as in ``gmm``.
-    a : float > 0
-        Power remap of the values first.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    K : array of shape (n, m), float32 if both sides are, else float64
+    Parameters and result are those of ``power_mean``, without p.
 
     Notes
     -----
-    **Deviations from the paper.** None; a term with a zero is 0, its limit.
+    **Deviations from the paper.** None.
 
     References
     ----------
@@ -139,43 +126,55 @@ def jensen_shannon(
     array([[1., 1.],
            [1., 3.]])
     """
-    x, y = _rows(X, Y, "jensen_shannon", a)
-    return _additive_gram(loops.ENTROPY, x, y, n_jobs)
+    return list_gram(loops.ENTROPY, *_rows(X, Y, "jensen_shannon", a), n_jobs=n_jobs)
 
 
-def _rows(X: Any, Y: Any, kernel: str, a: float) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Both sides checked, as CSR of one floating type, split by sign if either has negatives."""
-    X, Y = check_rows(X, Y, kernel=kernel, accept_sparse=True)
-    dtype = np.result_type(X.dtype, Y.dtype)
-    if has_negative(X) or has_negative(Y):
-        split = split_signs(X)
-        X, Y = split, split if Y is X else split_signs(Y)
-    x = power_remap(_nonzeros(X, dtype), a)
-    return x, x if Y is X else power_remap(_nonzeros(Y, dtype), a)
+def list_gram(
+    kind: int,
+    x: Rows,
+    y: Rows,
+    dtype: DTypeLike = None,
+    p: float = 0.0,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Return sums of the terms of one ``kind`` over the features that both rows have.
 
-
-def _nonzeros(rows: Any, dtype: np.dtype) -> sparse.csr_array:
-    """CSR without stored zeros, of which logarithms and inverses would be infinite."""
-    rows = sparse.csr_array(rows).astype(dtype, copy=False)
-    if rows.nnz and not rows.data.all():
-        rows = rows.copy()
-        rows.eliminate_zeros()
-    return rows
-
-
-def _map(rows: sparse.csr_array, function: Callable[[np.ndarray], np.ndarray]) -> sparse.csr_array:
-    """The same non-zeros with other values."""
-    return sparse.csr_array((function(rows.data), rows.indices, rows.indptr), shape=rows.shape)
-
-
-def _additive_gram(kind: int, x: Any, y: Any, n_jobs: int | None, p: float = 0.0) -> np.ndarray:
-    """Run the compiled loop over all rows."""
-    lists = sparse.csc_array(y)
+    Parameters
+    ----------
+    kind : int
+        One of ``_additive``.
+    x, y : ndarray or CSR array of shape (n, d), (m, d)
+        Non-negative; ``y is x`` halves the work.
+    dtype : float32 or float64
+        Of values and result; that of x by default.
+    """
+    rows = sparse.csr_array(x).astype(dtype or x.dtype, copy=False)
+    lists = sparse.csc_array(y).astype(rows.dtype, copy=False)
     lists.sort_indices()
-    a = (x.indptr, x.indices, x.data, lists.indptr, lists.indices, lists.data)
+    sides = [(side.indptr, side.indices, side.data) for side in (rows, lists)]
     return in_stripes(
-        lambda first, last, out: loops.additive_rows(kind, p, *a, first, last, y is x, out),
-        np.empty((x.shape[0], y.shape[0]), x.dtype),
+        lambda first, last, out: loops.list_rows(kind, p, *sides, first, last, y is x, out),
+        np.empty((x.shape[0], y.shape[0]), rows.dtype),
         y is x,
         n_jobs,
     )
+
+
+def _rows(X: Matrix, Y: Matrix | None, kernel: str, a: float) -> tuple[Rows, Rows]:
+    """Both sides as CSR of one floating type without stored zeros, split by sign if needed."""
+    x, y = check_rows(X, Y, kernel)
+    dtype = np.result_type(x.dtype, y.dtype)
+    if has_negative(x) or has_negative(y):
+        x, y = on_both(split_signs, x, y)
+
+    def prepared(rows: Rows) -> Rows:
+        rows = sparse.csr_array(rows, dtype=dtype, copy=sparse.issparse(rows))
+        rows.eliminate_zeros()  # their logarithms and inverses would be infinite
+        return power_remap(rows, a)
+
+    return on_both(prepared, x, y)
+
+
+def _logarithms(rows: Rows) -> Rows:
+    """The same non-zeros with their logarithms as values."""
+    return sparse.csr_array((np.log(rows.data), rows.indices, rows.indptr), shape=rows.shape)

@@ -1,6 +1,7 @@
-"""Widths of kernels from the data: what "median" and "scale" stand for."""
+"""Widths of kernels from the data: "median" and "scale"."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy import sparse
@@ -8,36 +9,21 @@ from scipy.special import betainccinv
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-from visualwords.classifiers.kernels.checked_rows import power_remap
+from visualwords.classifiers.kernels.rows import Rows, power_remap
 
-ROWS = 1000  # whose distances are looked at
+ROWS = 1000  # whose distances are computed
 SAME = 1e-6  # share of the largest distance that rounding leaves between equal rows
+WIDTHS = {"radius": "median", "sigma": "median", "gamma": "scale"}  # the words for parameters
 DIMENSION = {"triangular": 1, "circular": 2, "spherical": 3}  # of the balls; others: of the rows
 
 
-def default_widths(kernel: str) -> dict[str, str]:
-    """Return the widths that a kernel needs, and the words for their defaults.
-
-    Examples
-    --------
-    >>> default_widths("cs")
-    {'radius': 'median', 'sigma': 'median'}
-    """
-    widths = {"radius": "median"} if kernel in {"gcs", "cs", *DIMENSION} else {}
-    if kernel in {"cs", "laplace"}:
-        widths["sigma"] = "median"
-    if kernel == "polynomial":
-        widths["gamma"] = "scale"
-    return widths
-
-
 def resolve_widths(
-    kernel: str,
-    X: Any,
-    params: dict[str, Any] | None = None,
-    random_state: Any = 0,
+    kernel: Callable[..., np.ndarray],
+    X: Rows,
+    params: Mapping[str, object] | None = None,
+    random_state: int | np.random.RandomState | None = 0,
     sample_weight: np.ndarray | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return a kernel's parameters with numbers for widths that are words or not given.
 
     "median" is a width that fits the median distance d of 1,000 rows drawn at random: sigma is d,
@@ -47,45 +33,44 @@ def resolve_widths(
 
     Parameters
     ----------
-    kernel : str
-        A name of ``visualwords.classifiers.kernels``.
+    kernel : function
+        Keyword arguments ``radius``, ``sigma`` and ``gamma`` are its widths.
     X : ndarray or CSR array of shape (n, d)
     params : dict, optional
         Keyword arguments of the kernel; numbers stay.
     random_state : int
-        Of the rows whose distances are looked at.
+        Seed of the rows whose distances are computed.
     sample_weight : (n,), optional
         How often every row counts.
 
     Examples
     --------
-    >>> resolve_widths("laplace", np.array([[0.0], [3.0]]), {"a": 1.0})
+    >>> from visualwords.classifiers.kernels import laplace
+    >>> resolve_widths(laplace, np.array([[0.0], [3.0]]), {"a": 1.0})
     {'a': 1.0, 'sigma': 3.0}
     """
-    given = dict(params or {})
-    for name, word in default_widths(kernel).items():
-        value = given.setdefault(name, word)
-        if not isinstance(value, str):
+    resolved = dict(params or {})
+    name = getattr(kernel, "__name__", "kernel")
+    for width, word in WIDTHS.items():
+        value = resolved.get(width, word)
+        if width not in inspect.signature(kernel).parameters or not isinstance(value, str):
             continue
         if value != word:
-            raise ValueError(f"{kernel}: {name}={value!r}; give a number or {word!r}")
-        rows = power_remap(X.astype(np.float64), given.get("a", 1.0))
+            raise ValueError(f"{name}: {width}={value!r}; give a number or {word!r}")
+        rows = power_remap(X.astype(np.float64), float(resolved.get("a", 1.0)))  # type: ignore[arg-type]
         weight = np.ones(rows.shape[0]) if sample_weight is None else sample_weight
         if word == "scale":
-            given[name] = _gamma(rows, weight)
+            resolved[width] = _gamma(rows, weight)
             continue
-        given[name] = median_distance(rows, random_state, weight)
-        if name == "radius":
-            given[name] /= 2 * _half_height(DIMENSION.get(kernel, rows.shape[1]))
-    return given
+        found = median_distance(rows, random_state, weight)
+        if width == "radius":
+            n = DIMENSION.get(name, rows.shape[1])
+            found /= 2 * float(np.sqrt(betainccinv(0.5, (n + 1) / 2, 0.5)))  # Φₙ(u) = ½ Φₙ(0)
+        resolved[width] = found
+    return resolved
 
 
-def _half_height(n: int) -> float:
-    """u with Φₙ(u) = ½ Φₙ(0)."""
-    return float(np.sqrt(betainccinv(0.5, (n + 1) / 2, 0.5)))
-
-
-def _gamma(rows: Any, weight: np.ndarray) -> float:
+def _gamma(rows: Rows, weight: np.ndarray) -> float:
     """1 / (columns · variance of all values)."""
     squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
     total = weight.sum() * rows.shape[1]
@@ -94,16 +79,14 @@ def _gamma(rows: Any, weight: np.ndarray) -> float:
     return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
 
 
-def median_distance(rows: Any, random_state: Any = 0, weight: np.ndarray | None = None) -> float:
+def median_distance(
+    rows: Rows,
+    random_state: int | np.random.RandomState | None = 0,
+    weight: np.ndarray | None = None,
+) -> float:
     """Return the median Euclidean distance of up to 1,000 rows that differ; 1 if none do.
 
-    Parameters
-    ----------
-    rows : ndarray or CSR array of shape (n, d)
-    random_state : int
-        Of the rows that are chosen where there are more.
-    weight : (n,), optional
-        How often every row counts.
+    ``weight``, (n,), is how often every row counts.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers.kernels import _additive as loops
+from visualwords.classifiers.kernels import jensen_shannon, power_mean
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def additive_kernel(kernel: Any, p: float = -1) -> AdditiveKernel:
     if callable(kernel):
         return _from_function(kernel)
     if kernel == "jensen_shannon":
-        return AdditiveKernel(partial(_compiled_pairs, loops.ENTROPY, 0.0), _itself)
+        return AdditiveKernel(_entropies, _itself)
     if kernel != "power_mean":
         raise ValueError(
             f"kernel={kernel!r}: choose 'power_mean', 'jensen_shannon' or a function of two numbers"
@@ -80,20 +80,12 @@ def additive_kernel(kernel: Any, p: float = -1) -> AdditiveKernel:
 
 def _power_means(p: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """M_p of all pairs of two lists of numbers ≥ 0 ([Yang12], Eq. 4)."""
-    if p == -np.inf:
-        return np.minimum(x[:, None], y)
-    if p == 0:
-        return np.sqrt(x[:, None] * y)
-    if p == -1:
-        return _compiled_pairs(loops.HARMONIC, p, x, y)
-    with np.errstate(divide="ignore"):
-        return _compiled_pairs(loops.POWER, p, np.log(x), np.log(y))
+    return power_mean(x[:, None], y[:, None], p=p)
 
 
-def _compiled_pairs(kind: int, p: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    out = np.empty((x.size, y.size))
-    loops.additive_pairs(kind, p, np.asarray(x, float), np.asarray(y, float), out)
-    return out
+def _entropies(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Jensen–Shannon's term of all pairs of two lists of numbers ≥ 0."""
+    return jensen_shannon(x[:, None], y[:, None])
 
 
 def _itself(x: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ def tables_of(problem: LevelProblem, alpha: np.ndarray) -> np.ndarray:
 
 def gram_of(problem: LevelProblem) -> np.ndarray:
     """Return the exact Gram matrix of the rows that take part, (m, m) float32."""
-    from visualwords.classifiers.kernels.level_gram import level_gram  # kernels load much else
+    from visualwords.classifiers.kernels.minmax import level_gram  # kernels load much else
 
     n = problem.rows.size
     if 4 * n * n > GRAM_BYTES:

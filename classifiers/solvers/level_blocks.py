@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.kernels.level_gram import level_gram
+from visualwords.classifiers.kernels.minmax import level_gram
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_blocks import (

@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import GCWSHasher, _gcws, kernels
-from visualwords.classifiers.kernels.signed import split_signs
+from visualwords.classifiers.kernels.rows import split_signs
 
 PINNED_I = [[4, 3, 0, 3, 3, 4, 3, 4], [7, 7, 7, 7, 7, 7, 0, 2]]
 PINNED_T = [[0, 0, 0, 0, -1, 0, 0, 0], [-1, 0, 0, -1, 0, -1, -1, 0]]

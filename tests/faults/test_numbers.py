@@ -17,7 +17,7 @@ SOLVERS = {
     "Crammer–Singer": ICDClassifier(multi_class="crammer_singer"),
     "quantiles": ICDClassifier(quantization="quantile"),
     "PmSVM": PmSVMClassifier(),
-    "SMO": KernelSVC(max_iter=200),
+    "LIBSVM": KernelSVC(max_iter=200),
 }
 rng = np.random.default_rng(14)
 LABELS = np.arange(36) % 3
@@ -77,10 +77,10 @@ def test_pmsvm_refuses_numbers_that_32_bits_do_not_hold(factor):
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e300])
-def test_smo_ends_or_says_that_the_kernel_is_not_finite(factor):
+def test_libsvm_ends_or_says_that_the_kernel_is_not_finite(factor):
     for kernel in "hik", "chi2", "ngmm":
         try:
-            scores = fit("SMO", GOOD * factor, kernel=kernel).decision_function(GOOD * factor)
+            scores = fit("LIBSVM", GOOD * factor, kernel=kernel).decision_function(GOOD * factor)
         except ValueError as problem:
             sentence = str(problem)
             assert "multiply X" in sentence

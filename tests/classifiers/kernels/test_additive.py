@@ -1,9 +1,8 @@
-"""χ², Jensen–Shannon, power mean, Laplace and polynomial kernels."""
+"""χ², Jensen–Shannon and power mean kernels."""
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
 from tests.reference import kernels as slow
@@ -71,32 +70,3 @@ def test_additive_kernels_are_positive_semidefinite_in_every_layout(histograms, 
 def test_power_above_zero_is_refused():
     with pytest.raises(ValueError, match="p ≤ 0"):
         kernels.power_mean([[1.0]], p=1)
-
-
-def test_laplace_and_polynomial_match_their_formulas(histograms):
-    X = histograms**0.25
-    np.testing.assert_allclose(
-        kernels.laplace(histograms, sigma=0.7, a=0.25), np.exp(-cdist(X, X) / 0.7), rtol=1e-6
-    )
-    np.testing.assert_allclose(
-        kernels.polynomial(histograms, histograms[:4], degree=3, a=0.25),
-        (1 + X @ X[:4].T) ** 3,
-    )
-    for degree in range(1, 8):
-        expected = (1 + 0.3 * histograms @ histograms.T) ** degree
-        found = kernels.polynomial(histograms, degree=degree, gamma=0.3)
-        np.testing.assert_allclose(found, expected, rtol=1e-13)
-    thin = sparse.csr_array(histograms)
-    np.testing.assert_allclose(kernels.polynomial(thin), kernels.polynomial(histograms))
-    np.testing.assert_allclose(
-        kernels.laplace(thin, sigma=1.0), kernels.laplace(histograms, sigma=1.0), rtol=1e-6
-    )
-
-
-def test_impossible_parameters_of_laplace_and_polynomial_are_refused():
-    with pytest.raises(ValueError, match="sigma"):
-        kernels.laplace([[1.0]], sigma=0)
-    with pytest.raises(ValueError, match="gamma"):
-        kernels.polynomial([[1.0]], gamma=0)
-    with pytest.raises(ValueError, match="whole number"):
-        kernels.polynomial([[1.0]], degree=1.5)

@@ -47,7 +47,7 @@ def test_crowded_bins_give_the_same_as_sparse_ones(rng, split, monkeypatch):
     sets += [np.full((700 + i, 2), 3) for i in range(10)]
     sides = (sets,) if split is None else (sets[:split], sets[split:])
     fast = pyramid_match(*sides, n_shifts=2, normalization=None, side=64)
-    monkeypatch.setattr("visualwords.classifiers.kernels.shared_bins._FEW_SETS", 10**6)
+    monkeypatch.setattr("visualwords.classifiers.kernels.pyramid.FEW_SETS", 10**6)
     slow = pyramid_match(*sides, n_shifts=2, normalization=None, side=64)
     np.testing.assert_array_equal(fast, slow)
 
