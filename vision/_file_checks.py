@@ -13,27 +13,26 @@ where the last pixels look like it.
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from PIL import Image
+from PIL.ImageFile import ImageFile
+from PIL.TiffImagePlugin import TiffImageFile
 
 from visualwords.errors import DamagedImageError
+from visualwords.tiff import COMPRESSION, PLAIN, DeepTIFF
 
 MOST_SCANS = 200  # of a JPEG; encoders write about 10
 FEWEST_SCANS = 24  # that are allowed, however large the image
 MOST_SCANNED = 2_000_000_000  # scans times pixels; about 5 s
 MOST_CHUNKS = 100_000  # of a PNG; about 1 s
-MOST_STRIPS = 100_000  # or tiles, of a TIFF; about 1 s
 SCAN, END = b"\xda", b"\xd9"
-STRIPS, TILES, HEIGHT, ROWS_PER_STRIP = 273, 324, 257, 278  # TIFF tags
 # Bytes that a file may have beyond those of its pixels, such as colour profiles and previews.
 SPARE_BYTES = 4 << 20
 BYTES_PER_PIXEL = 16
 # Python loops over bytes, or decoders in which a few bytes can mean much work.
 SLOW_CODECS = ("bmp_rle", "ppm", "ppm_plain")
 SLOW_FORMATS = ("JPEG2000", "AVIF", "HEIF")
-PLAIN_TIFFS = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits")
 JPEG_MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])")  # 00 and D0–D7 occur within the data
 PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of each colour type
 PNG_PASSES = [  # of an interlaced PNG: first row and column, steps between rows and columns
@@ -82,26 +81,17 @@ def check_png(data: bytes) -> None:
             raise DamagedImageError(f"PNG file of more than {MOST_CHUNKS:,} chunks")
 
 
-def check_tiff(header: Image.Image) -> None:
-    """Refuse a TIFF of very many strips or tiles."""
-    tags = header.tag_v2  # type: ignore[attr-defined]
-    for tag in STRIPS, TILES:
-        places = tags.get(tag, ())
-        if isinstance(places, tuple) and len(places) > MOST_STRIPS:
-            raise DamagedImageError(
-                f"TIFF file of {len(places):,} strips or tiles; at most {MOST_STRIPS:,} are decoded"
-            )
-
-
-def has_hidden_cost(header: Image.Image, n_bytes: int) -> bool:
+def has_hidden_cost(header: "Image.Image | DeepTIFF", n_bytes: int) -> bool:
     """Return whether the header leaves open how long decoding may take."""
     if header.format in SLOW_FORMATS:
         return True
     if n_bytes > SPARE_BYTES + BYTES_PER_PIXEL * header.width * header.height:
         return True
-    if header.format == "TIFF":
-        return header.info.get("compression", "raw") not in PLAIN_TIFFS
-    tiles: Any = getattr(header, "tile", None)  # of image files; other images have none
+    if isinstance(header, DeepTIFF):
+        return header.tags.get(COMPRESSION, 1) not in PLAIN
+    if isinstance(header, TiffImageFile):
+        return header.tag_v2.get(COMPRESSION, 1) not in PLAIN
+    tiles = header.tile if isinstance(header, ImageFile) else []
     return bool(tiles) and tiles[0][0] in SLOW_CODECS
 
 
@@ -152,12 +142,3 @@ def _inflated_sizes(data: bytes) -> Iterator[int]:
                 yield len(inflater.decompress(waiting, PIECE))
                 waiting = inflater.unconsumed_tail
         place += 12 + length
-
-
-def tiff_lacks_strips(image: Image.Image) -> bool:
-    """Return whether the strips that a TIFF lists are too few for its height."""
-    tags = image.tag_v2  # type: ignore[attr-defined]
-    if STRIPS not in tags:  # in tiles
-        return False
-    height = tags[HEIGHT]
-    return len(tags[STRIPS]) * tags.get(ROWS_PER_STRIP, height) < height

@@ -25,8 +25,7 @@ import os
 import cv2
 import numpy as np
 
-from visualwords._decoding import decode, is_costly, upright_size
-from visualwords._pixels import shrink
+from visualwords.decoding import decode, is_costly, shrink, upright_size
 from visualwords.errors import MissingImageError, UnreadableImageError
 from visualwords.files import open_regular
 
@@ -96,7 +95,9 @@ def read_image(
     return decode(data, mode, max_pixels, max_side)
 
 
-def image_size(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> tuple[int, int]:
+def image_size(
+    path_or_bytes: str | os.PathLike[str] | bytes, max_pixels: int = MAX_PIXELS
+) -> tuple[int, int]:
     """Return width and height of the image that `read_image` reads, by its header alone.
 
     Examples
@@ -105,7 +106,8 @@ def image_size(path: str | os.PathLike[str], max_pixels: int = MAX_PIXELS) -> tu
     >>> image_size(f"{data_dir}/coffee.png")
     (600, 400)
     """
-    return upright_size(read_bytes(path), max_pixels)
+    is_content = isinstance(path_or_bytes, bytes)
+    return upright_size(path_or_bytes if is_content else read_bytes(path_or_bytes), max_pixels)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

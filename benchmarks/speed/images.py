@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-import visualwords._decoding as decoding
+import visualwords.decoding as decoding
 from visualwords.folders import ImageFolder
 from visualwords.images import read_image, shrink
 

@@ -24,11 +24,12 @@ from pathlib import Path
 
 import numpy as np
 import skimage
+import tifffile
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-import visualwords._decoding as decoding
+import visualwords.decoding as decoding
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 
@@ -53,6 +54,12 @@ FORMS = {
     "BMP": {},
     "palette BMP": {"form": "BMP", "mode": "P"},
 }
+DEEP = {  # written by tifffile
+    "16-bit TIFF": ("u2", {"compression": "zlib", "predictor": True}),
+    "16-bit planar TIFF": ("u2", {"planarconfig": "separate", "rowsperstrip": 20}),
+    "float TIFF": ("f4", {}),
+}
+FORMS |= {name: {} for name in DEEP}
 if decoding.can_read_faxes():
     FORMS["fax TIFF"] = {"form": "TIFF", "mode": "1", "compression": "group4"}
 REAL = (  # files of scikit-image, which others made with other programs
@@ -71,6 +78,14 @@ def sample(name: str) -> bytes:
     coarse = Image.fromarray(rng.integers(0, 256, (9, 13, 3), dtype=np.uint8))
     options = dict(FORMS[name])
     image = coarse.resize((101, 77), Image.Resampling.BICUBIC).convert(options.pop("mode", "RGB"))
+    if name in DEEP:
+        dtype, options = DEEP[name]
+        values = np.asarray(image, float) * (257 if dtype == "u2" else 1 / 255)
+        axes = (2, 0, 1) if "planarconfig" in options else (0, 1, 2)
+        file = io.BytesIO()
+        values = np.ascontiguousarray(values.astype(dtype).transpose(axes))
+        tifffile.imwrite(file, values, photometric="rgb", **options)
+        return file.getvalue()
     exif = Image.Exif()
     exif[0x0112] = 6
     buffer = io.BytesIO()

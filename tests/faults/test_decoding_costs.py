@@ -1,17 +1,19 @@
 """A small file can't make a decoder run for ever: it is refused, or its process is ended."""
 
 import io
-import os
 import signal
 import struct
 import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from visualwords import isolation
+from visualwords._file_checks import check_jpeg
+from visualwords.decoding import can_read_faxes, decode_here
 from visualwords.errors import CrashedDecoderError, DamagedImageError, ImageTooLargeError
 from visualwords.images import read_image
 from visualwords.isolation import isolated_decoding
@@ -49,8 +51,6 @@ def test_scans_are_counted_by_markers_not_by_bytes_of_descriptions():
 
 
 def test_large_images_may_have_fewer_scans():
-    from visualwords._file_checks import check_jpeg
-
     data = encoded("JPEG", progressive=True)
     last, end = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
     scans = data[:last] + data[last:end] * 50 + data[end:]
@@ -98,8 +98,6 @@ def _fax():
 
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_file_whose_cost_is_hidden_is_decoded_elsewhere_to_the_same_pixels(kind, monkeypatch):
-    from visualwords._decoding import can_read_faxes, decode_here
-
     if kind == "fax" and not can_read_faxes():
         pytest.skip("needs a newer libtiff")
     asked = []
@@ -187,56 +185,39 @@ def test_a_large_image_leaves_the_waiting_process_to_small_ones(fresh_decoders, 
         monkeypatch.setattr(isolation, "LARGE", NOISE.shape[0] * NOISE.shape[1] - 1)
         assert np.array_equal(read_image(data), small)
         assert isolation._idle == waiting
-        assert waiting[0].is_alive
+        assert waiting[0].is_running
 
 
-@pytest.mark.posix
-@pytest.mark.parametrize(("is_worker", "niceness"), [(False, 0), (True, isolation.LOW_PRIORITY)])
-def test_what_takes_long_in_a_worker_leaves_processors_to_others(
-    fresh_decoders, monkeypatch, is_worker, niceness
-):
-    usual = os.getpriority(os.PRIO_PROCESS, 0)
-    monkeypatch.setattr(isolation, "_is_expendable", is_worker)
-    decoder = isolation._start()
-    assert os.getpriority(os.PRIO_PROCESS, decoder._process.pid) == max(usual, niceness)
-    decoder.end()
-
-
-def test_processes_that_were_needed_at_once_are_kept_until_they_no_longer_are(
-    fresh_decoders, monkeypatch
-):
-    class Idle:
-        is_alive = is_running = True
-
-        def end(self):
-            self.is_alive = False
-
-    several, rests = [Idle() for _ in range(5)], threading.Semaphore(0)
-
-    class Clock:
-        @staticmethod
-        def sleep(seconds):
-            assert rests.acquire(timeout=30)
-
-    monkeypatch.setattr(isolation, "time", Clock)
-    for decoder in several:
-        isolation._give_back(decoder, 100)
-    assert isolation._take() is several[-1]  # the last used; four are enough
-    isolation._give_back(several[-1], 100)
-    assert all(decoder.is_alive for decoder in several)
-    for expected in (4, 2):  # at first only three had ever been idle at once
-        rests.release()
-        for _ in range(1000):
-            if len(isolation._idle) == expected:
-                break
-            threading.Event().wait(0.01)
-        assert len(isolation._idle) == expected
-    assert [decoder.is_alive for decoder in several] == [False, False, False, True, True]
-    isolation._idle.clear()
-
-
-def test_the_next_process_starts_while_one_decodes(fresh_decoders):
+def test_processes_are_kept_for_the_next_images_but_few_of_them(fresh_decoders):
     with isolated_decoding():
-        read_image(encoded("PNG"))
-        assert len(isolation._idle) == 2
+        gate = threading.Barrier(isolation.MOST_IDLE + 2)
+
+        def read(_):
+            gate.wait(60)
+            return read_image(encoded("PNG"))
+
+        with ThreadPoolExecutor(isolation.MOST_IDLE + 2) as pool:
+            images = list(pool.map(read, range(isolation.MOST_IDLE + 2)))
+        assert all(np.array_equal(image, images[0]) for image in images)
+        assert 1 <= len(isolation._idle) <= isolation.MOST_IDLE
     assert not isolation._idle
+
+
+def test_time_in_which_a_program_is_stopped_does_not_count_for_decoders(fresh_decoders):
+    """A look at the clock would end the decoder; steps of waiting are counted."""
+
+    class Done:
+        def __init__(self, steps):
+            self.steps = steps
+
+        def wait(self, seconds):  # every step is as if it took an hour
+            assert seconds == isolation.STEP
+            self.steps -= 1
+            return self.steps <= 0
+
+    decoder = isolation._Decoder()
+    decoder._kill_if_late(60.0, Done(100))
+    assert decoder.is_running
+    decoder._kill_if_late(60.0, Done(1000))
+    assert decoder._process.wait(30) != 0
+    decoder.end()

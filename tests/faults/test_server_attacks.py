@@ -22,7 +22,6 @@ from PIL import Image
 from tests.conftest import ROOT
 from tests.faults.commands import COMMAND
 from tests.faults.conftest import IS_LONG
-from visualwords import isolation
 
 pytestmark = [
     pytest.mark.posix,
@@ -147,7 +146,7 @@ def test_honest_requests_are_answered_under_all_attacks_at_once(
                 replaced = True
             time.sleep(0.05)
     honest.close()
-    time.sleep(1 + 3 * isolation.REST)  # decoders that are no longer needed end meanwhile
+    time.sleep(1)
     after = memory_of(process.pid)
     print(
         f"idle {idle >> 20} MB, most {most >> 20} MB, after {after >> 20} MB, "

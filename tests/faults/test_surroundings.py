@@ -20,7 +20,7 @@ from tests.faults.commands import Running, server
 from tests.faults.conftest import IS_LONG, write_photos
 from tests.faults.test_processes import litter
 from visualwords import cache as cache_module
-from visualwords import files, isolation
+from visualwords import files
 from visualwords.apps.classify_images.main import main
 from visualwords.cache import FeatureCache
 from visualwords.duplicates import describe_duplicates
@@ -60,38 +60,6 @@ def test_a_training_that_is_stopped_and_resumed_goes_on(training, model_bytes, t
         os.kill(process.process.pid, signal.SIGCONT)
     assert process.wait().code == 0
     assert (tmp_path / "m.vw").read_bytes() == model_bytes
-
-
-def test_time_in_which_a_program_is_stopped_does_not_count_for_decoders(monkeypatch):
-    """A look at the clock would end the decoder; here its steps are counted."""
-    isolation.close()
-    waited = []
-
-    class Clock:
-        """Every step is as if it took an hour; the decoder is done after some."""
-
-        @staticmethod
-        def sleep(seconds):
-            waited.append(seconds)
-            if len(waited) > 3:
-                isolation._busy.clear()
-
-    decoder = isolation._Decoder()
-    monkeypatch.setattr(isolation, "time", Clock)
-    monkeypatch.setattr(isolation, "_is_watching", True)  # no other thread counts
-    try:
-        isolation._watch(decoder, 60.0)
-        isolation._count_steps()
-        assert decoder._process.poll() is None
-        assert waited == [isolation.STEP] * 4
-        waited.clear()
-        monkeypatch.setattr(isolation, "_is_watching", True)
-        isolation._watch(decoder, 0.0)
-        isolation._count_steps()
-        assert decoder._process.wait(30) != 0
-    finally:
-        isolation._busy.clear()
-        decoder.end()
 
 
 def test_a_clock_that_jumps_changes_nothing(training, model_bytes, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import visualwords._decoding as decoding
+import visualwords.decoding as decoding
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from visualwords import _decoding
+from visualwords import decoding
 from visualwords.errors import DamagedImageError, UnknownFormatError
 from visualwords.images import read_image
 
@@ -308,9 +308,9 @@ def test_only_the_first_frame_of_an_animation_is_read(form, photo, encode):
 def test_faxes_are_read_only_where_damage_in_them_is_seen(compression, photo, encode, monkeypatch):
     drawn = Image.fromarray(photo).convert("1")
     data = encode(drawn, "TIFF", compression=compression)
-    if _decoding.can_read_faxes():
+    if decoding.can_read_faxes():
         np.testing.assert_array_equal(read_image(data)[..., 0], np.asarray(drawn) * 255)
-    monkeypatch.setattr(_decoding, "can_read_faxes", lambda: False)
+    monkeypatch.setattr(decoding, "can_read_faxes", lambda: False)
     with pytest.raises(UnknownFormatError, match=r"fax compression.*install Pillow 13"):
         read_image(data)
     read_image(encode(drawn, "TIFF"))
@@ -318,5 +318,5 @@ def test_faxes_are_read_only_where_damage_in_them_is_seen(compression, photo, en
 
 @pytest.mark.parametrize(("version", "safe"), [("4.6.0", 0), ("4.7.1", 0), ("4.7.2", 1), (None, 0)])
 def test_which_libtiff_may_read_faxes(version, safe, monkeypatch):
-    monkeypatch.setattr(_decoding.features, "version", lambda name: version)
-    assert _decoding.can_read_faxes.__wrapped__() == bool(safe)
+    monkeypatch.setattr(decoding.features, "version", lambda name: version)
+    assert decoding.can_read_faxes.__wrapped__() == bool(safe)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-import visualwords._decoding as decoding
+import visualwords.decoding as decoding
 from visualwords.errors import ImageError, UnreadableImageError
 from visualwords.images import read_bytes, read_image, shrink
 

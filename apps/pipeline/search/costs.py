@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from visualwords._decoding import size_in_header
 from visualwords.apps.pipeline.channel_products import are_shared
 from visualwords.apps.pipeline.contents import Content
 from visualwords.apps.pipeline.dataset import Dataset
@@ -30,6 +29,7 @@ from visualwords.apps.pipeline.training import n_divisions
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.errors import ImageError
+from visualwords.images import image_size
 
 SECONDS_OF_A_RECIPE = 0.3  # whatever it is
 SECONDS_TO_LEARN = {"fisher": 1.6, "second_order": 0.3}  # a channel, from a full sample
@@ -111,7 +111,7 @@ def _size_of(content: Content, max_pixels: int) -> tuple[int, int] | None:
     if isinstance(content.source, np.ndarray):
         return content.source.shape[1], content.source.shape[0]
     try:
-        return size_in_header(content.read(), max_pixels)
+        return image_size(content.read(), max_pixels)
     except ImageError:
         return None
 

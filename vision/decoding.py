@@ -1,4 +1,8 @@
-"""Bytes of an image file → pixels: the header is checked first, then the right decoder is asked."""
+"""Bytes of an image file → pixels: the header is checked first, then the right decoder is asked.
+
+Run as a program (``python -m visualwords.decoding``) it is the process of `visualwords.isolation`,
+which decodes what its input sends.
+"""
 
 import io
 import threading
@@ -10,24 +14,32 @@ from functools import cache, partial
 import cv2
 import numpy as np
 from PIL import Image, UnidentifiedImageError, features
+from PIL.TiffImagePlugin import TiffImageFile
 
+from visualwords import isolation
 from visualwords._file_checks import (
     check_jpeg,
     check_png,
-    check_tiff,
     has_hidden_cost,
     jpeg_lacks_data,
     png_lacks_rows,
-    tiff_lacks_strips,
 )
-from visualwords._pixels import grey_of, rgb_of, shrink, to_eight_bits, upright
 from visualwords.errors import (
     DamagedImageError,
     ImageError,
     ImageTooLargeError,
     UnknownFormatError,
 )
-from visualwords.isolation import LARGE, decode_isolated, is_isolated, limited_if_expendable
+from visualwords.tiff import (
+    HEIGHT,
+    ORIENTATION,
+    WIDTH,
+    DeepTIFF,
+    check_pieces,
+    deep_tiff,
+    read_tags,
+)
+from visualwords.tiff import SIGNATURES as TIFF
 
 try:
     import simplejpeg
@@ -37,16 +49,17 @@ except ImportError:
 # An allow-list: Pillow also knows formats that start other programs (EPS) or read other files.
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF"]
 JPEG_MODES = ("L", "RGB", "CMYK")
-ORIENTATION = 0x0112  # EXIF and TIFF tag
-BITS_PER_SAMPLE = 258  # TIFF tag
-SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"II*\0", b"MM\0*", b"BM")
+SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", *TIFF, b"BM")
 FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
 # Of libtiff; older ones leave memory behind damaged codes as it was.
 SAFE_FOR_FAXES = (4, 7, 2)
 STRIP = 512  # rows of a picture that are copied together
 USUAL_SCANS = 10  # of a progressive JPEG
 NO_LIMIT = 1 << 62  # pixels; None could meet another thread that multiplies the limit
+DEPTHS = (8, 10, 12, 14, 16, 24, 32)  # bits that cameras and scanners fill
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+
+Header = Image.Image | DeepTIFF
 
 _pillow_state = threading.RLock()
 
@@ -85,7 +98,7 @@ def is_costly(data: bytes, max_pixels: int) -> bool:
     n_pixels = header.width * header.height
     if header.format in ("JPEG", "MPO"):  # every scan of a progressive one draws all pixels
         n_pixels *= max(1, data.count(b"\xff\xda") // USUAL_SCANS)
-    return n_pixels > LARGE or has_hidden_cost(header, len(data))
+    return n_pixels > isolation.LARGE or has_hidden_cost(header, len(data))
 
 
 def _decode(
@@ -116,20 +129,26 @@ def _checked_and_decoded(
         )
     if header.format in ("JPEG", "MPO"):
         check_jpeg(data, width * height)
-    elif header.format == "TIFF":
-        check_tiff(header)
+    elif isinstance(header, DeepTIFF):
+        check_pieces(header.tags)
+    elif isinstance(header, TiffImageFile):
+        check_pieces(header.tag_v2)
         _check_fax(header)
     n_pixels = width * height
-    if may_isolate and (is_isolated(n_pixels) or has_hidden_cost(header, len(data))):
-        return decode_isolated(data, mode, max_pixels, max_side, n_pixels)
-    with limited_if_expendable(n_pixels):
+    if may_isolate and (isolation.is_isolated(n_pixels) or has_hidden_cost(header, len(data))):
+        pixels = isolation.decode_isolated(data, mode, max_pixels, max_side, n_pixels)
+        if pixels is not None:
+            return pixels
+    with isolation.limited_if_expendable(n_pixels):
         return shrink(_decoded(data, header, mode, max_side), max_side)
 
 
-def _decoded(data: bytes, header: Image.Image, mode: str, max_side: int | None) -> np.ndarray:
+def _decoded(data: bytes, header: Header, mode: str, max_side: int | None) -> np.ndarray:
     width, height = header.size
     try:
-        if header.format in ("JPEG", "MPO") and header.mode in JPEG_MODES:
+        if isinstance(header, DeepTIFF):
+            pixels = upright(to_eight_bits(*header.samples(data)), header.orientation)
+        elif header.format in ("JPEG", "MPO") and header.mode in JPEG_MODES:
             pixels = _decode_jpeg(data, header, mode, max_side)
             pixels = upright(pixels, _orientation(header))
         else:
@@ -143,24 +162,27 @@ def _decoded(data: bytes, header: Image.Image, mode: str, max_side: int | None) 
     return np.ascontiguousarray(rgb_of(pixels) if mode == "rgb" else grey_of(pixels))
 
 
-def size_in_header(data: bytes, max_pixels: int) -> tuple[int, int]:
-    """Return width and height by the header alone; nothing is decoded."""
-    return _open(data, max_pixels).size
-
-
 def upright_size(data: bytes, max_pixels: int) -> tuple[int, int]:
     """Return width and height of the image as `decode` gives it; nothing is decoded."""
     header = _open(data, max_pixels)
-    width, height = header.size
-    return (height, width) if _orientation(header) in (5, 6, 7, 8) else (width, height)
+    if isinstance(header, DeepTIFF):
+        (width, height), orientation = header.size, header.orientation
+    elif isinstance(header, TiffImageFile):  # whose size is upright in newer versions of Pillow
+        width, height = (header.tag_v2[tag] for tag in (WIDTH, HEIGHT))
+        orientation = header.tag_v2.get(ORIENTATION, 1)
+    else:
+        (width, height), orientation = header.size, _orientation(header)
+    return (height, width) if orientation in (5, 6, 7, 8) else (width, height)
 
 
-def _open(data: bytes, max_pixels: int) -> Image.Image:
+def _open(data: bytes, max_pixels: int) -> Header:
     """Parse the header only."""
     formats = _known_formats()
     if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS:
         formats = [_heif_format()]
     try:
+        if data.startswith(TIFF) and (deep := deep_tiff(read_tags(data))) is not None:
+            return deep
         # Opening a GIF or WebP may make Pillow take memory for its pixels: its limit must hold.
         with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else NO_LIMIT):
             return Image.open(io.BytesIO(data), formats=formats)
@@ -177,7 +199,7 @@ def _open(data: bytes, max_pixels: int) -> Image.Image:
             f"more than the {max_pixels:,} pixels that are allowed, "
             "raise max_pixels if the file is to be trusted"
         ) from None
-    except Warning:
+    except (Warning, ImageError):
         raise
     except Exception as problem:
         raise DamagedImageError(f"damaged header ({_one_line(problem)})") from None
@@ -257,9 +279,14 @@ def _reduction(size_wh: tuple[int, int], max_side: int | None) -> int:
     return factor
 
 
-def _draft(data: bytes, mode: str, factor: int) -> np.ndarray:
+def _reopened(data: bytes, form: str) -> Image.Image:
+    """Open a file whose size has been checked."""
     with _pillow_limit(NO_LIMIT):
-        image = Image.open(io.BytesIO(data), formats=["JPEG"])
+        return Image.open(io.BytesIO(data), formats=[form])
+
+
+def _draft(data: bytes, mode: str, factor: int) -> np.ndarray:
+    image = _reopened(data, "JPEG")
     width, height = image.size
     # Rounded down: from the size rounded up Pillow would conclude a smaller factor.
     image.draft(mode, (width // factor, height // factor))
@@ -270,16 +297,18 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     """Decode anything but JPEGs to uint8: grey or RGB, perhaps with an alpha channel."""
     if header.format == "PNG":
         header.verify()  # checks every chunk's CRC, which decoding does not
-        header = _open(data, header.width * header.height)
+        header = _reopened(data, "PNG")
     header.load()
-    if (header.format == "PNG" and png_lacks_rows(data, header)) or (
-        header.format == "TIFF" and tiff_lacks_strips(header)
-    ):
-        raise DamagedImageError(f"damaged {header.format} file (it lacks the last pixels)")
-    pixels = _decode_deep(data) if _has_deep_colours(data, header) else _array_of(header)
-    # Pillow and OpenCV turn TIFFs themselves, and nothing else.
-    orientation = 1 if header.format == "TIFF" else _orientation(header)
-    return upright(to_eight_bits(pixels), orientation)
+    if header.format == "PNG" and png_lacks_rows(data, header):
+        raise DamagedImageError("damaged PNG file (it lacks the last pixels)")
+    is_deep = header.format == "PNG" and data[24] == 16 and header.mode in ("RGB", "RGBA", "LA")
+    pixels = _decode_deep_png(data) if is_deep else _array_of(header)
+    if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
+        pixels = to_eight_bits(pixels[:, :, :-1], pixels[:, :, -1])
+    else:
+        pixels = to_eight_bits(pixels)
+    # Pillow turns TIFFs itself, and nothing else.
+    return upright(pixels, 1 if header.format == "TIFF" else _orientation(header))
 
 
 def _check_fax(header: Image.Image) -> None:
@@ -297,17 +326,8 @@ def can_read_faxes() -> bool:
     return tuple(int(part) for part in version.split(".") if part.isdigit()) >= SAFE_FOR_FAXES
 
 
-def _has_deep_colours(data: bytes, header: Image.Image) -> bool:
-    """Return whether colours have more than 8 bits, which Pillow would cut to their top 8."""
-    if header.mode not in ("RGB", "RGBA", "LA"):
-        return False
-    if header.format == "PNG":
-        return data[24] == 16
-    bits = getattr(header, "tag_v2", {}).get(BITS_PER_SAMPLE, (8,))
-    return header.format == "TIFF" and max(bits) > 8
-
-
-def _decode_deep(data: bytes) -> np.ndarray:
+def _decode_deep_png(data: bytes) -> np.ndarray:
+    """Decode colours of 16 bits, which Pillow would cut to their top 8."""
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None:
         raise DamagedImageError("damaged file (its 16-bit colours can't be decoded)")
@@ -319,8 +339,8 @@ def _array_of(image: Image.Image) -> np.ndarray:
     """Return a loaded Pillow image as an array of 1 to 4 channels (the alpha, if any, last)."""
     if image.mode == "P":
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-    elif image.mode == "PA":
-        image = image.convert("RGBA")
+    elif image.mode in ("PA", "La"):
+        image = image.convert("RGBA" if image.mode == "PA" else "LA")
     elif image.mode in ("RGB", "L", "1") and "transparency" in image.info:
         image = image.convert("RGBA" if image.mode == "RGB" else "LA")
     elif image.mode == "1":
@@ -343,3 +363,96 @@ def _copied(image: Image.Image) -> np.ndarray:
 
 def _one_line(problem: Exception) -> str:
     return " ".join(str(problem).split())[:120] or type(problem).__name__
+
+
+# Pixel arithmetic: bit depth, transparency, grey and colour, orientation
+
+
+def to_eight_bits(colours: np.ndarray, alpha: np.ndarray | None = None) -> np.ndarray:
+    """Bring samples of any type to uint8, by the rules in `visualwords.images`.
+
+    alpha : (h, w), appended as the last channel; it fills its range, unlike colours
+    """
+    if alpha is not None:
+        if alpha.dtype.kind == "f":
+            return np.dstack([to_eight_bits(colours), _from_float(alpha)])
+        return np.dstack([to_eight_bits(colours), _scaled(alpha, np.iinfo(alpha.dtype).max)])
+    if colours.dtype == np.uint8:
+        return colours
+    if colours.dtype == np.bool_:
+        return colours.astype(np.uint8) * 255
+    if colours.dtype.kind == "f":
+        return _from_float(colours)
+    if colours.min(initial=0) < 0:
+        raise DamagedImageError(f"negative samples (down to {colours.min()}) are not colours")
+    largest = int(colours.max(initial=0))
+    bits = next((depth for depth in DEPTHS if largest < 1 << depth), 64)
+    return _scaled(colours, (1 << bits) - 1)
+
+
+def _scaled(pixels: np.ndarray, white: int) -> np.ndarray:
+    """Scale integers so that ``white`` becomes 255."""
+    if pixels.dtype.itemsize > 2:
+        return np.rint(pixels * (255.0 / white)).astype(np.uint8)
+    levels = np.minimum(np.rint(np.arange(1 << 16) * (255.0 / white)), 255).astype(np.uint8)
+    return levels[pixels]
+
+
+def _from_float(pixels: np.ndarray) -> np.ndarray:
+    if not np.isfinite(pixels).all():
+        raise DamagedImageError("NaN or infinite samples are not colours")
+    low, high = float(pixels.min()), float(pixels.max())
+    if low < 0 or high > 255:
+        raise DamagedImageError(
+            f"float samples from {low:g} to {high:g}; they must lie in 0 to 1 or in 0 to 255"
+        )
+    return np.rint(pixels * (255.0 if high <= 1 else 1.0)).astype(np.uint8)
+
+
+def rgb_of(pixels: np.ndarray) -> np.ndarray:
+    """Return ``(h, w, 3)`` of grey, grey + alpha, RGB or RGBA pixels."""
+    pixels = _over_white(pixels)
+    return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
+
+
+def grey_of(pixels: np.ndarray) -> np.ndarray:
+    """Return ``(h, w)`` of grey, grey + alpha, RGB or RGBA pixels."""
+    pixels = _over_white(pixels)
+    if pixels.ndim == 2:
+        return pixels
+    return cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2GRAY)
+
+
+def _over_white(pixels: np.ndarray) -> np.ndarray:
+    """Lay pixels with an alpha channel over white; a single channel loses its axis."""
+    if pixels.ndim == 2:
+        return pixels
+    if pixels.shape[2] in (2, 4):
+        alpha = pixels[:, :, -1:].astype(np.uint32)
+        blend = pixels[:, :, :-1] * alpha + 255 * (255 - alpha)
+        pixels = ((blend + 127) // 255).astype(np.uint8)
+    return pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
+
+
+def upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
+    """Undo an EXIF orientation (1–8; anything else counts as 1)."""
+    if orientation in (2, 5, 7):
+        pixels = pixels[:, ::-1]
+    elif orientation == 4:
+        pixels = pixels[::-1]
+    turns = {3: 2, 5: 1, 6: 3, 7: 3, 8: 1}.get(orientation, 0)  # quarter turns anticlockwise
+    return np.rot90(pixels, turns)
+
+
+def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
+    """Scale an image down, by area averaging, until its longer side is at most ``max_side``."""
+    height, width = image.shape[:2]
+    if max_side is None or max(height, width) <= max_side:
+        return image
+    scale = max_side / max(height, width)
+    size_wh = max(1, round(width * scale)), max(1, round(height * scale))
+    return cv2.resize(image, size_wh, interpolation=cv2.INTER_AREA)
+
+
+if __name__ == "__main__":
+    isolation.serve(decode_here)
