@@ -124,6 +124,8 @@ def composing(verb: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         given = {name: others.pop(name) for name in CHANGES}
+        if given["copies"] == "all":
+            given["copies"] = ["mirror", "rotations"]
         more: tuple[Any, ...] = ()
         if features and recipe == "auto" and _was_given("recipe"):
             more, features = channels_of(features), ()

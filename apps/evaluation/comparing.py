@@ -239,7 +239,7 @@ def _some_cache(
 def _divisions(
     folder: Any, folds: int | None, seeds: int, first: int, env: Environment
 ) -> list[_Division]:
-    numbers = range(first, first + seeds)
+    numbers = [(first + i) % 2**32 for i in range(seeds)]
     if folds is None:
         images = as_folder(folder)
         if not {"train", "test"} <= set(images.splits):

@@ -183,11 +183,17 @@ class Dataset:
         """Return the number of every image's fold, (n_images,) int.
 
         Folds have the classes in the same proportions, as far as groups, which stay together,
-        allow. A class may be smaller than the number of folds.
+        allow. A class may be smaller than the number of folds; there are fewer folds where there
+        are fewer groups.
         """
-        n = min(n, int(np.bincount(self.codes).max(initial=0)))
+        n = min(n, int(np.bincount(self.codes).max(initial=0)), len(set(self._whole_groups)))
+        if n < 2:
+            raise FolderError(
+                f"{self.origin}: all images belong to one group (or are near duplicates), and a "
+                "group is never divided; folds need images of two groups or more"
+            )
         groups = tuple(self._whole_groups) if self.is_grouped else None
-        return np.array(_divided(tuple(self.codes.tolist()), groups, n, seed), np.intp)
+        return np.array(_divided(tuple(self.codes.tolist()), groups, n, seed % 2**32), np.intp)
 
     def folds_of_all_classes(self, n: int, seed: int) -> np.ndarray | None:
         """Return at most n folds, such that the images outside of each have all classes.

@@ -33,9 +33,8 @@ def no_trial(monkeypatch):
     monkeypatch.setattr(onnx_features, "check_runs", lambda *settings: None)
 
 
-@pytest.fixture
-def network(tmp_path):
-    """A network that gives signed means of colours, and the pixels as maps."""
+def write_network(path):
+    """Write a network that gives signed means of colours, and the pixels as maps."""
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
         helper.make_node("Flatten", ["pooled"], ["embedding"]),
@@ -50,10 +49,14 @@ def network(tmp_path):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
-    (tmp_path / "nets").mkdir()
-    path = tmp_path / "nets" / "colours.onnx"
+    path.parent.mkdir()
     save(model, path)
     return path
+
+
+@pytest.fixture
+def network(tmp_path):
+    return write_network(tmp_path / "nets" / "colours.onnx")
 
 
 @pytest.fixture
