@@ -206,6 +206,7 @@ def varied_recipes(
 ) -> "list[Recipe]":
     """Return all combinations of recipes with the values that their settings are to have."""
     from visualwords.apps.pipeline import composing
+    from visualwords.apps.pipeline.recipe_checks import check_recipe
     from visualwords.errors import RecipeError
 
     if features and names:
@@ -220,6 +221,8 @@ def varied_recipes(
             for base in bases
             for values in product(*(values for _, values in varied))
         ]
+        for recipe in found:
+            check_recipe(recipe)
         if len(found) < 2:
             raise RecipeError(
                 "nothing to compare; give --vary key=first,second, or several --recipe"

@@ -24,7 +24,7 @@ from tests.apps.report.test_report import Tags
 from visualwords import load
 from visualwords.apps.classify_images.main import command
 from visualwords.apps.command_line.verb import run_command
-from visualwords.features import onnx_features
+from visualwords.features import onnx as onnx_features
 from visualwords.images import read_image
 
 FOLDERS = ["even", "pair", "groups.csv", "grey", "mixed", "split"]
@@ -110,7 +110,7 @@ VALUES = {  # usual, odd; {out} is a folder of the line's own
     "network": ["nets", "missing.onnx"],
     "vary": ["C=1,2", "max_side=48,64"],
     "seeds": ["1", "2"],
-    "plot": ["{out}/p.svg", "{out}/é"],
+    "plot": ["{out}/p.svg", "{out}/ü"],
     "no_labels": [""],
     "labels": ["sea", "sand"],
     "journal": ["{out}/j", "{out}/é j.txt"],
