@@ -36,12 +36,7 @@ COMPILED_AGAIN = (
 OVERRIDE = "VISUALWORDS_VECTOR_BYTES"
 WIDTHS = (0, 16, 32, 64)
 
-COMPILED_TYPES = (
-    np.float32,
-    np.float64,
-    np.uint8,
-    np.uint16,
-)  # of arrays that loops take as they are
+COMPILED_TYPES = (np.float32, np.float64, np.uint8, np.uint16)  # that loops take as they are
 
 Compiled = Callable[..., Any]  # what arguments fit, numba decides on each call
 
@@ -170,17 +165,6 @@ def _limit() -> int:
     if given not in map(str, WIDTHS):
         raise ValueError(f"{OVERRIDE}={given}; choose one of {', '.join(map(str, WIDTHS))}")
     return int(given)
-
-
-def has_byte_products() -> bool:
-    """Return whether the target adds products of bytes to 512-bit vectors (AVX-512 VNNI).
-
-    Examples
-    --------
-    >>> has_byte_products() in (True, False)
-    True
-    """
-    return vector_bytes() == 64 and bool(_features().get("avx512vnni"))
 
 
 def check_fitted(estimator: Any, learned: str) -> None:

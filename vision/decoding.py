@@ -135,12 +135,11 @@ def _checked_and_decoded(
         check_pieces(header.tag_v2)
         _check_fax(header)
     n_pixels = width * height
-    if may_isolate and (isolation.is_isolated(n_pixels) or has_hidden_cost(header, len(data))):
+    if may_isolate and (isolation.is_isolated() or has_hidden_cost(header, len(data))):
         pixels = isolation.decode_isolated(data, mode, max_pixels, max_side, n_pixels)
         if pixels is not None:
             return pixels
-    with isolation.limited_if_expendable(n_pixels):
-        return shrink(_decoded(data, header, mode, max_side), max_side)
+    return shrink(_decoded(data, header, mode, max_side), max_side)
 
 
 def _decoded(data: bytes, header: Header, mode: str, max_side: int | None) -> np.ndarray:

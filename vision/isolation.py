@@ -2,8 +2,7 @@
 
 Files whose cost is hidden (`visualwords.decoding`) are always decoded this way, all other files
 only inside `isolated_decoding`, which servers use: starting a process takes a third of a second,
-and pixels that come back through a pipe a millisecond per megapixel. A process that nobody misses
-(`become_expendable`) decodes all but these and large files itself, within the same limits.
+and pixels that come back through a pipe a millisecond per megapixel.
 """
 
 import atexit
@@ -46,7 +45,6 @@ _of_the_parent: list["_Decoder"] = []  # after a fork: kept, and never used
 _lock = threading.Lock()
 _large = threading.Lock()
 _n_isolating = 0
-_is_expendable = False  # whether this process may be ended by an image
 
 
 @contextmanager
@@ -63,28 +61,9 @@ def isolated_decoding() -> Iterator[None]:
         close()
 
 
-def become_expendable() -> None:
-    """Let images that this process decodes end it when they take too much time or memory."""
-    global _is_expendable
-    _is_expendable = True
-
-
-def is_isolated(n_pixels: int) -> bool:
-    """Return whether any image of so many pixels is to be decoded in a process of its own."""
-    return _n_isolating > 0 or (_is_expendable and n_pixels > LARGE)
-
-
-@contextmanager
-def limited_if_expendable(n_pixels: int) -> Iterator[None]:
-    """Keep to the limits of an image of so many pixels, in a process that may end."""
-    if not _is_expendable:
-        yield
-        return
-    _limit(*_limits(n_pixels))
-    try:
-        yield
-    finally:
-        _limit(0, 0.0)
+def is_isolated() -> bool:
+    """Return whether every image is to be decoded in a process of its own."""
+    return _n_isolating > 0
 
 
 def decode_isolated(

@@ -5,15 +5,12 @@ A loop whose intrinsics use them is compiled by ``njit(inlined=(simd,))``: then 
 code is rebuilt when this file changes.
 """
 
-import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core import cgutils
 
 INDEX = ir.IntType(64)
 _LANE = ir.IntType(32)
-_MARKS = 64  # values whose marks fill one word
 
 
 def arrays(context, builder, signature, arguments, which):
@@ -99,42 +96,6 @@ def pairwise_sum(add, parts):
     while len(parts) > 1:
         parts = [add(a, b) for a, b in zip(parts[::2], parts[1::2])]
     return parts[0]
-
-
-@intrinsic
-def nonzero(typing, values, first):
-    """Bit k of the result: values[first + k] != 0, of 64 values."""
-    return types.uint64(values, types.int64), _emit_nonzero
-
-
-def _emit_nonzero(context, builder, signature, arguments):
-    (values,) = arrays(context, builder, signature, arguments, (0,))
-    vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), _MARKS)
-    loaded = load(builder, values.data, arguments[1], vector)
-    different = builder.icmp_unsigned("!=", loaded, constant(vector, 0))
-    return builder.bitcast(different, ir.IntType(_MARKS))
-
-
-@intrinsic
-def lowest_bit(typing, word):
-    """Position of the lowest bit of a word that is not 0."""
-    return types.int64(types.uint64), _emit_lowest_bit
-
-
-def _emit_lowest_bit(context, builder, signature, arguments):
-    return builder.cttz(arguments[0], ir.IntType(1)(1))
-
-
-if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has no intrinsics
-
-    def nonzero(values, first):
-        """Bit k of the result: values.flat[first + k] != 0, of 64 values."""
-        chosen = np.ravel(values)[first : first + _MARKS] != 0
-        return np.packbits(chosen, bitorder="little").view(np.uint64)[0]
-
-    def lowest_bit(word):
-        """Position of the lowest bit of a word that is not 0."""
-        return (int(word) & -int(word)).bit_length() - 1
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:
