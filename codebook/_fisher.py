@@ -10,26 +10,28 @@ _LARGEST = 1e250  # product of sums of shares whose logarithm is taken at once
 
 
 @njit(fastmath=True)
-def add_moments(logits, both, cells, least, zeroth, sums):
+def add_moments(logits, constants, both, cells, least, zeroth, sums):
     """Add q and q (x, x²) to the sums of each point's cell; q are the responsibilities.
 
-    logits : (n, k) float32, log p(x, k)      both : (n, 2 d) float32, x and x²
-    cells : (n,) int32      least : float32, logarithm of the smallest share of the largest q that
-    counts; the others are 0      zeroth : (n_cells, k), sums : (n_cells, k, 2 d) float32
-    returns the sum of log p(x)
+    logits : (n, k) float32, to which the constants are added, (k,): log p(x, k)
+    both : (n, 2 d) float32, x and x²      cells : (n,) int32
+    least : float32, logarithm of the smallest share of the largest q that counts; the others are 0
+    zeroth : (n_cells, k), sums : (n_cells, k, 2 d) float32      returns the sum of log p(x)
     """
     n, k = logits.shape
-    which, shares = np.empty(k, np.int64), np.empty(k, np.float32)
+    which, shares = np.empty(k + 1, np.int64), np.empty(k, np.float32)
     likelihood, product = 0.0, 1.0
     for i in range(n):
-        row, source, count, total = logits[i], both[i], 0, np.float32(0)
+        row, source, total = logits[i], both[i], np.float32(0)
+        for j in range(k):
+            row[j] += constants[j]
         top = row[0]
         for j in range(k):
-            top = max(top, row[j])
-        for j in range(k):
-            if row[j] >= top + least:
-                which[count] = j
-                count += 1
+            top = row[j] if row[j] > top else top
+        limit, count = top + least, np.uint64(0)
+        for j in range(k):  # no branch, which would be mispredicted
+            which[count] = j
+            count += np.uint64(row[j] >= limit)
         for c in range(count):
             shares[c] = math.exp(row[which[c]] - top)
             total += shares[c]

@@ -1,6 +1,6 @@
 """Fisher vectors: how an image would change the mixture that describes all images."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -123,7 +123,11 @@ class DiagonalMixture:
         return np.hstack([self.means * precisions, -0.5 * precisions]), constants
 
     def moments(
-        self, x: np.ndarray, cells: np.ndarray, n_cells: int
+        self,
+        x: np.ndarray,
+        cells: np.ndarray,
+        n_cells: int,
+        coordinates: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return Σ q and Σ q (x, x²) of the points of each cell, and the sum of log p(x).
 
@@ -132,10 +136,12 @@ class DiagonalMixture:
 
         Parameters
         ----------
-        x : (n, d) float32
+        x : (n, d) array
             Of variances about 1, whose squares float32 holds.
         cells : (n,) int32
         n_cells : int
+        coordinates : function, optional
+            Turns some rows of x into such points: it is called for a block after the other.
 
         Returns
         -------
@@ -149,18 +155,22 @@ class DiagonalMixture:
         >>> zeroth.tolist(), sums.tolist()
         ([[2.0]], [[[3.0, 5.0]]])
         """
-        factors, constants = (part.astype(np.float32) for part in self.log_factors())
+        factors, constants = self.log_factors()
+        factors = np.ascontiguousarray(factors.T, np.float32)
+        constants = constants.astype(np.float32)
         k, d = self.means.shape
         zeroth = np.zeros((n_cells, k), np.float32)
         sums = np.zeros((n_cells, k, 2 * d), np.float32)
         least, likelihood = np.float32(np.log(LEAST)), 0.0
+        room = np.empty((min(_BLOCK, len(x)), 2 * d), np.float32)
         for start in range(0, len(x), _BLOCK):
             part = x[start : start + _BLOCK]
-            both = np.concatenate([part, part * part], axis=1)
-            logits = both @ factors.T
-            logits += constants
+            both, logits = room[: len(part)], np.empty((len(part), k), np.float32)
+            both[:, :d] = part if coordinates is None else coordinates(part)
+            np.multiply(both[:, :d], both[:, :d], out=both[:, d:])
+            np.matmul(both, factors, out=logits)
             inside = cells[start : start + _BLOCK]
-            likelihood += add_moments(logits, both, inside, least, zeroth, sums)
+            likelihood += add_moments(logits, constants, both, inside, least, zeroth, sums)
         return zeroth, sums, likelihood
 
     def _improved(
@@ -358,7 +368,8 @@ class FisherVectors(WindowVectors):
         standard = mixture.moved(1 / spread, -center / spread)
         standard.variances = np.maximum(standard.variances, _NARROWEST)
         self._standard = standard
-        self._matrix = (self.projection_.directions / spread[:, None]).astype(np.float32)
+        matrix = (self.projection_.directions / spread[:, None]).T
+        self._matrix = np.ascontiguousarray(matrix, np.float32)
         self._offset = ((self.projection_.offset + center) / spread).astype(np.float32)
         root = np.sqrt(mixture.weights)[:, None]
         factors = 1 / (root * np.sqrt(standard.variances)), 1 / (np.sqrt(2) * root)
@@ -369,7 +380,8 @@ class FisherVectors(WindowVectors):
     def _standardised(self, descriptors: np.ndarray) -> np.ndarray:
         """Coordinates of about mean 0 and variance 1, (n, d) float32."""
         with np.errstate(over="ignore", invalid="ignore"):
-            x = descriptors.astype(np.float32, copy=False) @ self._matrix.T - self._offset
+            x = descriptors.astype(np.float32, copy=False) @ self._matrix
+            x -= self._offset
         if descriptors.dtype != np.uint8 and not np.abs(x).max(initial=0.0) <= _FARTHEST:
             raise ValueError(
                 f"descriptors of this image are more than {_FARTHEST:.0e} times as far from the "
@@ -382,7 +394,7 @@ class FisherVectors(WindowVectors):
         """G_μ and G_σ of every window, (n_windows, 2 K d)."""
         pyramid, (k, d) = self._pyramid, self._constants.shape[1:]
         n_cells = pyramid.membership.shape[1]
-        zeroth, sums, _ = self._standard.moments(self._standardised(descriptors), cells, n_cells)
+        zeroth, sums, _ = self._standard.moments(descriptors, cells, n_cells, self._standardised)
         n = pyramid.membership @ np.bincount(cells, minlength=n_cells).astype(np.float32)
         shares = (1 / np.maximum(n, 1)).astype(np.float32)
         out = np.empty((len(n), 2, k, d), np.float32)

@@ -123,10 +123,10 @@ class SecondOrderPooling(WindowVectors):
 
     def whitened(self, descriptors: np.ndarray) -> np.ndarray:
         """Return the components of descriptors, each of variance 1 in the training images."""
-        found = self.projection_.apply(descriptors)
-        found -= self.center_
-        found /= self.spread_
-        return found
+        matrix = self.projection_.directions / self.spread_[:, None]
+        whitened = descriptors.astype(np.float32, copy=False) @ matrix.T
+        whitened -= ((self.projection_.offset + self.center_) / self.spread_).astype(np.float32)
+        return whitened
 
     def moments(self, features: LocalFeatures) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ x xᵀ / n of every window, (n_windows, d, d), and its number of patches."""
