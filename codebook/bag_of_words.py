@@ -20,8 +20,6 @@ from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
 
-__all__ = ["BagOfWords"]
-
 _CELLS = 1 << 22  # numbers of dense histograms made at a time
 
 

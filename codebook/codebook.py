@@ -19,20 +19,6 @@ from visualwords.compiled import is_plain
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.parallel import map_on_workers, within_reach
 
-__all__ = [
-    "Codebook",
-    "as_images",
-    "as_sets",
-    "balanced_rows",
-    "choose_rows",
-    "choose_seeds",
-    "descriptors_of",
-    "fair_shares",
-    "has_learned",
-    "in_parts",
-    "map_parts",
-]
-
 ROWS = 1 << 16  # of a part
 _SAMPLE = 20  # descriptors among which each first word is chosen
 _LEAST = 10_000  # and at least so many for all

@@ -12,10 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, ragged_rows
 from visualwords.parallel import with_one_library_thread
-
-__all__ = ["FARTHEST", "FeatureSetEncoder", "FeatureSets", "as_feature_sets"]
 
 FARTHEST = 1 << 29  # coordinates beyond ± this are moved there, so that sums fit 32 bits
 
@@ -102,19 +100,9 @@ class FeatureSets:
     def __getitem__(self, index: slice | Sequence[Any] | np.ndarray) -> "FeatureSets": ...
     def __getitem__(self, index: Any) -> "np.ndarray | FeatureSets":
         """Return the points of one set, or several sets chosen like elements of an array."""
-        if isinstance(index, int | np.integer):
-            n = len(self)
-            if not -n <= index < n:
-                raise IndexError(f"set {index} of {n}")
-            return self.points[self.offsets[index % n] : self.offsets[index % n + 1]]
-        chosen = np.arange(len(self))[index]
-        sizes = self.sizes[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        if isinstance(index, slice) and index.step in (None, 1):
-            begin = self.offsets[chosen[0]] if len(chosen) else 0
-            return FeatureSets(self.points[begin : begin + offsets[-1]], offsets, self.side)
-        rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return FeatureSets(self.points[rows], offsets, self.side)
+        rows, offsets = ragged_rows(self.offsets, index)
+        points = self.points[rows]
+        return points if offsets is None else FeatureSets(points, offsets, self.side)
 
     def __iter__(self) -> Iterator[np.ndarray]:
         return (self[i] for i in range(len(self)))

@@ -16,8 +16,6 @@ from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
-__all__ = ["LEAST", "DiagonalMixture", "FisherVectors"]
-
 LEAST = 1e-4  # smaller shares of the largest responsibility count as 0
 _FLOOR = 1e-3  # least variance, as a share of the data's
 _BLOCK = 512  # points multiplied at once, so that products stay in the second-level cache

@@ -20,8 +20,6 @@ from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 from visualwords.simd import aligned_zeros
 
-__all__ = ["HIKCodebook", "WordTables"]
-
 _LARGEST = 65535  # a sum of look-ups
 _BLOCK = 16384  # descriptors at most that are looked up in 8 tables before the next 8 are read
 _SUMS = 1 << 22  # numbers at most that are summed at a time

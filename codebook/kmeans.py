@@ -22,8 +22,6 @@ from visualwords.compiled import check_fitted
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
-__all__ = ["KMeansCodebook", "NearestWords"]
-
 _ROOTS = np.rint(np.sqrt(255.0 * np.arange(256))).astype(np.uint8)
 _BLOCK = 960  # descriptors multiplied at once, so that products stay in the second-level cache
 _FEW = 2000  # pairs of a descriptor and a word that are compared in float64 at once

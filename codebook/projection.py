@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["Projection", "check_finite"]
-
 _BLOCK = 8192
 
 

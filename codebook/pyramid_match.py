@@ -20,8 +20,6 @@ from visualwords.codebook.feature_sets import FARTHEST, FeatureSets, as_feature_
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 
-__all__ = ["Bins", "GridBins", "PyramidMatchEmbedding", "Step", "refine"]
-
 MAX_PLANES = 8  # bits of a coordinate that are packed at a time
 _POINTS_AT_A_TIME = 1 << 19
 

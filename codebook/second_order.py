@@ -12,8 +12,6 @@ from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
 
-__all__ = ["SecondOrderPooling"]
-
 
 class SecondOrderPooling(WindowVectors):
     """Encode local features by the logarithm of their second moments in each window [1]_.

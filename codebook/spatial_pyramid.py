@@ -11,15 +11,6 @@ from sklearn.base import BaseEstimator
 from visualwords.codebook._spatial_pyramid import cells_of, count_words, signed_roots
 from visualwords.features.local_features import as_windows, pyramid_windows
 
-__all__ = [
-    "NORMS",
-    "SCOPES",
-    "SpatialPyramid",
-    "as_pyramid",
-    "normalize",
-    "signed_power",
-]
-
 _NAMED_GRIDS = {1: [(1, 1)], 8: [(1, 1), (2, 2), (3, 1)]}  # 8: image, quarters, horizontal strips
 NORMS = (None, "l1", "l2")
 SCOPES = ("window", "level", "image")

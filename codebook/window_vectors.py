@@ -12,8 +12,6 @@ from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyra
 from visualwords.features.local_features import LocalFeatures
 from visualwords.parallel import with_one_library_thread
 
-__all__ = ["WindowVectors"]
-
 
 class WindowVectors(TransformerMixin, BaseEstimator):
     """Base of encoders whose windows are vectors, raised to a power and brought to length 1.

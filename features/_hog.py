@@ -8,23 +8,10 @@ from visualwords.compiled import njit
 
 
 @njit()
-def split_channels(image, planes):
-    """planes[c, y, x] = image[y, x, c]; uint8."""
-    height, width, _ = image.shape
-    flat = image.reshape(height, 3 * width)
-    for y in range(height):
-        row, red, green, blue = flat[y], planes[0, y], planes[1, y], planes[2, y]
-        for x in range(width):
-            red[x] = row[3 * x]
-            green[x] = row[3 * x + 1]
-            blue[x] = row[3 * x + 2]
-
-
-@njit()
 def gradient_row(planes, y, dx, dy, square):
     """Central differences of one row, of the plane where the gradient is strongest.
 
-    planes : (c, h, w) uint8 or float32
+    planes : (c, h, w) uint8
     dx, dy, square : (w,) float32, to the right, downwards, length²
     Across the border there is no difference.
     """
@@ -76,7 +63,7 @@ def number_angles(dx, dy, cosines, sines, bins):
 def count_cells(planes, cell_size, cosines, sines, cells):
     """cells[i, j, k] = Σ lengths of the gradients of cell (i, j) with angle k; filled from zero.
 
-    planes : (c, h, w) uint8 or float32      cells : (ny, nx, n) float32
+    planes : (c, h, w) uint8      cells : (ny, nx, n) float32
     """
     width = planes.shape[2]
     dx = np.empty(width, np.float32)
@@ -129,13 +116,8 @@ def interpolate_blocks(planes, n, size, weights, blocks):
     blocks : (slots of rows, n, slots of columns) float32
     """
     width, cell = planes.shape[2], weights.shape[0]
-    dx = np.empty(width, np.float32)
-    dy, square, first, second = (
-        np.empty_like(dx),
-        np.empty_like(dx),
-        np.empty_like(dx),
-        np.empty_like(dx),
-    )
+    lines = np.empty((5, width), np.float32)
+    dx, dy, square, first, second = lines[0], lines[1], lines[2], lines[3], lines[4]
     low = np.empty(width, np.uint8)
     # slots of neighbouring cells overlap: they get different parts, whose sum counts, as processors
     # wait where a vector overlaps one that was just stored

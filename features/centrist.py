@@ -9,7 +9,7 @@ from visualwords.features._centrist import (
     count_codes,
     count_codes_of_patches,
 )
-from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
+from visualwords.features.extractor import ColumnPlaces, Extractor, check_choices, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
@@ -20,12 +20,9 @@ from visualwords.features.local_features import (
 )
 from visualwords.features.pixels import as_grey, resize_image, sobel_image
 
-__all__ = ["Centrist", "census_transform"]
-
 _WINDOW = (108, 36)  # rows, columns of a pedestrian window  [Wu10, Sec. 4.2]
 _BLOCKS = (9, 4)  # blocks of the window, of 12 × 9 pixels  [Wu10, Sec. 4.2]
 _CODES = [f"census{c}" for c in range(256)]
-_LAYOUTS = ("whole", "pyramid", "pedestrian", "dense")
 
 
 class Centrist(Extractor):
@@ -75,6 +72,7 @@ class Centrist(Extractor):
     """
 
     version = 1
+    color_mode = "grey"
 
     def __init__(
         self,
@@ -90,17 +88,12 @@ class Centrist(Extractor):
         self.sobel = sobel
 
     @property
-    def color_mode(self) -> str:
-        return "grey"
-
-    @property
     def is_local(self) -> bool:
         return self.layout == "dense"
 
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
-        if self.layout not in _LAYOUTS:
-            raise ValueError(f"layout={self.layout!r}; choose one of {', '.join(_LAYOUTS)}")
+        check_choices(self, layout=("whole", "pyramid", "pedestrian", "dense"))
         if self.patch_size < 3 or self.step < 1:
             raise ValueError(
                 f"patch_size={self.patch_size} must be at least 3, step={self.step} at least 1"

@@ -8,18 +8,17 @@ import cv2
 import numpy as np
 
 from visualwords.features._color import count_colors, describe_cells, sum_colors
-from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
+from visualwords.features.extractor import ColumnPlaces, Extractor, check_choices, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
     check_cells,
+    grid_positions,
     patch_bounds,
     unit_centers,
     window_bounds,
 )
 from visualwords.features.pixels import as_rgb
-
-__all__ = ["ColorHistogram", "ColorStatistics"]
 
 _CHANNELS = {
     "rgb": ("red", "green", "blue"),
@@ -100,10 +99,7 @@ class ColorHistogram(Extractor):
         """Raise ``ValueError`` where a parameter can't be used."""
         self._bins()
         as_windows(self.windows)
-        if self.space not in _CHANNELS:
-            raise ValueError(f"space={self.space!r}; choose one of {', '.join(_CHANNELS)}")
-        if self.layout not in ("whole", "dense"):
-            raise ValueError(f"layout={self.layout!r}; there are whole and dense")
+        check_choices(self, space=tuple(_CHANNELS), layout=("whole", "dense"))
         if self.patch_size < 1 or self.step < 1:
             raise ValueError(
                 f"patch_size={self.patch_size} and step={self.step} must be at least 1"
@@ -236,6 +232,7 @@ class ColorStatistics(Extractor):
     """
 
     version = 1
+    is_local = True
 
     def __init__(
         self, bin_size: int | Sequence[int] = 4, step: int = 8, space: str = "lab"
@@ -244,15 +241,10 @@ class ColorStatistics(Extractor):
         self.step = step
         self.space = space
 
-    @property
-    def is_local(self) -> bool:
-        return True
-
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         self._bin_sizes()
-        if self.space not in ("lab", "rgb"):
-            raise ValueError(f"space={self.space!r}; choose lab or rgb")
+        check_choices(self, space=("lab", "rgb"))
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of all patches.
@@ -281,9 +273,8 @@ class ColorStatistics(Extractor):
             found = np.empty((len(x) * len(y), _CELLS**2, 6), np.uint8)
             with np.errstate(over="ignore"):
                 describe_cells(sums, b, x, y, found)
-            xy = np.meshgrid((x + side / 2) / width, (y + side / 2) / height)
             descriptors.append(found.reshape(len(found), 6 * _CELLS**2))
-            positions.append(np.stack([v.ravel() for v in xy], axis=1).astype(np.float32))
+            positions.append(grid_positions((x + side / 2) / width, (y + side / 2) / height))
             sizes.append(np.full(len(found), side, np.float32))
         return LocalFeatures(*(np.concatenate(part) for part in (descriptors, positions, sizes)))
 

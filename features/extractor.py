@@ -14,15 +14,8 @@ from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.features.pixels import as_grey, as_rgb, check_image, is_one_image
 from visualwords.images import read_image
 
-__all__ = [
-    "ColumnPlaces",
-    "Extractor",
-    "as_grey",
-    "as_rgb",
-    "check_image",
-    "is_one_image",
-    "places_of_pixels",
-]
+__all__ = ["ColumnPlaces", "Extractor", "as_grey", "as_rgb", "check_image", "is_one_image"]
+
 
 BLOCK = 8  # pixels; single pixels are summed in blocks of this side
 PIXELS = "each bin's value is shared equally among the pixels counted in it"
@@ -184,6 +177,14 @@ class Extractor(TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         tags.no_validation = True
         return tags
+
+
+def check_choices(extractor: Extractor, **choices: Sequence[str]) -> None:
+    """Raise ``ValueError`` where a parameter is none of the words that it may be."""
+    for name, allowed in choices.items():
+        if getattr(extractor, name) not in allowed:
+            given = getattr(extractor, name)
+            raise ValueError(f"{name}={given!r}; choose one of {', '.join(allowed)}")
 
 
 def places_of_pixels(codes: np.ndarray, bounds: np.ndarray, names: Sequence[str]) -> ColumnPlaces:

@@ -9,11 +9,9 @@ import cv2
 import numpy as np
 
 from visualwords.features._filters import describe_patches, pool_responses
-from visualwords.features.extractor import Extractor
-from visualwords.features.local_features import LocalFeatures, check_cells
+from visualwords.features.extractor import Extractor, check_choices
+from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
 from visualwords.features.pixels import COLORS, as_grey, color_planes
-
-__all__ = ["DenseFilters"]
 
 _CELLS = 4  # in each direction
 _CELL = 4  # pixels, in the shrunk image
@@ -77,6 +75,7 @@ class DenseFilters(Extractor):
     """
 
     version = 1
+    is_local = True
 
     def __init__(
         self,
@@ -97,17 +96,12 @@ class DenseFilters(Extractor):
     def color_mode(self) -> str:
         return "grey" if self.color == "grey" else "rgb"
 
-    @property
-    def is_local(self) -> bool:
-        return True
-
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         self._bin_sizes()
         if self.order not in range(1, _TAPS):
             raise ValueError(f"order={self.order}; choose 1, 2, 3 or 4")
-        if self.color not in COLORS:
-            raise ValueError(f"color={self.color!r}; choose one of {', '.join(COLORS)}")
+        check_choices(self, color=COLORS)
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of all patches.
@@ -180,8 +174,7 @@ class DenseFilters(Extractor):
         steps = _CELL // spacing, step // spacing
         describe_patches(cells, *steps, _FAINT * _SUMS, max(1, len(x)), out)
         middle = _SIDE / 2 + 0.5  # cells are around pixels, half a pixel right of their middle
-        xy = np.meshgrid((x + middle) / width, (y + middle) / height)
-        positions = np.stack([v.ravel() for v in xy], axis=1).astype(np.float32)
+        positions = grid_positions((x + middle) / width, (y + middle) / height)
         return out, positions, np.full(len(out), _CELLS * b, np.float32)
 
     def _cells(self, planes: Sequence[np.ndarray], spacing: int) -> np.ndarray:

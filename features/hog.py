@@ -4,21 +4,15 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import cv2
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from visualwords.errors import ImageError
-from visualwords.features._hog import (
-    count_cells,
-    interpolate_blocks,
-    normalize_blocks,
-    split_channels,
-)
-from visualwords.features.extractor import ColumnPlaces, Extractor
-from visualwords.features.local_features import LocalFeatures
+from visualwords.features._hog import count_cells, interpolate_blocks, normalize_blocks
+from visualwords.features.extractor import ColumnPlaces, Extractor, check_choices
+from visualwords.features.local_features import LocalFeatures, grid_positions
 from visualwords.features.pixels import as_grey, as_rgb, check_image, draw_glyphs, resize_image
-
-__all__ = ["HOG", "interpolated_blocks", "split_planes"]
 
 
 class HOG(Extractor):
@@ -41,9 +35,6 @@ class HOG(Extractor):
         ``skimage.feature.hog(block_norm="L2-Hys")``. True: it is shared between the two nearest
         angles and up to four cells of a block, weighted by a Gaussian around the block's centre,
         as in OpenCV's ``HOGDescriptor`` (σ = a quarter of the block).
-    sqrt : bool, default False
-        Take square roots of the intensities first (gamma correction). Gradients may then lie on
-        the border of two angles, where rounding decides, here and in skimage.
     color : {"rgb", "grey"}, default "rgb"
         Whether colour images are used as they are or converted to grey first.
     resize_wh : (int, int) or None
@@ -88,7 +79,6 @@ class HOG(Extractor):
         n_orientations: int = 9,
         *,
         interpolated: bool = False,
-        sqrt: bool = False,
         color: str = "rgb",
         resize_wh: tuple[int, int] | None = None,
     ) -> None:
@@ -96,7 +86,6 @@ class HOG(Extractor):
         self.block_size = block_size
         self.n_orientations = n_orientations
         self.interpolated = interpolated
-        self.sqrt = sqrt
         self.color = color
         self.resize_wh = resize_wh
 
@@ -110,8 +99,7 @@ class HOG(Extractor):
             value = getattr(self, name)
             if not (isinstance(value, int | np.integer) and 1 <= value <= (largest or value)):
                 raise ValueError(f"{name}={value!r} must be an integer of at least 1")
-        if self.color not in ("rgb", "grey"):
-            raise ValueError(f"color={self.color!r}; choose rgb or grey")
+        check_choices(self, color=("rgb", "grey"))
         if self.resize_wh is not None:
             if np.shape(self.resize_wh) != (2,) or min(self.resize_wh) < 1:
                 raise ValueError(f"resize_wh={self.resize_wh!r}; expected (width, height)")
@@ -167,9 +155,8 @@ class HOG(Extractor):
         ny, nx = blocks.shape[:2]
         side = self.cell_size * self.block_size
         width, height = self.resize_wh or np.shape(image)[1::-1]
-        x = (np.arange(nx) * self.cell_size + side / 2) / width
-        y = (np.arange(ny) * self.cell_size + side / 2) / height
-        positions = np.stack([v.ravel() for v in np.meshgrid(x, y)], axis=1).astype(np.float32)
+        x, y = (np.arange(n) * self.cell_size + side / 2 for n in (nx, ny))
+        positions = grid_positions(x / width, y / height)
         columns = self.block_size**2 * self.n_orientations
         return LocalFeatures(
             blocks.reshape(nx * ny, columns), positions, np.full(nx * ny, side, np.float32)
@@ -228,12 +215,10 @@ class HOG(Extractor):
         return image if self.resize_wh is None else resize_image(image, *self.resize_wh)
 
     def _planes(self, image: np.ndarray) -> np.ndarray:
-        """Intensities as (channels, h, w), uint8 or, of square roots, float32."""
+        """Intensities as (channels, h, w) uint8."""
         if self.color == "grey" or np.ndim(image) == 2:
-            planes = self._resize(as_grey(image))[None]
-        else:
-            planes = split_planes(self._resize(as_rgb(image)))
-        return np.sqrt(planes, dtype=np.float32) if self.sqrt else planes
+            return self._resize(as_grey(image))[None]
+        return split_planes(self._resize(as_rgb(image)))
 
     def _counted_blocks(self, planes: np.ndarray) -> np.ndarray:
         ny, nx = (self._count_blocks(length) for length in planes.shape[1:])
@@ -257,9 +242,7 @@ class HOG(Extractor):
 
 def split_planes(rgb: np.ndarray) -> np.ndarray:
     """Return the channels of an image (h, w, 3) one after the other, (3, h, w)."""
-    planes = np.empty((3, *rgb.shape[:2]), np.uint8)
-    split_channels(rgb, planes)
-    return planes
+    return np.stack(cv2.split(rgb))
 
 
 def interpolated_blocks(planes: np.ndarray, cell: int, size: int, n: int) -> np.ndarray:
@@ -267,7 +250,7 @@ def interpolated_blocks(planes: np.ndarray, cell: int, size: int, n: int) -> np.
 
     Parameters
     ----------
-    planes : (channels, h, w) uint8 or float32
+    planes : (channels, h, w) uint8
         Gradients are those of the channel where they are strongest.
     cell, size, n : int
         Pixels of a cell's side, cells of a block's side, and angles.

@@ -5,12 +5,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from visualwords.features.extractor import Extractor
+from visualwords.features.extractor import Extractor, check_choices
 from visualwords.features.local_features import LocalFeatures
 from visualwords.features.pixels import as_grey, as_rgb
 from visualwords.features.sift import DenseSIFT
-
-__all__ = ["KeypointSIFT"]
 
 _SIDE = 6.0  # a descriptor's 4 × 4 cells span 4 × 3/2 diameters of its keypoint, in OpenCV
 _NO_SMOOTHING = 0.5  # the smoothing that OpenCV assumes an image to have
@@ -58,6 +56,8 @@ class KeypointSIFT(Extractor):
     """
 
     version = 1
+    color_mode = "grey"
+    is_local = True
 
     def __init__(
         self,
@@ -76,27 +76,16 @@ class KeypointSIFT(Extractor):
         self.dtype = dtype
         self.root = root
 
-    @property
-    def color_mode(self) -> str:
-        return "grey"
-
-    @property
-    def is_local(self) -> bool:
-        return True
-
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         most = self.max_keypoints
         if most is not None and not (isinstance(most, int | np.integer) and most >= 1):
             raise ValueError(f"max_keypoints={most!r} must be at least 1, or None for all")
-        if self.detector not in ("sift", "harris"):
-            raise ValueError(f"detector={self.detector!r}; choose sift or harris")
         if self.threshold is not None and not self.threshold >= 0:
             raise ValueError(f"threshold={self.threshold!r} must not be negative")
         if not self.patch_size >= 4:
             raise ValueError(f"patch_size={self.patch_size!r} must be at least 4")
-        if self.dtype not in ("uint8", "float32"):
-            raise ValueError(f"dtype={self.dtype!r}; choose uint8 or float32")
+        check_choices(self, detector=("sift", "harris"), dtype=("uint8", "float32"))
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of all keypoints; an image may have none.

@@ -8,17 +8,6 @@ from typing import Any, overload
 
 import numpy as np
 
-__all__ = [
-    "LocalFeatureSets",
-    "LocalFeatures",
-    "as_windows",
-    "check_cells",
-    "patch_bounds",
-    "pyramid_windows",
-    "unit_centers",
-    "window_bounds",
-]
-
 
 @dataclass(frozen=True)
 class LocalFeatures:
@@ -123,23 +112,9 @@ class LocalFeatureSets:
     def __getitem__(self, index: slice | Sequence[Any] | np.ndarray) -> "LocalFeatureSets": ...
     def __getitem__(self, index: Any) -> "LocalFeatures | LocalFeatureSets":
         """Return the features of one image, or of several chosen like elements of an array."""
-        if isinstance(index, int | np.integer):
-            n = len(self)
-            if not -n <= index < n:
-                raise IndexError(f"image {index} of {n}")
-            rows: Any = slice(self.offsets[index % n], self.offsets[index % n + 1])
-            return LocalFeatures(self.descriptors[rows], self.positions[rows], self.sizes[rows])
-        chosen = np.arange(len(self))[index]
-        sizes = np.diff(self.offsets)[chosen]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        if isinstance(index, slice) and index.step in (None, 1):
-            begin = self.offsets[chosen[0]] if len(chosen) else 0
-            rows = slice(begin, begin + offsets[-1])
-        else:
-            rows = np.repeat(self.offsets[chosen] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return LocalFeatureSets(
-            self.descriptors[rows], self.positions[rows], self.sizes[rows], offsets
-        )
+        rows, offsets = ragged_rows(self.offsets, index)
+        parts = self.descriptors[rows], self.positions[rows], self.sizes[rows]
+        return LocalFeatures(*parts) if offsets is None else LocalFeatureSets(*parts, offsets)
 
     @property
     def shape(self) -> tuple[int]:
@@ -148,6 +123,36 @@ class LocalFeatureSets:
 
     def __iter__(self) -> Iterator[LocalFeatures]:
         return (self[i] for i in range(len(self)))
+
+
+def ragged_rows(offsets: np.ndarray, index: Any) -> tuple[slice | np.ndarray, np.ndarray | None]:
+    """Return the rows of one member of a ragged array, or of several and where each begins.
+
+    Parameters
+    ----------
+    offsets : (n + 1,) int64
+        Member i owns the rows ``offsets[i]:offsets[i + 1]``.
+    index : int, or what chooses several elements of an array
+
+    Examples
+    --------
+    >>> ragged_rows(np.array([0, 2, 2, 5]), -1)
+    (slice(2, 5, None), None)
+    >>> [part.tolist() for part in ragged_rows(np.array([0, 2, 2, 5]), [2, 0])]
+    [[2, 3, 4, 0, 1], [0, 3, 5]]
+    """
+    n = len(offsets) - 1
+    if isinstance(index, int | np.integer):
+        if not -n <= index < n:
+            raise IndexError(f"number {index} of {n}")
+        return slice(int(offsets[index % n]), int(offsets[index % n + 1])), None
+    chosen = np.arange(n)[index]
+    sizes = np.diff(offsets)[chosen]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    if isinstance(index, slice) and index.step in (None, 1):
+        begin = int(offsets[chosen[0]]) if len(chosen) else 0
+        return slice(begin, begin + int(starts[-1])), starts
+    return np.repeat(offsets[chosen] - starts[:-1], sizes) + np.arange(starts[-1]), starts
 
 
 def check_cells(bin_size: Any, step: Any, least: int, largest: int) -> tuple[int, ...]:
@@ -180,6 +185,18 @@ def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
     y = np.arange(0, height - size + 1, step, dtype=np.int64)
     top, left = (v.ravel() for v in np.meshgrid(y, x, indexing="ij"))
     return np.stack([left, top, left + size, top + size], axis=1)
+
+
+def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the points (x, y) of a grid, row after row: (n, 2) float32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> grid_positions(np.array([0.25, 0.75]), np.array([0.5])).tolist()
+    [[0.25, 0.5], [0.75, 0.5]]
+    """
+    return np.stack([v.ravel() for v in np.meshgrid(x, y)], axis=1).astype(np.float32)
 
 
 def unit_centers(bounds: np.ndarray, height: int, width: int) -> np.ndarray:

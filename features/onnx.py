@@ -19,11 +19,9 @@ import numpy as np
 
 from visualwords.errors import ImageError
 from visualwords.features.extractor import Extractor
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.features.onnx_file import NetworkError, read_network
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, grid_positions
+from visualwords.features.onnx_file import INSTALL, NetworkError, read_network
 from visualwords.features.pixels import as_rgb, resize_image
-
-__all__ = ["Network", "ONNXFeatures"]
 
 BATCH = 16  # images that `transform` runs together
 PREFERRED = ("embedding", "image_embeds", "pooler_output")  # names that exporters give
@@ -32,7 +30,6 @@ MEMORY = 6 << 30  # bytes that one image may take the network
 SECONDS = 60  # that one image may take it
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 LAYOUTS = ("NCHW", "NHWC")
-INSTALL = "a network file needs onnxruntime: pip install onnxruntime"
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,7 @@ class ONNXFeatures(Extractor):
     -----
     The file is checked before the runtime sees it: no loops, no data outside its folder. Its first
     run is in a process with limits of memory and time (`check_runs`).
-    Needs onnxruntime.
+    Needs onnx and onnxruntime.
     """
 
     version = 1
@@ -167,7 +164,7 @@ class ONNXFeatures(Extractor):
         """Turn images into rows of a matrix, or into sets of local features, in batches."""
         self.check_parameters()
         local = self.is_local
-        waiting = iter(images)
+        waiting = (self._pixels(image) for image in images)
         found: list[Any] = []
         while batch := list(islice(waiting, self.network().batch or BATCH)):
             values = self._run(batch)
@@ -252,11 +249,11 @@ class ONNXFeatures(Extractor):
                 "for a vector, 3 for tokens, 4 for maps"
             )
         rows, columns, d = values.shape
-        y, x = np.divmod(np.arange(rows * columns), columns)
-        positions = np.stack([(x + 0.5) / columns, (y + 0.5) / rows], axis=1).astype(np.float32)
+        x, y = ((np.arange(n) + 0.5) / n for n in (columns, rows))
         side = np.sqrt(image.shape[0] / rows * (image.shape[1] / columns))
         sizes = np.full(rows * columns, side, np.float32)
-        return LocalFeatures(np.ascontiguousarray(values.reshape(-1, d)), positions, sizes)
+        descriptors = np.ascontiguousarray(values.reshape(-1, d))
+        return LocalFeatures(descriptors, grid_positions(x, y), sizes)
 
 
 def _tokens_on_a_grid(tokens: np.ndarray, path: str) -> np.ndarray:

@@ -8,18 +8,6 @@ import numpy as np
 
 from visualwords.errors import ImageError
 
-__all__ = [
-    "COLORS",
-    "as_grey",
-    "as_rgb",
-    "check_image",
-    "color_planes",
-    "draw_glyphs",
-    "is_one_image",
-    "resize_image",
-    "sobel_image",
-]
-
 COLORS = ("grey", "rgb", "opponent", "c")
 _CELL = 24  # pixels that a cell should have in a picture of histograms, so that lines can be seen
 _LONGEST = 2400  # unless the picture gets larger than this

@@ -19,8 +19,6 @@ from visualwords.features import EXTRACTORS
 from visualwords.features.extractor import Extractor
 from visualwords.features.pixels import as_rgb
 
-__all__ = ["GROUP", "PREFIX", "find_extractor", "list_extractors", "register_transformer"]
-
 GROUP = "visualwords.features"
 PREFIX = "transformer:"
 _transformers: dict[str, type["TransformerFeatures"]] = {}

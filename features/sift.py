@@ -13,11 +13,9 @@ from visualwords.features._sift import (
     pool_cells,
     vote,
 )
-from visualwords.features.extractor import Extractor
-from visualwords.features.local_features import LocalFeatures, check_cells
+from visualwords.features.extractor import Extractor, check_choices
+from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
 from visualwords.features.pixels import COLORS, as_grey, color_planes, draw_glyphs
-
-__all__ = ["DenseSIFT"]
 
 _LARGEST_BIN = 100  # the sums of _sift.py fit 32 bits up to 107
 
@@ -77,6 +75,7 @@ class DenseSIFT(Extractor):
     """
 
     version = 1
+    is_local = True
 
     def __init__(
         self,
@@ -101,19 +100,12 @@ class DenseSIFT(Extractor):
     def color_mode(self) -> str:
         return "grey" if self.color == "grey" else "rgb"
 
-    @property
-    def is_local(self) -> bool:
-        return True
-
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter can't be used."""
         self._bin_sizes()
         if not self.contrast_threshold >= 0:
             raise ValueError(f"contrast_threshold={self.contrast_threshold} must not be negative")
-        if self.dtype not in ("uint8", "float32"):
-            raise ValueError(f"dtype={self.dtype!r}; choose uint8 or float32")
-        if self.color not in COLORS:
-            raise ValueError(f"color={self.color!r}; choose one of {', '.join(COLORS)}")
+        check_choices(self, dtype=("uint8", "float32"), color=COLORS)
 
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the descriptors of all patches.
@@ -216,14 +208,13 @@ class _Layout(NamedTuple):
 @lru_cache(maxsize=4)
 def _layout(h: int, w: int, bin_sizes: tuple[int, ...], step: int) -> _Layout:
     """Lay patches out, once for images of one size: it takes a tenth of their description."""
-    positions, sizes = [np.zeros((0, 2))], [np.zeros(0, np.float32)]
+    positions, sizes = [np.zeros((0, 2), np.float32)], [np.zeros(0, np.float32)]
     scales, plans, norms, extents, n_patches, n_cells = [], [], [], [], 0, 0
     for b in bin_sizes:
         x, y = (_first_bins(length, b, step) for length in (w, h))
         n = len(x) * len(y)
         middle = 1.5 * b + 0.5  # from the first cell's centre pixel to the patch's centre
-        xy = np.meshgrid((x + middle) / w, (y + middle) / h)
-        positions.append(np.stack([v.ravel() for v in xy], axis=1))
+        positions.append(grid_positions((x + middle) / w, (y + middle) / h))
         sizes.append(np.full(n, 4 * b, np.float32))
         if not n:
             continue
@@ -247,7 +238,7 @@ def _layout(h: int, w: int, bin_sizes: tuple[int, ...], step: int) -> _Layout:
     extent = np.max(extents, axis=0) if extents else np.zeros(5, np.int64)
     extent[1] = min(0, -extent[1])
     return _Layout(
-        np.concatenate(positions).astype(np.float32),
+        np.concatenate(positions),
         np.concatenate(sizes),
         scales,
         np.array(plans),

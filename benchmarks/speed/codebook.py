@@ -217,7 +217,7 @@ def bench_fisher(sets: LocalFeatureSets) -> None:
             check_fisher(encoder.encode(image).reshape(windows, -1), with_skimage(image, boxes))
             ours = best_cpu_seconds(lambda i=image: encoder.encode(i), 5)
             theirs = best_cpu_seconds(lambda i=image, b=boxes: with_skimage(i, b), 3)
-            table.add(f"{n:,} descriptors, {windows} windows, skimage", ours, theirs, 20)
+            table.add(f"{n:,} descriptors, {windows} windows, skimage", ours, theirs, 8)
 
 
 def check_fisher(ours: np.ndarray, theirs: list[np.ndarray]) -> None:

@@ -1,7 +1,9 @@
+"""What all codebooks promise: the same words for any number of jobs; one line registers one."""
+
 import numpy as np
 import pytest
 
-from visualwords.codebook import HIKCodebook, KMeansCodebook
+from visualwords.codebook import CODEBOOKS, BagOfWords, HIKCodebook, KMeansCodebook, find_codebook
 from visualwords.codebook.codebook import in_parts, map_parts
 
 
@@ -38,3 +40,22 @@ def test_parts_of_bytes_give_the_words_of_the_whole(monkeypatch):
     whole = KMeansCodebook(9, random_state=0).fit(X).words_
     monkeypatch.setattr("visualwords.codebook.codebook.ROWS", 37)
     np.testing.assert_array_equal(KMeansCodebook(9, random_state=0).fit(X).words_, whole)
+
+
+class FirstDescriptors(KMeansCodebook):
+    """Words that are descriptors: a codebook of one's own."""
+
+    def fit(self, X, y=None, *, progress=None):
+        descriptors, _ = self._training_descriptors(X, y)
+        self.set_params(init=descriptors[: self.n_words], max_iter=0)
+        return super().fit(X, y, progress=progress)
+
+
+def test_one_line_registers_a_codebook(sets, monkeypatch):
+    monkeypatch.setitem(CODEBOOKS, "first", (f"{__name__}:FirstDescriptors", {"root": True}))
+    kind, parameters = find_codebook("first")
+    assert (kind, parameters) == (FirstDescriptors, {"root": True})
+    words = BagOfWords(kind(4, **parameters), 1).fit(sets)
+    assert words.transform(sets).shape == (12, 4)
+    with pytest.raises(ValueError, match="no codebook is named 'second'; choose one of kmeans"):
+        find_codebook("second")

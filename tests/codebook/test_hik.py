@@ -18,8 +18,8 @@ def test_sklearn_contract(estimator, check):
 
 
 @pytest.fixture
-def histograms(rng):
-    return rng.gamma(0.4, 25, (400, 21)).clip(0, 255).astype(np.uint8)
+def histograms():
+    return np.random.default_rng(0).gamma(0.4, 25, (400, 21)).clip(0, 255).astype(np.uint8)
 
 
 @pytest.fixture

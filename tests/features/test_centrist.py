@@ -32,9 +32,10 @@ def test_codes_and_counts_match_the_definition(grey):
 
 
 @settings(max_examples=30, deadline=None)
-@given(SMALL_IMAGES, st.integers(3, 12), st.integers(1, 9))
+@given(SMALL_IMAGES, st.integers(3, 19), st.integers(1, 9))
 def test_patches_match_the_definition(grey, patch_size, step):
     found = Centrist(patch_size=patch_size, step=step).extract(grey)
+    assert found.descriptors.dtype == (np.uint8 if patch_size < 18 else np.uint16)
     height, width = grey.shape
     corners = [
         (y, x)
@@ -47,14 +48,6 @@ def test_patches_match_the_definition(grey, patch_size, step):
         np.testing.assert_array_equal(counts, census_histogram(patch))
         center = ((x + patch_size / 2) / width, (y + patch_size / 2) / height)
         np.testing.assert_allclose(position, center, rtol=1e-6)
-
-
-def test_counts_of_large_patches_do_not_overflow():
-    flat = np.zeros((20, 20), np.uint8)
-    assert Centrist(patch_size=16).extract(flat).descriptors.dtype == np.uint8
-    found = Centrist(patch_size=20).extract(flat)
-    assert found.descriptors.dtype == np.uint16
-    assert found.descriptors[0, 255] == 18 * 18
 
 
 def test_the_pedestrian_window_has_24_super_blocks_of_352_codes(photo):
@@ -112,25 +105,7 @@ def test_the_sobel_image_is_the_magnitude_of_the_gradient(photo):
     np.testing.assert_array_equal(sobel, census_histogram(sobel_image(grey.astype(np.uint8))))
 
 
-def test_columns_are_named_by_window_and_code():
-    for layout, n, last in (
-        ("whole", 256, "census255"),
-        ("dense", 256, "census255"),
-        ("pyramid", 7936, "window30_census255"),
-        ("pedestrian", 6144, "block7.2_census255"),
-    ):
-        names = Centrist(layout).get_feature_names_out()
-        assert len(set(names)) == n
-        assert names[-1] == last
-
-
 def test_visualize_shows_the_codes(photo):
     picture = Centrist().visualize(photo)
     assert picture.shape == photo.shape
     np.testing.assert_array_equal(picture[1:-1, 1:-1, 0], Centrist().census(photo))
-
-
-@pytest.mark.parametrize("parameters", [{"layout": "round"}, {"patch_size": 2}, {"step": 0}])
-def test_wrong_parameters_are_named(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        Centrist(**parameters).fit()

@@ -1,4 +1,4 @@
-"""ColorHistogram against its definition, OpenCV, and its promises."""
+"""ColorHistogram and ColorStatistics against their definitions and OpenCV."""
 
 import cv2
 import numpy as np
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.reference.colors import color_histogram
-from visualwords.features import ColorHistogram
+from visualwords.features import ColorHistogram, ColorStatistics
 
 SMALL_IMAGES = st.tuples(st.integers(1, 12), st.integers(1, 12)).flatmap(
     lambda shape: arrays(np.uint8, (*shape, 3))
@@ -72,15 +72,6 @@ def test_mirroring_and_turning_change_nothing(photo):
         np.testing.assert_array_equal(ColorHistogram(6).describe(same), expected)
 
 
-@pytest.mark.parametrize("space", ["rgb", "hsv", "lab"])
-def test_columns_are_named_by_window_and_color(space):
-    extractor = ColorHistogram((2, 1, 3), space, windows=2)
-    names = extractor.get_feature_names_out()
-    assert len(set(names)) == len(names) == 24
-    first = {"rgb": "red", "hsv": "hue", "lab": "lightness"}[space]
-    assert names[-1].startswith(f"window3_{first}1_")
-
-
 def test_the_name_of_a_column_says_what_it_counts():
     extractor = ColorHistogram((2, 1, 3), windows=2)
     image = np.zeros((8, 8, 3), np.uint8)
@@ -100,23 +91,47 @@ def test_visualize_shows_as_many_colors_as_there_are_bins(photo):
         assert ColorHistogram(4, space).visualize(photo).dtype == np.uint8
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"bins": 0},
-        {"bins": 257},
-        {"bins": (4, 4)},
-        {"bins": 2.5},
-        {"bins": 200},
-        {"space": "cmyk"},
-        {"windows": 0},
-        {"windows": [[0, 0, 2, 1]]},
-        {"windows": [[0.5, 0, 0.5, 1]]},
-        {"windows": [0, 0, 1]},
-        {"layout": "sparse"},
-        {"step": 0},
-    ],
-)
-def test_wrong_parameters_are_named(parameters, photo):
-    with pytest.raises((ValueError, TypeError), match=next(iter(parameters)).rstrip("s")):
-        ColorHistogram(**parameters).fit([photo])
+def cells_of(patch, bin_size):
+    """Means and twice the standard deviations of 4 × 4 cells, by NumPy."""
+    cells = patch.reshape(4, bin_size, 4, bin_size, 3).astype(float)
+    return np.concatenate([cells.mean(axis=(1, 3)), 2 * cells.std(axis=(1, 3))], axis=2).ravel()
+
+
+@pytest.mark.parametrize("space", ["rgb", "lab"])
+def test_descriptors_match_the_definition(photo, space):
+    found = ColorStatistics((3, 7), 13, space).extract(photo)
+    pixels = photo if space == "rgb" else cv2.cvtColor(photo, cv2.COLOR_RGB2Lab)
+    assert found.descriptors.dtype == np.uint8
+    height, width = photo.shape[:2]
+    for i in (0, 5, len(found) // 2, len(found) - 1):
+        side = int(found.sizes[i])
+        x, y = np.rint(found.positions[i] * (width, height) - side / 2).astype(int)
+        expected = cells_of(pixels[y : y + side, x : x + side], side // 4)
+        np.testing.assert_allclose(found.descriptors[i], expected, atol=0.5 + 1e-9)
+
+
+def test_sums_that_wrap_around_are_right():
+    white = np.full((300, 400, 3), 255, np.uint8)  # 7.8e9 is the sum of squares
+    found = ColorStatistics((4, 70), 60, "rgb").extract(white).descriptors.reshape(-1, 16, 6)
+    assert (found[:, :, :3] == 255).all()
+    assert (found[:, :, 3:] == 0).all()
+
+
+def test_half_black_cells_have_the_largest_spread():
+    image = np.zeros((16, 16, 3), np.uint8)
+    image[:, ::2] = 255
+    numbers = ColorStatistics(space="rgb").extract(image).descriptors.reshape(16, 6)
+    assert (numbers[:, :3] == 128).all()
+    assert (numbers[:, 3:] == 255).all()
+
+
+def test_patches_lie_inside_the_image_row_by_row():
+    found = ColorStatistics(2, 4).extract(np.zeros((13, 18, 3), np.uint8))
+    places = np.rint(found.positions * (18, 13)).astype(int).tolist()
+    assert places == [[4, 4], [8, 4], [12, 4], [4, 8], [8, 8], [12, 8]]
+
+
+def test_the_picture_has_cells_of_one_color(photo):
+    picture = ColorStatistics(10).visualize(photo[:40, :60])
+    assert picture.shape == (40, 60, 3)
+    assert (picture[:10, :10] == picture[0, 0]).all()

@@ -89,28 +89,3 @@ def test_the_picture_is_bright_where_responses_are():
     assert picture.shape == (32, 48, 3)
     assert picture[16, 20:28].max() == 255
     assert (picture[:, 0] == 0).all()
-
-
-def test_columns_are_named():
-    names = DenseFilters(order=2, color="rgb").get_feature_names_out()
-    assert len(names) == len(set(names)) == 16 * 3 * 2 * 5
-    assert (names[0], names[-1]) == (
-        "plane0_cell0.0_filter0.1_above",
-        "plane2_cell3.3_filter2.0_below",
-    )
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"bin_size": 3}, "4 to 100"),
-        ({"bin_size": []}, "one or several"),
-        ({"bin_size": (4, 101)}, "4 to 100"),
-        ({"step": 0}, "step=0"),
-        ({"order": 5}, "order=5"),
-        ({"color": "hsv"}, "opponent"),
-    ],
-)
-def test_wrong_parameters_are_named(photo, settings, message):
-    with pytest.raises(ValueError, match=message):
-        DenseFilters(**settings).fit([photo])

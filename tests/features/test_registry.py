@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from visualwords import features
+from visualwords import Recipe, features
 from visualwords.features.registry import find_extractor, list_extractors
 
 MODULE = """
@@ -34,10 +34,19 @@ def announce(tmp_path, monkeypatch):
     sys.modules.pop("descriptors_of_a_user", None)
 
 
-@pytest.mark.parametrize("name", features.EXTRACTORS)
-def test_our_extractors_are_found_by_their_class_name(name):
-    assert find_extractor(name) is getattr(features, name)
-    assert name in list_extractors()
+def test_our_extractors_are_found_by_their_class_name():
+    for name in features.EXTRACTORS:
+        assert find_extractor(name) is getattr(features, name)
+        assert name in list_extractors()
+
+
+def test_one_line_registers_an_extractor(announce, monkeypatch, photo):
+    """Its file is descriptors_of_a_user.py; recipes and flags then take its name."""
+    monkeypatch.setitem(features.EXTRACTORS, "MeanColor", "descriptors_of_a_user")
+    assert "MeanColor" in list_extractors()
+    assert find_extractor("MeanColor")().fit_transform([photo]).shape == (1, 3)
+    recipe = Recipe.from_toml('name = "mine"\n[[channels]]\nextractor = "MeanColor"')
+    assert recipe.channels[0].build().describe(photo).shape == (3,)
 
 
 def test_an_installed_package_can_add_an_extractor(announce, photo):

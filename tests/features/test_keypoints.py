@@ -75,18 +75,3 @@ def test_float_descriptors_have_length_one(photo, root):
     as_bytes = KeypointSIFT(root=root).extract(photo).descriptors
     limit = 1.5 if root else 3  # OpenCV's bytes are rounded, and not exactly of length 512
     assert np.abs(as_bytes - np.minimum(512 * found.descriptors, 255)).max() <= limit
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"max_keypoints": 0},
-        {"detector": "surf"},
-        {"threshold": -1},
-        {"patch_size": 2},
-        {"dtype": "int"},
-    ],
-)
-def test_wrong_parameters_are_named(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        KeypointSIFT(**parameters).fit()

@@ -297,7 +297,7 @@ def test_without_the_extra_one_sentence_has_the_command(network, tmp_path):
         text=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "none")},
     )
-    assert "pip install onnxruntime" in done.stderr.splitlines()[-1]
+    assert "pip install onnx onnxruntime" in done.stderr.splitlines()[-1]
 
 
 def test_the_real_network_gives_its_embedding_as_the_mean_of_its_patches(data_folder, image):
