@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
-from visualwords.classifiers.quantizer import Quantizer
+from visualwords.classifiers.quantizer import Quantizer, value_limits
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_gram import GRAM_BYTES, solve_gram
 from visualwords.classifiers.solvers.dual_table import solve_crammer_singer, solve_dual
@@ -33,7 +33,6 @@ from visualwords.classifiers.tables.layout import (
     layout_of,
     learn_layout,
 )
-from visualwords.classifiers.tables.value_survey import value_limits
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers, with_one_library_thread
 
@@ -340,7 +339,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         automatic = "quantile" if limits.lowest < 0 else "uniform"
         strategy = automatic if self.quantization == "auto" else self.quantization
         quantizer = Quantizer(self.n_bins, strategy=strategy)
-        self.quantizer_ = quantizer.fit_validated(X, weight, limits, self.n_jobs)
+        self.quantizer_ = quantizer.fit_validated(X, weight, limits)
         return self.quantizer_
 
     def _problem(

@@ -1,22 +1,25 @@
 """Real feature values → small integer levels, the form in which HIK becomes a table look-up."""
 
 from collections.abc import Iterator
-from typing import Any
+from math import ceil, gcd, sqrt
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from visualwords.classifiers import _quantizer as loops
 from visualwords.classifiers.one_vs_rest import check_sample_weight
-from visualwords.classifiers.tables import _levels
-from visualwords.classifiers.tables.value_survey import Limits, value_limits, value_quantile
 from visualwords.compiled import as_compiled
+
+Rows: TypeAlias = np.ndarray | sparse.csr_matrix | sparse.csr_array
 
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
-_COLUMNS_AT_A_TIME = 8  # their edges stay in the caches while all rows pass
-_MOST_BUCKETS = 2048
+_COLUMNS_AT_A_TIME = 8
+_SAMPLE = 1 << 13  # values that locate a quantile
+_DEVIATIONS = 4  # of the sample's quantile from the true one
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
@@ -36,7 +39,8 @@ class Quantizer(TransformerMixin, BaseEstimator):
         are spread over all levels. "integer": the values are natural counts and pass unchanged;
         ``n_bins`` is not used.
     percentile : float in (0, 100], default=97.5
-        v_max is this percentile of all training values, not the maximum ([Wu10], Sec. 3.5).
+        v_max is this percentile of all training values, not the maximum ([Wu10], Sec. 3.5): the
+        ⌈percentile · n / 100⌉-th smallest of the n values, one that occurs.
 
     Attributes
     ----------
@@ -50,7 +54,8 @@ class Quantizer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Deviations from the paper: values beyond v_max or below v_min get the outermost level (the
+    Deviations from the paper: its percentile is taken as an order statistic, without interpolation,
+    which it leaves open; values beyond v_max or below v_min get the outermost level (the
     paper does not say); where more than 97.5 % of the values equal v_min, as in very sparse data,
     v_max is taken from the values above v_min, since Eq. 13 would divide by zero. A sparse matrix
     counts its zeros as values. "quantile" is the adaptive quantisation that the paper's
@@ -74,7 +79,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         self.strategy = strategy
         self.percentile = percentile
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "Quantizer":
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the level edges.
 
         Parameters
@@ -95,28 +100,16 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return self.fit_validated(X, weight)
 
     def fit_validated(
-        self,
-        X: Any,
-        weight: np.ndarray | None = None,
-        limits: Limits | None = None,
-        n_jobs: int | None = None,
-    ) -> "Quantizer":
-        """Learn the level edges from data that a caller has validated.
+        self, X: Rows, weight: np.ndarray | None = None, limits: "Limits | None" = None
+    ) -> Self:
+        """Learn the level edges from finite data that a caller has validated.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            Numbers, all finite.
         weight : array of shape (n_samples,), optional
         limits : Limits, optional
             Of X, if they are known.
-        n_jobs : int or None
-            Threads; the result does not depend on it.
-
-        Returns
-        -------
-        Quantizer
-            This object.
         """
         self._check_parameters()
         limits = value_limits(X) if limits is None else limits
@@ -129,10 +122,10 @@ class Quantizer(TransformerMixin, BaseEstimator):
         elif self.strategy == "quantile":
             self.edges_ = _quantile_edges(X, int(self.n_bins))
         else:
-            self.v_max_ = value_quantile(X, weight, self.percentile / 100, limits, n_jobs)
+            self.v_max_ = value_quantile(X, weight, self.percentile / 100, limits)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Rows:
         """Return the levels of X.
 
         Parameters
@@ -149,15 +142,21 @@ class Quantizer(TransformerMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", reset=False)
         return self.levels_of(X)
 
-    def levels_of(self, X: Any) -> Any:
+    def levels_of(self, X: Rows) -> Rows:
         """Return the levels of data that a caller has validated; else as :meth:`transform`."""
-        if sparse.issparse(X):
-            if np.any(self._column_levels(np.zeros((1, X.shape[1])))):
-                return self.levels_of(X.toarray())
-            return self._sparse_levels(X)
-        if self.strategy == "quantile":
-            return self._column_levels(X)
-        return self._value_levels(X)
+        if not sparse.issparse(X):
+            return self._column_levels(X) if self.strategy == "quantile" else self._value_levels(X)
+        if np.any(self.levels_of(np.zeros((1, X.shape[1])))):
+            return self.levels_of(X.toarray())
+        data = np.empty(X.data.size, self.dtype_)
+        if self.strategy != "quantile":
+            data[:] = self._value_levels(X.data)
+        for j, where in _entries_by_column(X) if self.strategy == "quantile" else ():
+            data[where] = np.searchsorted(self.edges_[j], X.data[where], side="right")
+        levels = sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=True)
+        levels.sum_duplicates()
+        levels.eliminate_zeros()
+        return levels
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
@@ -170,7 +169,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
             "edges": self.edges_,
         }
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "Quantizer":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Become the quantizer, of the same parameters, whose :meth:`get_state` this is."""
         self.n_features_in_ = int(state["n_features"])
         self.n_levels_ = int(state["n_levels"])
@@ -185,38 +184,20 @@ class Quantizer(TransformerMixin, BaseEstimator):
         fits = self.strategy == "integer" and X.dtype == self.dtype_
         if fits and (X.size == 0 or int(X.max()) < self.n_levels_):
             return X
-        X = np.ascontiguousarray(X)
         levels = np.empty(X.shape, self.dtype_)
-        source, target = X.reshape(-1), levels.reshape(-1)
+        source, target = np.ascontiguousarray(X).reshape(-1), levels.reshape(-1)
         lowest, scale = self.line()
-        top = float(self.n_levels_ - 1)
         for start in range(0, source.size, _CHUNK):
-            part = as_compiled(source[start : start + _CHUNK])
-            _levels.quantize(part, lowest, scale, top, target[start : start + _CHUNK])
+            part = source[start : start + _CHUNK].astype(np.float64)
+            part -= lowest
+            part *= scale
+            target[start : start + _CHUNK] = part.clip(0, self.n_levels_ - 1, out=part)
         return levels
 
     def _column_levels(self, X: np.ndarray) -> np.ndarray:
-        """Levels of a dense X, where every column may have edges of its own."""
-        if self.strategy != "quantile":
-            return self._value_levels(X)
-        X, levels = as_compiled(np.ascontiguousarray(X)), np.empty(X.shape, self.dtype_)
-        buckets = _buckets(self.edges_, X.shape[0])
-        for first in range(0, X.shape[1], _COLUMNS_AT_A_TIME):
-            last = min(first + _COLUMNS_AT_A_TIME, X.shape[1])
-            _levels.quantize_columns(X, self.edges_, *buckets, first, last, levels)
-        return levels
-
-    def _sparse_levels(self, X: Any) -> Any:
-        """Levels of a CSR matrix whose zeros are level 0."""
-        if self.strategy == "quantile":
-            data = np.empty(X.data.size, self.dtype_)
-            for j, where in _entries_by_column(X):
-                data[where] = np.searchsorted(self.edges_[j], X.data[where], side="right")
-        else:
-            data = self._value_levels(X.data)
-        levels = sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=True)
-        levels.sum_duplicates()
-        levels.eliminate_zeros()
+        """Levels of a dense X whose columns have edges of their own."""
+        levels = np.empty(X.shape, self.dtype_)
+        loops.quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
         return levels
 
     def line(self) -> tuple[float, float]:
@@ -227,7 +208,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return self.v_min_, (self.n_levels_ - 1) / width * _NUDGE if width > 0 else 0.0
 
     @property
-    def dtype_(self) -> Any:
+    def dtype_(self) -> type[np.uint8] | type[np.uint16]:
         """Smallest unsigned type that holds the levels."""
         return np.uint8 if self.n_levels_ <= 256 else np.uint16
 
@@ -248,6 +229,92 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return tags
 
 
+class Limits(NamedTuple):
+    """The smallest and the largest of all values; NaN if one is NaN."""
+
+    lowest: float
+    highest: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether all values are finite."""
+        return bool(np.isfinite(self.lowest) and np.isfinite(self.highest))
+
+
+def value_limits(X: Rows) -> Limits:
+    """Return the limits of an array or CSR matrix, whose unstored zeros are values too."""
+    values = X.data if sparse.issparse(X) else X
+    zeros = [0.0] if values.size < X.shape[0] * X.shape[1] or not values.size else []
+    ends = [float(values.min()), float(values.max())] if values.size else []
+    return Limits(min(ends[:1] + zeros), max(ends[1:] + zeros))
+
+
+def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: Limits) -> float:
+    """Return the smallest value v such that values ≤ v have at least this share of the weight.
+
+    If that is the smallest of all values, the values above the smallest are taken instead.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        All finite. Zeros that are not stored are values too.
+    weight : (n,), optional
+        Of the rows.
+    share : float in (0, 1]
+    limits : Limits
+        Of X.
+    """
+    if weight is None and not sparse.issparse(X) and X.size:
+        found = _plain_quantile(np.ascontiguousarray(X).reshape(-1), share, X.shape[-1])
+    else:
+        found = _weighted_quantile(*_weighted_values(X, weight), share)
+    if limits.lowest == found < limits.highest:
+        values, weights = _weighted_values(X, weight)
+        above = values > limits.lowest
+        found = _weighted_quantile(values[above], weights[above], share)
+    return found
+
+
+def _plain_quantile(values: np.ndarray, share: float, n_columns: int) -> float:
+    """The quantile of values of equal weight: among those near the quantile of a sample."""
+    rank = max(ceil(share * values.size) - 1, 0)
+    step = max(1, values.size // _SAMPLE)
+    while gcd(step, n_columns) > 1:  # or the sample would show some of the columns only
+        step += 1
+    sample = np.sort(values[::step])
+    spread = _DEVIATIONS * sqrt(share * (1 - share) / sample.size)
+    places = [int(sample.size * (share + sign * spread)) for sign in (-1, 1)]
+    low, high = sample[np.clip(places, 0, sample.size - 1)]
+    near, place = [], rank
+    for start in range(0, values.size, _CHUNK):
+        part = values[start : start + _CHUNK]
+        reached = part[part >= low]  # few where the quantile is high, as the default is
+        place -= part.size - reached.size
+        near.append(reached[reached <= high])
+    inside = np.concatenate(near)
+    if not 0 <= place < inside.size:  # the sample was not like the rest
+        return float(np.partition(values, rank)[rank])
+    return float(np.partition(inside, place)[place])
+
+
+def _weighted_values(X: Rows, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """All values and their weights; the unstored zeros of a sparse matrix are one value."""
+    each = np.ones(X.shape[0]) if weight is None else weight
+    if not sparse.issparse(X):
+        return X.reshape(-1), each.repeat(X.shape[1])
+    stored = np.diff(X.indptr)
+    zeros = float(((X.shape[1] - stored) * each).sum())
+    return np.append(X.data, 0), np.append(np.repeat(each, stored), zeros)
+
+
+def _weighted_quantile(values: np.ndarray, weight: np.ndarray, share: float) -> float:
+    """Smallest value v such that values ≤ v have at least this share of the weight."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    index = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
+    return float(values[order[min(index, values.size - 1)]])
+
+
 def _natural_levels(values: np.ndarray, limits: Limits) -> int:
     """Number of levels of natural counts, after checking that they are such."""
     lowest, highest = limits
@@ -256,19 +323,18 @@ def _natural_levels(values: np.ndarray, limits: Limits) -> int:
             f"strategy='integer' needs counts in 0 … {_LARGEST_LEVEL}, but the values are in "
             f"{lowest:g} … {highest:g}; use strategy='uniform'"
         )
-    if values.dtype.kind == "f":
-        flat = values.reshape(-1)
-        for start in range(0, flat.size, _CHUNK):
-            part = flat[start : start + _CHUNK]
-            if _levels.count_fractions(as_compiled(part)):
-                raise ValueError(
-                    "strategy='integer' needs whole numbers, but the values have fractions; "
-                    "use strategy='uniform'"
-                )
+    flat = values.reshape(-1)
+    for start in range(0, flat.size if flat.dtype.kind == "f" else 0, _CHUNK):
+        part = flat[start : start + _CHUNK]
+        if np.any(part != np.floor(part)):
+            raise ValueError(
+                "strategy='integer' needs whole numbers, but the values have fractions; "
+                "use strategy='uniform'"
+            )
     return int(highest) + 1
 
 
-def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:
+def _quantile_edges(X: Rows, n_bins: int) -> np.ndarray:
     """Level edges per feature, at equal steps of the ranks of its distinct values, rounded up."""
     edges = np.empty((X.shape[1], n_bins))
     steps = np.arange(1, n_bins + 1)
@@ -279,7 +345,7 @@ def _quantile_edges(X: Any, n_bins: int) -> np.ndarray:
     return edges
 
 
-def _columns(X: Any) -> Iterator[np.ndarray]:
+def _columns(X: Rows) -> Iterator[np.ndarray]:
     """The values of every column; those of a sparse matrix with one zero if there are any."""
     if not sparse.issparse(X):
         for j in range(0, X.shape[1], _COLUMNS_AT_A_TIME):
@@ -291,19 +357,7 @@ def _columns(X: Any) -> Iterator[np.ndarray]:
         yield np.append(values, 0) if values.size < X.shape[0] else values
 
 
-def _buckets(edges: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Smallest edge and buckets a unit of every feature, and the edges below each bucket."""
-    finite = np.where(np.isfinite(edges), edges, 0)
-    low, width = finite[:, 0], finite[:, -1] - finite[:, 0]
-    n_buckets = _MOST_BUCKETS if n_rows >= _MOST_BUCKETS else 1
-    scale = np.divide(n_buckets, width, out=np.zeros_like(width), where=width > 0)
-    scale[~np.isfinite(scale)] = 0
-    buckets = np.empty((edges.shape[0], n_buckets + 1), np.uint16)
-    _levels.fill_buckets(edges, low, scale, buckets)
-    return low, scale, buckets
-
-
-def _entries_by_column(X: Any) -> Any:
+def _entries_by_column(X: Rows) -> Iterator[tuple[int, np.ndarray]]:
     """Yield every column that has entries, with the positions of these in ``X.data``."""
     order = np.argsort(X.indices, kind="stable")
     bounds = np.searchsorted(X.indices[order], np.arange(X.shape[1] + 1))

@@ -1,9 +1,12 @@
+"""Levels by their definition; limits and quantiles of all values, from which they follow."""
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import Quantizer
+from visualwords.classifiers.quantizer import value_limits, value_quantile
 
 
 def test_levels_follow_equation_13(rng):
@@ -25,7 +28,6 @@ def test_exact_multiples_keep_their_level():
 def test_natural_counts_pass_unchanged(rng):
     X = rng.integers(0, 200, (20, 5)).astype(np.uint8)
     quantizer = Quantizer(strategy="integer").fit(X)
-    assert quantizer.transform(X) is not None
     np.testing.assert_array_equal(quantizer.transform(X), X)
     assert quantizer.transform(X.astype(float)).dtype == np.uint8
     assert Quantizer(strategy="integer").fit_transform([[300, 0]]).dtype == np.uint16
@@ -69,7 +71,7 @@ def test_quantile_levels_spread_a_skewed_feature(rng):
     assert np.all(np.diff(levels[order, 0].astype(int)) >= 0)
 
 
-@pytest.mark.parametrize("n", [5, 3000])  # few rows are bisected, many have buckets
+@pytest.mark.parametrize("n", [5, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_quantile_levels_follow_their_definition(rng, n, dtype):
     X = np.exp(rng.normal(size=(n, 12), scale=3)) * rng.choice([-1, 1], 12)
@@ -104,6 +106,58 @@ def test_a_weight_counts_like_repeated_rows(rng):
         Quantizer().fit(X, sample_weight=weight).v_max_
         == Quantizer().fit(X.repeat(weight, axis=0)).v_max_
     )
+
+
+def by_definition(values, share):
+    ordered = np.sort(values, axis=None)
+    return ordered[max(int(np.ceil(share * ordered.size)) - 1, 0)]
+
+
+def quantile(X, share, weight=None):
+    return value_quantile(X, weight, share, value_limits(X))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.975, 1.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.uint16, np.int64])
+def test_quantile_matches_the_definition(rng, share, dtype):
+    for X in (rng.poisson(3, (301, 7)), 200 * rng.random((301, 7)), rng.integers(0, 255, (3, 1))):
+        X = X.astype(dtype)
+        assert value_limits(X) == (X.min(), X.max())
+        if by_definition(X, share) > X.min():
+            assert quantile(X, share) == by_definition(X, share)
+
+
+def test_a_quantile_at_the_smallest_value_is_taken_from_the_values_above(rng):
+    X = np.zeros((100, 100))
+    X[:, 0] = np.arange(100)
+    assert quantile(X, 0.975) == by_definition(np.arange(1, 100), 0.975)
+
+
+def test_a_sample_that_misleads_does_no_harm(rng):
+    X = np.zeros(300_000)
+    X[1::2] = rng.normal(size=150_000)  # a stride of the sample may see one kind only
+    assert quantile(X[:, None], 0.9) == by_definition(X, 0.9)
+    X[1::2] = rng.poisson(9.0, 150_000)
+    assert quantile(X[:, None], 0.9) == by_definition(X, 0.9)
+
+
+def test_weights_of_one_and_sparse_storage_change_nothing(rng):
+    X = rng.poisson(1.0, (70_000, 9)).astype(float)
+    stored, one = sparse.csr_matrix(X), quantile(X, 0.975)
+    assert value_limits(stored) == value_limits(X)
+    assert quantile(stored, 0.975) == one
+    assert quantile(X, 0.975, weight=np.ones(len(X))) == one
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_limits_show_values_that_are_not_finite(rng, dtype):
+    X = rng.random((30, 7)).astype(dtype)
+    assert value_limits(X).finite
+    for bad in (np.nan, np.inf, -np.inf):
+        for where in (0, 100, 209):
+            spoiled = X.copy()
+            spoiled.flat[where] = bad
+            assert not value_limits(spoiled).finite
 
 
 @parametrize_with_checks([Quantizer()])

@@ -175,6 +175,7 @@ def test_several_features_are_combined(images, tmp_path, capsys):
         (["--feature", "HOGG"], "did you mean 'HOG'"),
         (["--feature", "HOG(cellsize=8)"], "did you mean 'cell_size'"),
         (["--kernel", "chi3"], "did you mean 'chi2'"),
+        (["--kernel", "chi3", "--set", "degree=3"], "did you mean 'chi2'"),
         (["--codebook", "k-means"], "did you mean 'kmeans'"),
         (["--solver", "svm"], "no solver 'svm'"),
         (["--pyramid", "5"], "choose 1, 8, 21 or 31"),
