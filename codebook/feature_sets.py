@@ -344,7 +344,7 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
     def _wanted(self, descriptors: np.ndarray) -> np.ndarray:
         if not self.skip_blank:
             return np.ones(len(descriptors), bool)
-        return descriptors.any(axis=1)
+        return np.asarray(descriptors.any(axis=1))
 
     def _check_parameters(self, descriptors: np.ndarray) -> None:
         if not 1 <= self.side <= FARTHEST:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from visualwords.codebook import FeatureSetEncoder, FeatureSets
@@ -77,36 +76,11 @@ def test_constant_and_few_descriptors_are_no_problem():
     np.testing.assert_array_equal(points, [[0, 0, 128, 128]] * 3)
 
 
-def test_state_is_plain_arrays_and_restores_the_encoder(rng):
-    features = some_features(rng)
-    encoder = FeatureSetEncoder(n_components=4).fit(features)
-    state = encoder.get_state()
-    assert all(isinstance(v, np.ndarray) and v.dtype != object for v in state.values())
-    restored = clone(encoder).set_state(state)
-    np.testing.assert_array_equal(
-        restored.transform(features).points, encoder.transform(features).points
-    )
-
-
 def test_the_sample_does_not_change_the_range(rng):
     features = some_features(rng, sizes=(300,))
     points = FeatureSetEncoder(n_components=3, sample_size=50).fit_transform(features).points
     assert points.min() >= 0
     assert points.max() <= 255
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_components": 21}, "descriptors have 20 numbers"),
-        ({"n_components": 0}, "take 1 … 20"),
-        ({"side": 0}, "side=0"),
-        ({"position_weight": -1}, "negative"),
-    ],
-)
-def test_bad_parameters_are_named(rng, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        FeatureSetEncoder(**parameters).fit(some_features(rng))
 
 
 def test_nothing_to_learn_from_is_an_error(rng):

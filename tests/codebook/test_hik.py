@@ -4,17 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference.words import intersection_distances
 from visualwords.codebook import HIKCodebook
 from visualwords.codebook._hik import ROWS, add_counts, city_block_distances
-
-
-@parametrize_with_checks([HIKCodebook(n_words=3, random_state=0)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture
@@ -143,18 +136,3 @@ def test_parts_add_up_to_one_iteration(histograms):
         np.testing.assert_array_equal(codebook.get_state()[name], once_more.get_state()[name])
     with pytest.raises(ValueError, match="no descriptors"):
         codebook.improve([codebook.accumulate(histograms[:2])])
-
-
-def test_state_restores_the_codebook(histograms, codebook):
-    state = codebook.get_state()
-    assert all(a.dtype != object for a in state.values())
-    other = clone(codebook).set_state(state)
-    np.testing.assert_array_equal(other.transform(histograms), codebook.transform(histograms))
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"center": "mode"}, {"n_levels": 1}, {"n_levels": 257}, {"init": "far"}]
-)
-def test_wrong_parameters_are_named(parameters, histograms):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        HIKCodebook(4, **parameters).fit(histograms)

@@ -4,18 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference.words import nearest_words
-from visualwords.codebook import HIKCodebook, KMeansCodebook
+from visualwords.codebook import KMeansCodebook
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-
-
-@parametrize_with_checks([KMeansCodebook(n_words=3, random_state=0)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture
@@ -101,31 +94,6 @@ def test_classes_and_images_have_equal_shares(rng):
     assert codebook.predict(sets[2]).tolist() == [order[2]] * 10
 
 
-def test_state_restores_the_codebook(bytes_and_seeds):
-    x, _ = bytes_and_seeds
-    codebook = KMeansCodebook(20, random_state=0).fit(x)
-    state = codebook.get_state()
-    assert all(a.dtype != object for a in state.values())
-    other = clone(codebook).set_state(state)
-    np.testing.assert_array_equal(other.predict(x), codebook.predict(x))
-    assert other.inertia_ == codebook.inertia_
-
-
-@pytest.mark.parametrize("codebook", [KMeansCodebook, HIKCodebook])
-def test_progress_is_told(bytes_and_seeds, codebook):
-    told = []
-
-    class Listener:
-        def start(self, stage, total):
-            told.append((stage, total))
-
-        def advance(self, steps=1):
-            told.append(steps)
-
-    codebook(5, random_state=0, max_iter=3, tol=0).fit(bytes_and_seeds[0], progress=Listener())
-    assert told == [("learning words", 3), 1, 1, 1]
-
-
 def test_roots_compare_as_hellinger_does(bytes_and_seeds):
     x, _ = bytes_and_seeds
     codebook = KMeansCodebook(20, random_state=0, root=True).fit(x)
@@ -136,21 +104,6 @@ def test_roots_compare_as_hellinger_does(bytes_and_seeds):
     np.testing.assert_array_equal(floats.words_, expected.words_)
     with pytest.raises(ValueError, match="Negative"):
         floats.predict(-x.astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_words": 0}, "n_words=0"),
-        ({"n_words": 31}, "n_samples=30 .* n_words=31"),
-        ({"init": "best"}, "init='best'"),
-        ({"init": np.zeros((2, 2))}, "init has shape"),
-    ],
-)
-def test_wrong_parameters_are_named(parameters, message):
-    x = np.arange(90, dtype=np.uint8).reshape(30, 3)
-    with pytest.raises(ValueError, match=message):
-        KMeansCodebook(**{"n_words": 4, **parameters}).fit(x)
 
 
 def test_no_descriptors_have_no_words(bytes_and_seeds):

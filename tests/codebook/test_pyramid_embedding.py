@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
 from visualwords.classifiers.kernels import pyramid_match
@@ -49,30 +48,10 @@ def test_bins_of_a_single_set_can_be_left_out(sets):
     np.testing.assert_allclose(difference, np.diag(np.diag(difference)), atol=1e-12)
 
 
-def test_state_is_plain_arrays_and_restores_the_embedding(sets):
-    embedding = PyramidMatchEmbedding(2, finest_level=2).fit(sets)
-    state = embedding.get_state()
-    assert all(isinstance(v, np.ndarray) and v.dtype != object for v in state.values())
-    restored = clone(embedding).set_state(state)
-    assert (restored.transform(sets) != embedding.transform(sets)).nnz == 0
-
-
 def test_a_linear_classifier_takes_the_rows(sets):
     rows = PyramidMatchEmbedding(2).fit_transform(sets)
     labels = np.arange(len(sets)) % 2
     assert LinearSVC(C=100.0).fit(rows, labels).score(rows[:12], labels[:12]) == 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"normalization": "min_cardinality"}, "not positive semi-definite"),
-        ({"min_sets": 0}, "at least 1"),
-    ],
-)
-def test_bad_parameters_are_named(sets, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        PyramidMatchEmbedding(**parameters).fit(sets)
 
 
 def test_other_dimensions_than_in_training_are_an_error(sets):

@@ -54,15 +54,6 @@ def test_products_of_vectors_are_those_of_the_logarithms(sets):
     np.testing.assert_allclose(used @ used.T, expected, atol=1e-4)
 
 
-def test_windows_have_length_one_times_their_weight(sets):
-    from visualwords.codebook import SpatialPyramid
-
-    weights = (2.0, 1.0, 0.5)
-    encoder = SecondOrderPooling(4, SpatialPyramid(8, weights=weights)).fit(sets)
-    lengths = np.linalg.norm(encoder.transform(sets)[0].reshape(8, -1), axis=1)
-    np.testing.assert_allclose(lengths, np.repeat(weights, [1, 4, 3]), rtol=1e-5)
-
-
 def test_an_image_without_patches_is_zero_and_one_patch_is_finite(sets, encoder):
     assert not encoder.transform(sets)[5].any()  # the fixture's image without patches
     one = sets[0]
@@ -94,24 +85,12 @@ def test_float_descriptors_and_plain_samples_are_taken(sets):
     )
     rows = SecondOrderPooling(4).fit(as_floats.descriptors).transform(as_floats)
     whole = SecondOrderPooling(4).fit(sets).transform(sets)
-    # directions of bytes are rounded, and whitening magnifies it
-    np.testing.assert_allclose(rows, whole, atol=0.1)
+    np.testing.assert_allclose(rows, whole, atol=1e-4)
 
 
-def test_state_clone_and_names(sets, encoder):
-    again = clone(encoder).set_state(encoder.get_state())
-    np.testing.assert_array_equal(again.transform(sets), encoder.transform(sets))
+def test_names_and_damaged_state(sets, encoder):
     names = encoder.get_feature_names_out()
     assert len(set(names)) == len(names) == encoder.transform(sets).shape[1]
     assert names[1] == "level0_window0_component0_component1"
     with pytest.raises(ValueError, match="do not fit together"):
         clone(encoder).set_state(encoder.get_state() | {"spread": np.zeros(6, np.float32)})
-
-
-@pytest.mark.parametrize("wrong", [{"power": 0}, {"regularization": -1.0}, {"scope": "everything"}])
-def test_wrong_parameters_are_refused(sets, wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        SecondOrderPooling(4, **wrong).fit(sets)
-    broken = LocalFeatures(np.full((3, 4), np.nan), np.full((3, 2), 0.5), np.full(3, 8.0))
-    with pytest.raises(ValueError, match=r"finite|NaN"):
-        SecondOrderPooling(2).fit([broken])

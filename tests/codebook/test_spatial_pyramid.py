@@ -86,22 +86,6 @@ def test_new_parameters_replace_what_was_computed():
     assert pyramid.window_weights.tolist() == [1] + [2] * 4 + [3] * 3
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"windows": 7},
-        {"windows": []},
-        {"windows": [[0, 0, 2, 1]]},
-        {"windows": [(0, 1)]},
-        {"weights": (1, 2)},
-        {"weights": (1, 2, -1)},
-    ],
-)
-def test_wrong_parameters_are_named(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters)).rstrip("s")):
-        SpatialPyramid(**parameters).window_weights  # noqa: B018
-
-
 def test_wrong_words_are_refused():
     with pytest.raises(ValueError, match="words are from 0 to 3"):
         SpatialPyramid(1).count([0, 3], np.zeros((2, 2)), 3)
