@@ -36,6 +36,7 @@ from visualwords.tiff import (
     WIDTH,
     DeepTIFF,
     check_pieces,
+    decode_with_opencv,
     deep_tiff,
     read_tags,
 )
@@ -327,7 +328,7 @@ def can_read_faxes() -> bool:
 
 def _decode_deep_png(data: bytes) -> np.ndarray:
     """Decode colours of 16 bits, which Pillow would cut to their top 8."""
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    pixels = decode_with_opencv(data)
     if pixels is None:
         raise DamagedImageError("damaged file (its 16-bit colours can't be decoded)")
     order = [2, 1, 0, 3][: pixels.shape[2]]  # OpenCV's channels are blue, green, red

@@ -106,8 +106,8 @@ def image_size(
     >>> image_size(f"{data_dir}/coffee.png")
     (600, 400)
     """
-    is_content = isinstance(path_or_bytes, bytes)
-    return upright_size(path_or_bytes if is_content else read_bytes(path_or_bytes), max_pixels)
+    data = path_or_bytes if isinstance(path_or_bytes, bytes) else read_bytes(path_or_bytes)
+    return upright_size(data, max_pixels)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

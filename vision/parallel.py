@@ -47,12 +47,12 @@ Result = TypeVar("Result")
 
 
 def map_on_workers(
-    function: Callable[..., Result],
+    function: Callable[..., Any],
     pieces: Iterable[tuple[Any, ...]],
     *,
     shared: Sequence[Any] = (),
     n_jobs: int | None = None,
-) -> Iterator[Result]:
+) -> Iterator[Any]:
     """Yield ``function(*shared, *piece)`` for every piece, in order.
 
     Parameters

@@ -27,6 +27,7 @@ WHITE_IS_0, BLACK_IS_0, RGB = 0, 1, 2
 UNSPECIFIED, PREMULTIPLIED, ALPHA = 0, 1, 2  # kinds of extra samples
 FORMATS = {"u": 1, "i": 2, "f": 3}  # of samples, by NumPy's kinds
 PLAIN = (1, 5, 8, 32773, 32946)  # compressions whose cost is bounded: none, LZW, deflate, PackBits
+SILENT = 0  # OpenCV's log level: faults are reported here
 MOST_STRIPS = 100_000  # or tiles; about 1 s
 
 
@@ -94,7 +95,7 @@ class DeepTIFF(NamedTuple):
         if n_samples == 4:
             tags[EXTRA_SAMPLES] = (UNSPECIFIED,)
         rewritten = _with_tags(data, tags)
-        values = cv2.imdecode(np.frombuffer(rewritten, np.uint8), cv2.IMREAD_UNCHANGED)
+        values = decode_with_opencv(rewritten)
         shape = (self.height, self.width, *([n_samples] if n_samples > 1 else []))
         if values is None or values.shape != shape or values.dtype != self.dtype:
             raise DamagedImageError(f"damaged TIFF file, or an unusual one of {self.dtype} samples")
@@ -113,6 +114,13 @@ class DeepTIFF(NamedTuple):
         return UnknownFormatError(
             f"TIFF file of {self.dtype} samples {reason}; save it as grey or RGB of 8 or 16 bits"
         )
+
+
+def decode_with_opencv(data: bytes) -> np.ndarray | None:
+    """Return what OpenCV decodes, without changes; None, and no word of it, if it can't."""
+    logging = cv2 if hasattr(cv2, "setLogLevel") else cv2.utils.logging  # OpenCV 4, and 5
+    logging.setLogLevel(SILENT)
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
 
 
 def read_tags(data: bytes) -> Tags:

@@ -172,10 +172,15 @@ def test_negative_samples_are_refused(dtype):
 
 
 @pytest.mark.parametrize("planar", ["contig", "separate"])
-def test_a_file_that_ends_early_or_is_too_large_is_refused(planar):
+def test_a_file_that_ends_early_or_is_too_large_is_refused(planar, capfd):
     data = written(samples("u2", (40, 33, 3)), "rgb", planar)
     for cut in range(0, len(data), 97):
         with pytest.raises(ImageError):
             read_image(data[:cut])
     with pytest.raises(ImageTooLargeError, match="raise max_pixels"):
         read_image(data, max_pixels=40 * 33 - 1)
+    compressed = written(samples("u2", (40, 33, 3)), "rgb", planar, compression="zlib")
+    place = len(compressed) // 2
+    with pytest.raises(ImageError):
+        read_image(compressed[:place] + bytes(200) + compressed[place + 200 :])
+    assert capfd.readouterr() == ("", "")
