@@ -1,5 +1,7 @@
 """Fisher vectors against scikit-image and their definition, and what they promise."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from skimage.feature import fisher_vector
@@ -74,6 +76,10 @@ def test_the_mixture_is_as_likely_as_that_of_scikit_learn(rng):
     peer = GaussianMixture(6, covariance_type="diag", random_state=0, max_iter=100).fit(x)
     assert likelihood > peer.score(x) - 0.05
     np.testing.assert_allclose(ours.weights.sum(), 1)
+    steps = []
+    progress = SimpleNamespace(start=lambda *args: None, advance=lambda: steps.append(1))
+    DiagonalMixture.learn(x, 6, random_state=0, max_iter=100, progress=progress)
+    assert 1 < len(steps) < 50  # the likelihood no longer grows
 
 
 def test_projection_equals_principal_components(rng):
