@@ -88,11 +88,13 @@ def pack(draws, out):
 
 
 @njit()
-def _compete(logs, columns, ranks, p, last, start, packed, state, i):
+def _compete(logs, columns, ranks, entries, packed, state, i):
     """Let entries p … p + 3 (none after ``last``) of one row compete in all LANES hashes.
 
+    entries : p, last, and where the row starts
     state[i] : LANES least values of log a, then the LANES ranks that hold them
     """
+    p, last, start = entries
     p1, p2, p3 = min(p + 1, last), min(p + 2, last), min(p + 3, last)
     c0, c1 = np.uint64(columns[p]), np.uint64(columns[p1])
     c2, c3 = np.uint64(columns[p2]), np.uint64(columns[p3])
@@ -142,17 +144,8 @@ def sample_rows(indptr, columns, logs, ranks, packed, first, last, winners):
                 while end < indptr[top + i + 1] and columns[end] < stop:
                     end += 1
                 while p < end:
-                    _compete(
-                        logs,
-                        columns,
-                        ranks,
-                        p,
-                        end - 1,
-                        indptr[top + i],
-                        packed,
-                        state,
-                        np.uint64(i),
-                    )
+                    entries = p, end - 1, indptr[top + i]
+                    _compete(logs, columns, ranks, entries, packed, state, np.uint64(i))
                     p += 4
                 at[i] = end
         for i in range(rows):

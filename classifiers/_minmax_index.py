@@ -60,18 +60,21 @@ def _least_count(counts, touched, found, limit, at_least, histogram):
 
 
 @njit()
-def search_rows(queries, query_masses, keys, buckets, rows, masses, limit, best, scores, used):
+def search_rows(queries, keys, buckets, rows, limit, answers):
     """For every query the k best of the rows that share the most buckets with it.
 
-    queries : CSR indptr, indices, data, width     keys : (n_queries, T) uint64, their buckets
+    queries : CSR indptr, indices, data, width, and the sums of the rows
+    keys : (n_queries, T) uint64, their buckets
     buckets : tables, order, (T, n) sorted keys and whose they are; starts, (T, m) where keys with
     each of their first bits begin, and shift, uint64, how far to shift a key to get these bits
-    rows : CSR indptr, indices, data     limit : rows to compare at most
-    best, scores : (n_queries, k)     used : (n_queries,) rows compared
+    rows : CSR indptr, indices, data, and the sums of the rows     limit : rows to compare at most
+    answers : best and scores, (n_queries, k), and used, (n_queries,) rows compared
 
     If fewer than k share a bucket, all rows are compared.
     """
     tables, order, starts, shift = buckets
+    best, scores, used = answers
+    masses = rows[3]
     query = np.zeros(queries[3], np.float32)
     counts, touched = np.zeros(masses.size, np.int32), np.empty(masses.size, np.int64)
     histogram = np.empty(keys.shape[1] + 1, np.int64)
@@ -90,7 +93,7 @@ def search_rows(queries, query_masses, keys, buckets, rows, masses, limit, best,
             i = touched[at]
             if counts[i] >= least:
                 used[q] += 1
-                s = _similarity(i, rows[0], rows[1], rows[2], masses, query, query_masses[q])
+                s = _similarity(i, rows[0], rows[1], rows[2], masses, query, queries[4][q])
                 _insert(i, s, best[q], scores[q])
             counts[i] = 0
         query[queries[1][start:stop]] = 0

@@ -7,7 +7,7 @@ References
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import _gcws as loops
-from visualwords.classifiers.kernels.rows import split_signs, unit_sum
+from visualwords.classifiers.kernels.rows import Matrix, split_signs, unit_sum
 from visualwords.parallel import in_threads, n_threads
 
 KEPT_BYTES = 1 << 29  # larger tables of draws are recomputed in every call
@@ -80,7 +80,7 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         n_hashes: int = 256,
         n_bits: int | None = 8,
         normalize: bool = True,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         *,
         t_bits: int = 0,
         n_jobs: int | None = None,
@@ -92,7 +92,7 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.t_bits = t_bits
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> "GCWSHasher":
+    def fit(self, X: Matrix, y: object = None) -> Self:
         """Fix the number of columns and the seed; the values of ``X`` do not matter.
 
         Parameters
@@ -111,7 +111,7 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return self
 
-    def codes(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def codes(self, X: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """Return the samples (i*, t*) of every row.
 
         Parameters
@@ -138,7 +138,7 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             loops.levels(winners, X.indices, logs, draws, t[:, first : first + width])
         return i, t
 
-    def transform(self, X: Any) -> sparse.csr_array:
+    def transform(self, X: Matrix) -> sparse.csr_array:
         """Return the indicator columns of every row's codes.
 
         Parameters
@@ -175,7 +175,7 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         width = 2 * self.n_features_in_ if self.n_bits is None else 1 << self.n_bits
         return self.n_hashes * width << self.t_bits
 
-    def _entries(self, X: Any) -> sparse.csr_array:
+    def _entries(self, X: Matrix) -> sparse.csr_array:
         """Non-zero magnitudes as CSR: d columns, or 2d split by sign if any value is negative."""
         check_is_fitted(self)
         X = validate_data(
@@ -190,7 +190,9 @@ class GCWSHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             X = split_signs(X)
         return unit_sum(X) if self.normalize else X
 
-    def _blocks(self, n_columns: int, step: int) -> Iterator[tuple[int, Any]]:
+    def _blocks(
+        self, n_columns: int, step: int
+    ) -> Iterator[tuple[int, tuple[np.ndarray, np.ndarray]]]:
         """First hash and draws of each block of hashes, kept between calls unless too large."""
         size = (4 * 7) * n_columns * (self.n_hashes + loops.LANES)
         draws = _kept_draws if size <= KEPT_BYTES else _kept_draws.__wrapped__

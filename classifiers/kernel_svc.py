@@ -26,7 +26,7 @@ from visualwords.compiled import take
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
-Samples: TypeAlias = np.ndarray | sparse.csr_array | FeatureSets | Sequence[np.ndarray]
+Samples: TypeAlias = Any  # an array, a CSR array (scipy publishes no types), or sets of points
 State: TypeAlias = dict[str, np.ndarray]
 
 LARGEST = 1e38  # kernel values are kept in 32 bits by LIBSVM; the diagonal has the largest
@@ -365,9 +365,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         of_sets = self._function() is pyramid_match and isinstance(self.kernel, str)
         if of_sets or (callable(self.kernel) and are_sets(X)):
             if of_sets:  # all blocks of a Gram matrix need the range of the training points
-                side = (self.kernel_params or {}).get("side") if y else self.side_
-                X = as_feature_sets(X, side)
-                self.side_ = X.side
+                params: Mapping[str, Any] = self.kernel_params or {}
+                X = as_feature_sets(X, params.get("side") if y else self.side_)
+                self.side_: int = X.side
             if not y:
                 return X
             labels = column_or_1d(y[0], warn=True)

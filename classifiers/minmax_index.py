@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from visualwords.classifiers import _minmax_index as loops
 from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.classifiers.kernels.minmax import min_sums
-from visualwords.classifiers.kernels.rows import row_sums, split_signs, unit_sum
+from visualwords.classifiers.kernels.rows import Matrix, row_sums, split_signs, unit_sum
 from visualwords.errors import ModelFileError
 from visualwords.model_file import read_model, write_model
 from visualwords.parallel import in_threads, n_threads
@@ -96,7 +96,7 @@ class MinMaxIndex(BaseEstimator):
     def __init__(
         self,
         n_hashes: int = 256,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
         *,
         similarity: str = "ngmm",
         codes_per_table: int | None = None,
@@ -112,7 +112,7 @@ class MinMaxIndex(BaseEstimator):
         self.n_compared = n_compared
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> "MinMaxIndex":
+    def fit(self, X: Matrix, y: object = None) -> "MinMaxIndex":
         """Choose the tables and store the rows of ``X``.
 
         Parameters
@@ -138,7 +138,7 @@ class MinMaxIndex(BaseEstimator):
         self._set_rows(rows, self._keys(X))
         return self
 
-    def add(self, X: Any) -> "MinMaxIndex":
+    def add(self, X: Matrix) -> "MinMaxIndex":
         """Store further rows; they are numbered on from those that are there."""
         check_is_fitted(self)
         X = self._check(X, reset=False)
@@ -146,7 +146,7 @@ class MinMaxIndex(BaseEstimator):
         self._set_rows(rows, np.hstack([self.keys_, self._keys(X)]))
         return self
 
-    def query(self, X: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    def query(self, X: Matrix, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return the k most similar stored rows of every row of ``X``.
 
         Parameters
@@ -164,7 +164,7 @@ class MinMaxIndex(BaseEstimator):
         indices, similarities, _ = self._query(X, k)
         return indices, similarities
 
-    def evaluate(self, X: Any, k: int = 10) -> SearchReport:
+    def evaluate(self, X: Matrix, k: int = 10) -> SearchReport:
         """Compare ``query`` with an exhaustive search.
 
         Parameters
@@ -239,12 +239,12 @@ class MinMaxIndex(BaseEstimator):
         index._set_rows(rows, keys)
         return index
 
-    def _check(self, X: Any, reset: bool) -> Any:
+    def _check(self, X: Matrix, reset: bool) -> Any:
         return validate_data(
             self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset
         )
 
-    def _stored(self, X: Any) -> sparse.csr_array:
+    def _stored(self, X: Matrix) -> sparse.csr_array:
         """Rows in the form they are compared in."""
         rows = split_signs(sparse.csr_array(X)).astype(np.float64)
         rows.sum_duplicates()
@@ -279,7 +279,7 @@ class MinMaxIndex(BaseEstimator):
                 return m
         return 1
 
-    def _keys(self, X: Any) -> np.ndarray:
+    def _keys(self, X: Matrix) -> np.ndarray:
         """(tables, rows) numbers of the buckets: the codes of each table mixed to 64 bits."""
         i, t = self.hasher_.codes(X)
         m = self.codes_per_table_
@@ -300,7 +300,7 @@ class MinMaxIndex(BaseEstimator):
         self._buckets = (tables, order, *_starts(tables))
         self.exhaustive_ = _mean_matches(tables) > rows.nnz
 
-    def _query(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _query(self, X: Matrix, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Neighbours, similarities, and how many rows were compared."""
         check_is_fitted(self)
         if not 1 <= k <= self.n_rows_:
@@ -310,7 +310,7 @@ class MinMaxIndex(BaseEstimator):
         if self.exhaustive_:
             return *self._compare_all(queries, k), np.full(queries.shape[0], self.n_rows_)
         keys = np.ascontiguousarray(self._keys(X).T)
-        stored = (self.rows_.indptr, self.rows_.indices, self.rows_.data)
+        stored = (self.rows_.indptr, self.rows_.indices, self.rows_.data, self._masses)
         query_masses = row_sums(queries)
         best = np.empty((len(keys), k), dtype=np.int64)
         scores = np.empty((len(keys), k))
@@ -319,19 +319,9 @@ class MinMaxIndex(BaseEstimator):
         def search(start: int, end: int) -> None:
             part = slice(start, end)
             piece = queries[part]
-            asked = (piece.indptr, piece.indices, piece.data, piece.shape[1])
-            loops.search_rows(
-                asked,
-                query_masses[part],
-                keys[part],
-                self._buckets,
-                stored,
-                self._masses,
-                self.n_compared,
-                best[part],
-                scores[part],
-                found[part],
-            )
+            asked = (piece.indptr, piece.indices, piece.data, piece.shape[1], query_masses[part])
+            answers = best[part], scores[part], found[part]
+            loops.search_rows(asked, keys[part], self._buckets, stored, self.n_compared, answers)
 
         height = max(1, -(-len(keys) // (4 * n_threads(self.n_jobs))))
         in_threads(search, len(keys), height, self.n_jobs)

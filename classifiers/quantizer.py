@@ -13,7 +13,7 @@ from visualwords.classifiers import _quantizer as loops
 from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.compiled import as_compiled
 
-Rows: TypeAlias = np.ndarray | sparse.csr_matrix | sparse.csr_array
+Rows: TypeAlias = Any  # an array or a CSR matrix; scipy publishes no types
 
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache

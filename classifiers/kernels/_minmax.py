@@ -58,12 +58,13 @@ def dense_rows(x, y, first, last, symmetric, out):
             right = min(left + BREADTH, columns)
             for i in range(first, last, TILE_ROWS):
                 if not symmetric or i + TILE_ROWS > left:
-                    _row_of_tiles(x, y, i, min(i + TILE_ROWS, last), left, right, k, end, out)
+                    _row_of_tiles(x, y, (i, min(i + TILE_ROWS, last)), (left, right), (k, end), out)
 
 
 @njit()
-def _row_of_tiles(x, y, top, bottom, left, right, k, end, out):
-    """Features k … end − 1 of up to four rows of x against rows left … right − 1 of y."""
+def _row_of_tiles(x, y, rows, columns, features, out):
+    """Some features of up to four rows of x against rows of y; ranges are (first, end)."""
+    (top, bottom), (left, right), (k, end) = rows, columns, features
     whole = right - (right - left) % TILE_COLUMNS
     if bottom - top < TILE_ROWS:
         whole = left

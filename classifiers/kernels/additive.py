@@ -133,7 +133,7 @@ def list_gram(
     kind: int,
     x: Rows,
     y: Rows,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     p: float = 0.0,
     n_jobs: int | None = None,
 ) -> np.ndarray:

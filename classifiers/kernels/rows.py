@@ -1,7 +1,7 @@
 """Rows of a Gram matrix: checked, remapped, split by sign, scaled, and compared on threads."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 
 from visualwords.parallel import in_threads, n_threads
 
-Rows: TypeAlias = np.ndarray | sparse.csr_array
+Rows: TypeAlias = Any  # an array or a CSR array; scipy publishes no types
 Matrix: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 
 _HEIGHT = 32  # rows of a stripe at least
