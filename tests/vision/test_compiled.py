@@ -1,16 +1,19 @@
 """Compiled loops work wherever they are installed; at worst they are compiled again."""
 
 import os
-import shutil
 import subprocess
 import sys
 import types
+import warnings
 
+import numba
 import numpy as np
 import pytest
+from numba.core.caching import FunctionCache
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import validate_data
 
+from visualwords import compiled
 from visualwords.compiled import is_plain, vector_bytes
 
 MODULE = """
@@ -24,94 +27,78 @@ def double(x):
 def triple(x):
     return 3 * x
 """
-RUN = """
-import warnings
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    import loops
-    print(loops.double(3), loops.triple(3))
-for warning in caught:
-    print(warning.category.__name__, warning.message)
-print(loops.double.stats.cache_hits if hasattr(loops.double, "stats") else "plain Python")
-"""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("source")
-    (folder / "loops.py").write_text(MODULE)
-    return folder
+@pytest.fixture
+def run(monkeypatch):
+    """Give ``run(folder, …)`` → what loops return, warnings and cache hits, as in a new process."""
+
+    def run(folder, name="loops.py", **config):
+        for key, value in config.items():
+            monkeypatch.setattr(numba.config, key, value)
+        monkeypatch.setattr(compiled, "_warned", False)
+        path = str(folder / name)
+        module = {"__name__": "loops", "__file__": path}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            exec(compile((folder / name).read_text(), path, "exec"), module)
+            results = module["double"](3), module["triple"](3)
+        assert results == (6, 9)
+        hits = sum(module["double"].stats.cache_hits.values()) if "CACHE_DIR" in config else None
+        return [str(warning.message) for warning in caught], hits
+
+    return run
 
 
-@pytest.fixture(scope="module")
-def warm_cache(folder):
-    """The cache after a first process, which must have run silently."""
-    assert run(folder, NUMBA_CACHE_DIR=str(folder / "cache")) == ["6 9", "Counter()"]
-    return folder / "cache"
-
-
-def run(folder, **environment):
-    """Run the loops in a process of their own; return its lines."""
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_"))}
-    result = subprocess.run(
-        [sys.executable, "-c", RUN],
-        cwd=folder,
-        env=inherited | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return result.stdout.splitlines()
-
-
-def test_the_second_process_finds_what_the_first_compiled(folder, warm_cache):
-    first, hits = run(folder, NUMBA_CACHE_DIR=str(warm_cache))
-    assert first == "6 9"
-    assert "1" in hits
-
-
-def test_a_read_only_installation_without_a_home_works_with_one_warning(tmp_path):
+@pytest.fixture
+def folder(tmp_path):
     (tmp_path / "loops.py").write_text(MODULE)
-    # Files in the place of folders can't be written into, not even by root.
-    (tmp_path / "__pycache__").write_bytes(b"")
-    nowhere = f"{os.devnull}/cache"
-    lines = run(tmp_path, HOME=os.devnull, XDG_CACHE_HOME=nowhere, NUMBA_CACHE_DIR=nowhere)
-    assert lines[0] == "6 9"
-    assert len(lines) == 3
-    assert lines[1].startswith("RuntimeWarning")
-    assert "NUMBA_CACHE_DIR" in lines[1]
+    return tmp_path
 
 
-def test_damaged_cache_files_cost_one_warning_and_are_replaced(folder, warm_cache, tmp_path):
-    cache = tmp_path / "cache"
-    shutil.copytree(warm_cache, cache)
+def test_compiled_code_is_kept_and_replaced_with_one_warning_where_it_is_damaged(folder, run):
+    cache = folder / "cache"
+    assert run(folder, CACHE_DIR=str(cache)) == ([], 0)
+    assert run(folder, CACHE_DIR=str(cache)) == ([], 1)
     for suffix, kept in (("nbi", 0.0), ("nbi", 0.9), ("nbc", 0.5)):
         files = list(cache.rglob(f"*.{suffix}"))
         assert len(files) == 2
         for file in files:
             os.truncate(file, int(kept * file.stat().st_size))
-        lines = run(folder, NUMBA_CACHE_DIR=str(cache))
-        assert lines[0] == "6 9"
-        assert len(lines) == 3  # and not more: what was damaged before has been replaced
-        assert lines[1].startswith("RuntimeWarning")
-    again = run(folder, NUMBA_CACHE_DIR=str(cache))
-    assert len(again) == 2
-    assert "1" in again[1]
+        messages, hits = run(folder, CACHE_DIR=str(cache))
+        assert [message.endswith("is compiled again") for message in messages] == [True]
+        assert hits == 0
+    assert run(folder, CACHE_DIR=str(cache)) == ([], 1)
 
 
-def test_loops_run_as_plain_python_where_compiling_is_switched_off(folder):
-    assert run(folder, NUMBA_DISABLE_JIT="1") == ["6 9", "plain Python"]
+def test_where_nothing_can_be_written_loops_work_with_one_warning(folder, run, monkeypatch):
+    # Files in the place of folders can't be written into, not even by root.
+    (folder / "__pycache__").write_bytes(b"")
+    nowhere = f"{os.devnull}/cache"
+    for name in "HOME", "XDG_CACHE_HOME":
+        monkeypatch.setenv(name, nowhere)
+    messages, _ = run(folder, CACHE_DIR=nowhere)
+    assert len(messages) == 1
+    assert "NUMBA_CACHE_DIR" in messages[0]
 
 
-def test_code_is_compiled_again_when_a_file_changes_whose_intrinsics_it_holds(tmp_path):
-    named = MODULE.replace("njit()", "njit(inlined=(inner,))")
-    (tmp_path / "loops.py").write_text("import inner\n" + named)
-    (tmp_path / "inner.py").write_text("")
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    run(tmp_path, **cache)
-    assert "1" in run(tmp_path, **cache)[1]
-    (tmp_path / "inner.py").write_text("# another\n")
-    assert run(tmp_path, **cache) == ["6 9", "Counter()"]
+def test_loops_run_as_plain_python_where_compiling_is_switched_off(folder, run):
+    assert run(folder, DISABLE_JIT=1) == ([], None)
+
+
+def test_code_is_compiled_again_when_a_file_changes_whose_intrinsics_it_holds(
+    folder, run, monkeypatch
+):
+    inner = types.SimpleNamespace(__file__=str(folder / "inner.py"))
+    monkeypatch.setitem(sys.modules, "inner", inner)
+    (folder / "inner.py").write_text("")
+    (folder / "loops.py").write_text(
+        "import inner" + MODULE.replace("njit()", "njit(inlined=(inner,))")
+    )
+    cache = {"CACHE_DIR": str(folder / "cache")}
+    assert [run(folder, **cache)[1] for _ in range(2)] == [0, 1]
+    (folder / "inner.py").write_text("# another\n")
+    assert run(folder, **cache) == ([], 0)
 
 
 @pytest.mark.parametrize("names", ["njit", "njit, vector_bytes"])
@@ -127,6 +114,15 @@ def test_only_files_with_vectors_are_compiled_for_each_width(names, folder, monk
     assert len(keys) == 1 + ("vector_bytes" in names and vector_bytes() > 0)
 
 
+RUN = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import loops
+    print(loops.double(3), loops.triple(3))
+for warning in caught:
+    print(warning.category.__name__, warning.message)
+"""
 WITHOUT = """
 import numba.core.caching, numba.core.ccallback  # which imports it itself
 del numba.core.caching.FunctionCache
@@ -141,23 +137,23 @@ numba.core.caching.FunctionCache = FunctionCache
 
 
 @pytest.mark.parametrize("later_numba", [WITHOUT, CHANGED], ids=["without", "changed"])
-def test_with_another_cache_of_numba_loops_are_compiled_in_memory(later_numba, folder, monkeypatch):
-    monkeypatch.setitem(globals(), "RUN", later_numba + RUN)
-    lines = run(folder)
-    assert lines[0] == "6 9"
-    assert lines[1].startswith("RuntimeWarning numba ")
-    assert "compiled again in every process" in lines[1]
-    assert len(lines) == 3
+def test_with_another_cache_of_numba_loops_are_compiled_in_memory(later_numba, folder):
+    command = [sys.executable, "-c", later_numba + RUN]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    result, warning = done.stdout.splitlines()
+    assert result == "6 9"
+    assert warning.startswith("RuntimeWarning numba ")
+    assert "compiled again in every process" in warning
+
+
+def abs_of(x):
+    return abs(x)
 
 
 def test_numbas_private_cache_is_as_we_extend_it():
-    from numba.core.caching import FunctionCache
-
-    from visualwords.compiled import njit
-
     assert callable(FunctionCache._index_key)
     assert callable(FunctionCache.flush)
-    cache = njit()(run)._cache
+    cache = compiled.njit()(abs_of)._cache
     assert isinstance(cache, FunctionCache)
     assert isinstance(cache._cache_file._source_stamp, tuple)
 
