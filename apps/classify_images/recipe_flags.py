@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CHANGES = (
     *("codebook", "words", "fisher", "second_order", "sets", "pyramid", "kernel", "solver", "C"),
-    *("max_side", "min_side", "copies"),
+    *("max_side", "min_side", "views"),
 )
 
 
@@ -36,7 +36,7 @@ class Cost(click.ParamType):
 
 
 NETWORK_COST = 30.0  # milliseconds by which auto plans: of a small network
-OF_ALL = ("C", "max_side", "min_side", "copies")  # which "auto" changes in all that it tries
+OF_ALL = ("C", "max_side", "min_side", "views")  # which "auto" changes in all that it tries
 
 OPTIONS = (
     click.option(
@@ -98,9 +98,9 @@ OPTIONS = (
         "--min-side", type=click.IntRange(min=1), metavar="N", help="Enlarge images to this side."
     ),
     click.option(
-        "--copies",
+        "--views",
         type=click.Choice(["mirror", "rotations", "all", "none"]),
-        help="Train on copies of each image, too: mirrored, rotated by quarter turns, or both.",
+        help="Train on views of each image, too: mirrored, rotated by quarter turns, or both.",
     ),
     click.option(
         "--set",
@@ -124,8 +124,6 @@ def composing(verb: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         given = {name: others.pop(name) for name in CHANGES}
-        if given["copies"] == "all":
-            given["copies"] = ["mirror", "rotations"]
         more: tuple[Any, ...] = ()
         if features and recipe == "auto" and _was_given("recipe"):
             more, features = channels_of(features), ()
@@ -281,8 +279,6 @@ def _changes(given: dict[str, Any]) -> list[tuple[str, Any]]:
     for name in ("fisher", "second_order"):
         if values.get(name) == "default":
             values[name] = True
-    if values.get("copies") == "all":
-        values["copies"] = ["mirror", "rotations"]
     for name in ("fisher", "second_order", "pyramid"):
         if isinstance(values.get(name), str):
             values[name] = parsed(values[name])

@@ -146,7 +146,7 @@ def try_out(trained: Trained) -> None:
         return
     rows = side_by_side([encoder.assemble([one]) for encoder, one in found])
     if trained.coefficients is not None:
-        n_rows = len(trained.kept) * len(trained.recipe.views)
+        n_rows = len(trained.kept) * len(trained.recipe.image_views())
         if trained.coefficients.values.shape[1] != n_rows:
             raise ValueError("the coefficients are not those of the images")
         return

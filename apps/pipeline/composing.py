@@ -31,7 +31,7 @@ IN_WINDOWS = tuple(NUMBERS)
 ICD_SOLVERS = ("dual", "gram", "primal")
 FLAGS = (
     *("codebook", *PARTS_OF_PATCHES, "pyramid"),
-    *("kernel", "solver", "C", "max_side", "min_side", "copies"),
+    *("kernel", "solver", "C", "max_side", "min_side", "views"),
 )
 
 
@@ -225,7 +225,7 @@ def _change(table: dict[str, Any], key: str, value: Any) -> None:
         _set_solver(table, value)
     elif key == "C":
         _classifier(table)["C"] = value
-    elif key in ("max_side", "min_side", "copies"):
+    elif key in ("max_side", "min_side", "views"):
         table[key] = value
     else:
         _set_other(table, key, value)
@@ -314,7 +314,7 @@ def _set_other(table: dict[str, Any], key: str, value: Any) -> None:
 def _places(table: dict[str, Any]) -> dict[str, list[str]]:
     """Return the parts of a recipe and the names of their settings."""
     places: dict[str, list[str]] = {
-        "recipe": ["name", "summary", "max_side", "min_side", "copies"],
+        "recipe": ["name", "summary", "max_side", "min_side", "views"],
         "channels": ["power", "weight", "rescale", "cost"],
     }
     for channel in table["channels"]:

@@ -49,7 +49,7 @@ def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
     some = data.part(chosen_images(data.codes, training.seed))
     found = encode(encoders, some, recipe.view, training.env)
     sample = side_by_side([e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)])
-    n_rows = len(data) * len(recipe.views)
+    n_rows = len(data) * len(recipe.image_views())
     if COPIES * n_rows * sample.shape[1] * sample.dtype.itemsize <= memory:
         return training.train(recipe)
     if recipe.classifier not in FROM_DISK or sparse.issparse(sample):
@@ -58,9 +58,9 @@ def train_within(training: Training, recipe: Recipe, memory: int) -> Trained:
             "that is allowed; allow more, or take a recipe of histograms, words or Fisher vectors, "
             "which can train from disk"
         )
-    if recipe.copies:
+    if recipe.views:
         raise FolderError(
-            f"recipe {recipe.name!r} trains on copies of images, which are encoded in memory; "
+            f"recipe {recipe.name!r} trains on views of images, which are encoded in memory; "
             'allow more memory, or set copies = "none"'
         )
     return _train_on_disk(training, recipe, encoders, sample)

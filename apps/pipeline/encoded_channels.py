@@ -65,7 +65,7 @@ class EncodedChannels:
 
     def encode(self, recipe: Recipe, encoders: list[ChannelEncoder]) -> None:
         """Encode the images, and copies of them; only channels that are new pass over them."""
-        for view in recipe.views:
+        for view in recipe.image_views():
             self._encode_new(recipe, encoders, view)
 
     def kept(self, recipe: Recipe) -> list[int]:
@@ -79,11 +79,11 @@ class EncodedChannels:
     def rows(self, recipe: Recipe, encoders: list[ChannelEncoder], last: bool = False) -> Rows:
         """Return the rows of the images that all channels can encode, weighted.
 
-        Rows of copies follow those of all originals, in the order of the recipe's views. Encoders
+        Rows of views follow those of all originals, in the order of the recipe's views. Encoders
         learn the scale of their rows. Where this recipe is the ``last``, its arrays may be weighted
         in place, so that there is no second copy of them in memory.
         """
-        key = repr((recipe.channels, recipe.views))
+        key = repr((recipe.channels, recipe.image_views()))
         if self._rows[0] == key:
             return self._rows[1]
         self.encode(recipe, encoders)
@@ -93,7 +93,11 @@ class EncodedChannels:
             rows = side_by_side(
                 [
                     encoder.assemble(
-                        [self._encoded[_name(c, view)][i] for view in recipe.views for i in kept],
+                        [
+                            self._encoded[_name(c, view)][i]
+                            for view in recipe.image_views()
+                            for i in kept
+                        ],
                         learn=True,
                     )
                     for encoder, c in zip(encoders, recipe.channels)
@@ -113,10 +117,10 @@ class EncodedChannels:
         Where this recipe is the ``last``, those of its channels are not kept.
         """
         kept = np.array(self.kept(recipe), np.intp)
-        n = len(kept) * len(recipe.views)
+        n = len(kept) * len(recipe.image_views())
         total = np.zeros((n, n))
         for channel in recipe.channels:
-            total += self.products_of(channel, recipe.views, kept)
+            total += self.products_of(channel, recipe.image_views(), kept)
             if last:
                 self._products = ChannelProducts(self.env.n_jobs)
         return total
@@ -188,10 +192,10 @@ class EncodedChannels:
 
 
 def _name(channel: Channel, view: View) -> str:
-    """Return what tells the channels of all recipes apart, and what they make of copies."""
+    """Return what tells the channels of all recipes apart, and what they make of views."""
     return repr((channel.unweighted, view))
 
 
 def _names(recipe: Recipe) -> list[str]:
-    """Return the names of all channels, of originals and copies."""
-    return [_name(channel, view) for view in recipe.views for channel in recipe.channels]
+    """Return the names of all channels, of originals and views."""
+    return [_name(channel, view) for view in recipe.image_views() for channel in recipe.channels]

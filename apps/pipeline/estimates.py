@@ -77,7 +77,7 @@ def check_training(
     n = len(data)
     if n < FEW:
         return
-    rows = COPIES * n * len(recipe.views) * bytes_of_row(recipe)
+    rows = COPIES * n * len(recipe.image_views()) * bytes_of_row(recipe)
     held = rows if memory is None else min(rows, memory)
     needed = FIXED + n * OF_AN_IMAGE + held
     if progress is not None and n >= MANY:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageClassifier"]
 
-OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side", "min_side", "copies")
+OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side", "min_side", "views")
 
 
 class ImageClassifier(FittedImageClassifier):
@@ -72,7 +72,7 @@ class ImageClassifier(FittedImageClassifier):
     representation : {None, "histogram", "words", "fisher", "second-order", "pyramid-match"}
         What "auto" may choose from: recipes that see images in this way. None leaves out only the
         pyramid match and ``rich-words``, whose models are large.
-    n_words, n_gaussians, pyramid, C, max_side, min_side, copies : optional
+    n_words, n_gaussians, pyramid, C, max_side, min_side, views : optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.pipeline.recipes.change_recipe`.
     memory : int, optional
@@ -166,7 +166,7 @@ class ImageClassifier(FittedImageClassifier):
         C: float | None = None,
         max_side: int | None = None,
         min_side: int | None = None,
-        copies: "str | Sequence[str] | None" = None,
+        views: "str | Sequence[str] | None" = None,
         memory: int | None = None,
         keep_training: bool = True,
         thumbnails: bool = False,
@@ -192,7 +192,7 @@ class ImageClassifier(FittedImageClassifier):
         self.C = C
         self.max_side = max_side
         self.min_side = min_side
-        self.copies = copies
+        self.views = views
         self.memory = memory
         self.keep_training = keep_training
         self.thumbnails = thumbnails
@@ -331,7 +331,7 @@ class ImageClassifier(FittedImageClassifier):
         few = training
         if self.memory is not None:
             few, candidates = disk_training.trial_of(training, candidates)
-        in_memory = self.memory is None  # copies of images are not trained on from disk
+        in_memory = self.memory is None  # views of images are not trained on from disk
         choice = choose_recipe(
             candidates, few, self.budget, self.deadline, metric, in_memory, given, are_grey(looks)
         )

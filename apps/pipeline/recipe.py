@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.view import View, check_copies
+from visualwords.apps.pipeline.view import View, check_views
 from visualwords.errors import RecipeError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
@@ -28,7 +28,7 @@ ONE_SIZE = (128, 128)  # width and height that images get for a descriptor of a 
 PARTS_OF_PATCHES = ("words", "fisher", "second_order", "sets")  # of which a channel has one at most
 # Not in older files; written if they differ.
 LATER_FIELDS = {"hashes": None, "rescale": True, "second_order": None}
-LATER_RECIPE_FIELDS: dict[str, Any] = {"min_side": None, "copies": ()}
+LATER_RECIPE_FIELDS: dict[str, Any] = {"min_side": None, "views": ()}
 
 
 def windows_of(pyramid: Any) -> Any:
@@ -255,7 +255,7 @@ class Recipe:
 
     Images whose longer side is larger than ``max_side`` are shrunk to it; those whose longer side
     is smaller than ``min_side`` are enlarged to it, so that patches of a fixed size see parts of
-    tiny images too. ``copies`` are further training images, made of each: "mirror" (left and right
+    tiny images too. ``views`` are further training images, made of each: "mirror" (left and right
     exchanged), "rotations" (by quarter turns), or both, which are seven. They stay in the fold of
     their original, and all figures are those of originals.
     """
@@ -267,7 +267,7 @@ class Recipe:
     classifier: str = "ICDClassifier"
     classifier_params: dict[str, Any] = field(default_factory=dict)
     min_side: int | None = None
-    copies: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, side in (("max_side", self.max_side), ("min_side", self.min_side)):
@@ -277,7 +277,7 @@ class Recipe:
             raise RecipeError(
                 f"min_side = {self.min_side} must be at most max_side = {self.max_side}"
             )
-        object.__setattr__(self, "copies", check_copies(self.copies))
+        object.__setattr__(self, "views", check_views(self.views))
 
     def __repr__(self) -> str:
         channels = ", ".join(channel.described() for channel in self.channels)
@@ -289,10 +289,9 @@ class Recipe:
         """The size that images get."""
         return View(self.max_side, self.min_side)
 
-    @property
-    def views(self) -> list[View]:
-        """Those of each training image: the original, then its copies."""
-        return [self.view, *self.view.copies(self.copies)]
+    def image_views(self) -> list[View]:
+        """Return the views of each training image, the original first."""
+        return [self.view, *self.view.others(self.views)]
 
     @property
     def has_network(self) -> bool:

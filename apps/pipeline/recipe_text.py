@@ -31,13 +31,13 @@ from visualwords.apps.pipeline.recipe_names import (
     spelled_out,
     with_values,
 )
-from visualwords.apps.pipeline.view import check_copies
+from visualwords.apps.pipeline.view import check_views
 from visualwords.errors import RecipeError
 from visualwords.features.registry import find_extractor
 
 NONE = "none"  # TOML has no word for it
 CHANNEL_KEYS = ("extractor", "params", *PARTS, "power", "weight", "rescale", "linear", "cost")
-RECIPE_KEYS = ("name", "summary", "max_side", "min_side", "copies", "channels", "classifier")
+RECIPE_KEYS = ("name", "summary", "max_side", "min_side", "views", "channels", "classifier")
 CLASSIFIER_KEYS = ("kind", "kernel", "C", "params")
 Part = TypeVar("Part", Fisher, Hashes, MatchedSets, SecondOrder)
 VECTORS = ("fisher", "second_order", "sets", "hashes")  # what linear classifiers take
@@ -85,7 +85,7 @@ def from_table(table: dict[str, Any]) -> Recipe:
         KINDS[kind],
         params,
         _side("min_side", table.get("min_side", NONE)),
-        check_copies(table.get("copies")),
+        check_views(table.get("views")),
     )
     return fitted_to_classifier(recipe, [channel.get("linear") for channel in channels])
 
@@ -116,8 +116,8 @@ def to_toml(recipe: Recipe) -> str:
     lines.append(f"max_side = {_written(recipe.max_side)}")
     if recipe.min_side is not None:
         lines.append(f"min_side = {recipe.min_side}")
-    if recipe.copies:
-        lines.append(f"copies = {_written(list(recipe.copies))}")
+    if recipe.views:
+        lines.append(f"views = {_written(list(recipe.views))}")
     usual = fitted_to_classifier(recipe)
     for channel, as_usual in zip(recipe.channels, usual.channels):
         lines += ["", "[[channels]]"]

@@ -133,7 +133,7 @@ ASKED_FOR = ("rich-words", "pyramid-match")  # that "auto" tries among their kin
 # classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
 _SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
 _TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
-MORE_LINEAR = (  # the last three, which cost most, after copies of training images
+MORE_LINEAR = (  # the last three, which cost most, after views of training images
     _FILTER_FISHER,
     PATCH_COLORS,
     _SHAPE_BESIDE,
@@ -264,7 +264,7 @@ def change_recipe(
     C: float | None = None,
     max_side: int | None = None,
     min_side: int | None = None,
-    copies: "str | Sequence[str] | None" = None,
+    views: "str | Sequence[str] | None" = None,
     strict: bool = True,
 ) -> Recipe:
     """Return a recipe with some settings changed; None leaves a setting as it is.
@@ -282,8 +282,8 @@ def change_recipe(
         Longer side that images are shrunk to.
     min_side : int, optional
         Longer side that smaller images are enlarged to.
-    copies : "mirror", "rotations", both of them, or "none"
-        Copies of each training image to train on, too.
+    views : "mirror", "rotations", both of them, "all", or "none"
+        Views of each training image to train on, too.
     strict : bool
         Whether it is an error to change words of a recipe that has none.
 
@@ -303,7 +303,7 @@ def change_recipe(
         raise ValueError(f"recipe {recipe.name!r} has no windows; pyramid can't be set")
     params = recipe.classifier_params if C is None else {**recipe.classifier_params, "C": C}
     changed = replace(recipe, channels=tuple(channels), classifier_params=params)
-    given: dict[str, Any] = {"max_side": max_side, "min_side": min_side, "copies": copies}
+    given: dict[str, Any] = {"max_side": max_side, "min_side": min_side, "views": views}
     return replace(changed, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -173,7 +173,7 @@ class Training:
         are_bytes = recipe.classifier == LINEAR and all(c.linear for c in recipe.channels)
         if folds is None or not are_bytes or not self.channels.width(recipe):
             return False
-        return are_shared(len(data) * len(recipe.views), len(data.classes), 1 + FOLDS)
+        return are_shared(len(data) * len(recipe.image_views()), len(data.classes), 1 + FOLDS)
 
     def _fit_to_products(
         self,
@@ -185,7 +185,7 @@ class Training:
     ) -> tuple[np.ndarray, RowCoefficients]:
         """Fit to the products of rows; return originals' held-out scores, and coefficients."""
         self.env.progress.start("training the classifier", 1)
-        views = len(recipe.views)
+        views = len(recipe.image_views())
         found, coefficients = classifier.fit_on_products(
             products, np.tile(data.labels, views), np.tile(folds, views)
         )
@@ -252,7 +252,7 @@ def train_classifier(
     folds: np.ndarray | None,
     env: Environment,
 ) -> np.ndarray | None:
-    """Fit the classifier of a recipe to the rows of images, and of copies, which come after them.
+    """Fit the classifier of a recipe to the rows of images, and then of their views.
 
     Returns
     -------
@@ -264,7 +264,7 @@ def train_classifier(
             "use larger images or recipe='auto'"
         )
     env.progress.start("training the classifier", 1)
-    views = len(recipe.views)
+    views = len(recipe.image_views())
     folds = None if folds is None else np.tile(folds, views)
     labels = np.tile(data.labels, views)
     held_out = fit_and_hold_out(classifier, rows, labels, folds)

@@ -10,7 +10,7 @@ import numpy as np
 from visualwords.errors import RecipeError
 
 MIRROR, ROTATIONS = "mirror", "rotations"
-COPIES = (MIRROR, ROTATIONS)
+VIEWS = (MIRROR, ROTATIONS)
 LARGEST_FACTOR = 8  # by which an image is enlarged: a row of few pixels shows nothing more
 
 
@@ -45,14 +45,14 @@ class View:
             return min(self.min_side / longer_side, LARGEST_FACTOR)
         return 1.0
 
-    def copies(self, kinds: Sequence[str]) -> "list[View]":
-        """Return the views of the copies that these kinds mean, without the original.
+    def others(self, kinds: Sequence[str]) -> "list[View]":
+        """Return the views that these kinds mean, without the original.
 
         Examples
         --------
-        >>> [view.turn for view in View().copies(["mirror"])]
+        >>> [view.turn for view in View().others(["mirror"])]
         [4]
-        >>> [view.turn for view in View().copies(["mirror", "rotations"])]
+        >>> [view.turn for view in View().others(["mirror", "rotations"])]
         [1, 2, 3, 4, 5, 6, 7]
         """
         turns = range(4) if ROTATIONS in kinds else range(1)
@@ -74,8 +74,8 @@ class View:
         return cv2.resize(pixels, size_wh, interpolation=cv2.INTER_CUBIC)
 
 
-def check_copies(kinds: Any) -> tuple[str, ...]:
-    """Return the kinds of copies that a recipe asks for.
+def check_views(kinds: Any) -> tuple[str, ...]:
+    """Return the kinds of views that a recipe asks for.
 
     Raises
     ------
@@ -84,17 +84,19 @@ def check_copies(kinds: Any) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> check_copies("mirror"), check_copies("none")
-    (('mirror',), ())
+    >>> check_views("mirror"), check_views("all"), check_views("none")
+    (('mirror',), ('mirror', 'rotations'), ())
     """
     given = [kinds] if isinstance(kinds, str) else kinds
     if given is None or given == ["none"]:
         return ()
-    if not isinstance(given, list | tuple) or any(kind not in COPIES for kind in given):
+    if given == ["all"]:
+        return VIEWS
+    if not isinstance(given, list | tuple) or any(kind not in VIEWS for kind in given):
         raise RecipeError(
-            f'copies = {kinds!r} must be "mirror", "rotations", a list of both, or "none"'
+            f'views = {kinds!r} must be "mirror", "rotations", a list of both, "all", or "none"'
         )
-    return tuple(kind for kind in COPIES if kind in given)
+    return tuple(kind for kind in VIEWS if kind in given)
 
 
 def _turned(pixels: np.ndarray, turn: int) -> np.ndarray:

@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--recipe", default="auto")
     parser.add_argument("--representation", help='that "auto" keeps to')
-    parser.add_argument("--copies", help="of training images, such as mirror")
+    parser.add_argument("--views", help="of training images, such as mirror")
     parser.add_argument("--budget", type=float, default=600.0)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=2)
@@ -48,7 +48,7 @@ def main() -> None:
             cache_dir=options.cache,
             budget=options.budget,
             representation=options.representation,
-            copies=options.copies,
+            views=options.views,
         ).fit(train)
         guesses = model.predict(test)
         accuracies.append(balanced_accuracy_score(test.labels, guesses))

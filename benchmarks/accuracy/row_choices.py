@@ -67,7 +67,7 @@ WORDS = {
     "1,000 words, Sobel SIFT": words(many(SIFT), many(CENTRIST), many(seen(SIFT, sobel=True))),
     "rich-words without filters": words(*RECIPES["rich-words"].channels[:3]),
     "rich-words": RECIPES["rich-words"],
-    "rich-words, mirrored": replace(RECIPES["rich-words"], copies=("mirror",)),
+    "rich-words, mirrored": replace(RECIPES["rich-words"], views=("mirror",)),
     "rich-words, both sizes of CENTRIST": words(
         *RECIPES["rich-words"].channels, many(seen(CENTRIST, patch_size=24))
     ),
@@ -118,7 +118,7 @@ FISHER = {
     "scene, colours in cells": fisher(*SCENE, COLOR_CELLS),
     "combined, colours in cells": fisher(*COMBINED, COLOR_CELLS),
     "combined, Sobel SIFT": fisher(*COMBINED, SOBEL_FISHER),
-    "combined, mirrored": replace(RECIPES["combined"], copies=("mirror",)),
+    "combined, mirrored": replace(RECIPES["combined"], views=("mirror",)),
     "rich": RECIPES["rich"],
     "rich, HOG, texture": fisher(*RECIPES["rich"].channels, SHAPE, TEXTURE),
     "scene, 256 Gaussians for SIFT": fisher(gaussians(SIFT_FISHER, 256), CENTRIST_FISHER),

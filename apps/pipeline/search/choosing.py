@@ -50,7 +50,7 @@ def choose_recipe(
     budget: float,
     deadline: float | None,
     metric: Metric,
-    with_copies: bool = True,
+    with_views: bool = True,
     given: Recipe | None = None,
     grey: bool = False,
 ) -> Choice:
@@ -71,20 +71,20 @@ def choose_recipe(
         Seconds of the clock. No recipe is begun that would last longer, by the speed of those
         before it; the first always is.
     metric : Metric
-    with_copies : bool
-        Whether to try copies of training images.
+    with_views : bool
+        Whether to try views of training images.
     given : Recipe, optional
         One of the candidates, whose channels are tried after the others, and beside their best.
     grey : bool
         Whether no image has colours.
     """
     images = replace(Images.of(training.data, training.env.max_pixels), grey=grey)
-    planned = plan_with(given, candidates, images, budget, with_copies)
+    planned = plan_with(given, candidates, images, budget, with_views)
     training.env.progress.note(
         f"{planned.describe(images, budget)}; chosen by {METRICS[metric.name]} (--metric)"
     )
     trials = _Trials(training, metric, planned)
-    steps, late = search(planned, images, budget, with_copies), None
+    steps, late = search(planned, images, budget, with_views), None
     result: Result | None = None
     best: Recipe | None = None
     while late is None:
@@ -108,7 +108,7 @@ def choose_recipe(
         trials.figures,
         trials.seconds,
         [] if late is None else [recipe.name for recipe in (late.recipe, *late.waiting)],
-        None if late is None else _repeating(candidates, images, trials, with_copies, given),
+        None if late is None else _repeating(candidates, images, trials, with_views, given),
     )
 
 
@@ -196,13 +196,13 @@ def _repeating(
     candidates: Sequence[Recipe],
     images: Images,
     trials: _Trials,
-    with_copies: bool,
+    with_views: bool,
     given: Recipe | None,
 ) -> float | None:
     """Return the budget whose search ends where the deadline did; None if there is none."""
     budget = ceil(trials.done * 1e4) / 1e4  # leaves no time for anything else
-    planned = plan_with(given, candidates, images, budget, with_copies)
-    steps, result = search(planned, images, budget, with_copies), None
+    planned = plan_with(given, candidates, images, budget, with_views)
+    steps, result = search(planned, images, budget, with_views), None
     tried: list[tuple[str, int]] = []
     while True:
         try:

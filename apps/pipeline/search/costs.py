@@ -150,7 +150,7 @@ def _channels(recipe: Recipe) -> dict[str, tuple[Channel, View]]:
     """
     return {
         repr((channel.plain.unweighted, view)): (channel, view)
-        for view in recipe.views
+        for view in recipe.image_views()
         for channel in recipe.channels
     }
 
@@ -199,9 +199,9 @@ def _times_read(images: Images, learns: bool) -> int:
 
 
 def bytes_of(recipe: Recipe, images: Images) -> float:
-    """Return the memory that the rows of images and copies take, in bytes."""
+    """Return the memory that the rows of images and their views take, in bytes."""
     columns = sum(_n_columns(channel) for channel in recipe.channels)
-    return images.n * len(recipe.views) * columns
+    return images.n * len(recipe.image_views()) * columns
 
 
 def _of_classifier(recipe: Recipe, new: Iterable[tuple[Channel, View]], images: Images) -> float:
@@ -209,7 +209,7 @@ def _of_classifier(recipe: Recipe, new: Iterable[tuple[Channel, View]], images: 
 
     Linear classifiers of few rows share the products of channels that are not new.
     """
-    rows = images.n * len(recipe.views)
+    rows = images.n * len(recipe.image_views())
     machines = TRAININGS * images.n_classes * n_divisions(images.n)
     columns = sum(map(_n_columns, recipe.channels))
     if recipe.classifier != LINEAR:
@@ -233,7 +233,7 @@ def seconds_to_mix(recipe: Recipe, n_others: int, images: Images) -> float:
     """
     n_channels, n = len(recipe.channels) + n_others, min(images.n, MIXED_IMAGES)
     mixing = n_channels * n**3 / MIXED_A_SECOND
-    rows = images.n * len(recipe.views)
+    rows = images.n * len(recipe.image_views())
     again = rows**2 * sum(map(_n_columns, recipe.channels)) / 2 / PRODUCTS_A_SECOND
     return (ONE_MIXED if n_others == 1 else 1.0) * (mixing + again)
 

@@ -21,12 +21,12 @@ BESIDE_FISHER = 4.0  # weight of one vector beside Fisher vectors of 8 windows: 
 FACTORS = (0.5, 2.0)  # of the weight; what helps is repeated
 WEIGHTS = 3  # tries of weights that time is left for: half, twice, four times
 BASES = 2  # recipes that given channels are added to
-WITH_COPIES = (  # that the best of these may have by then, and how many joins with them
+WITH_VIEWS = (  # that the best of these may have by then, and how many joins with them
     ((MIRROR, ROTATIONS), 1),
     ((MIRROR,), BASES + WEIGHTS),
     ((MIRROR,), 1),
 )
-FOR_COPIES = 0.25  # of the budget, at most, is kept so that given channels can see copies
+FOR_VIEWS = 0.25  # of the budget, at most, is kept so that given channels can see views
 FOR_JOINS = 0.5  # of the budget; more only if they take it alone and beside one recipe
 
 WEIGHED = re.compile(r" weight×([0-9.e+-]+)")  # in the name of a recipe
@@ -44,22 +44,22 @@ def seconds_to_join(
     tried: Sequence[Recipe],
     given: Recipe,
     images: Images,
-    copies: tuple[str, ...] = (),
+    views: tuple[str, ...] = (),
     n: int = BASES + WEIGHTS,
 ) -> float:
-    """Return what given channels cost: alone, and n times beside the costliest recipe with copies.
+    """Return what given channels cost: alone, and n times beside the costliest recipe with views.
 
     Parameters
     ----------
     tried : recipes whose channels are known
     given : the recipe of the given channels alone
     images : those that both are tried on
-    copies : of images, that are added to recipes which have none
+    views : of images, that are added to recipes which have none
     n : how many recipes are tried with given channels beside others
     """
     most = 0.0
     for recipe in tried:
-        base = replace(recipe, copies=recipe.copies or copies)
+        base = replace(recipe, views=recipe.views or views)
         both = join(base, given)
         first = cost_of([both], images, known=[base, given])
         most = max(most, first + (n - 1) * cost_of([both], images, known=[both]))
@@ -67,17 +67,17 @@ def seconds_to_join(
 
 
 def seconds_to_keep(
-    tried: Sequence[Recipe], given: Recipe, images: Images, budget: float, with_copies: bool
+    tried: Sequence[Recipe], given: Recipe, images: Images, budget: float, with_views: bool
 ) -> float:
     """Return the part of a budget that is kept for given channels.
 
-    It holds what is tried with them, and a recipe with copies beside them if this is not much. The
+    It holds what is tried with them, and a recipe with views beside them if this is not much. The
     least is the given recipe alone and beside one other.
     """
     all_joins = seconds_to_join(tried, given, images)
-    for copies, n in WITH_COPIES if with_copies else ():
-        seconds = max(all_joins, seconds_to_join(tried, given, images, copies, n))
-        if seconds <= FOR_COPIES * budget:
+    for views, n in WITH_VIEWS if with_views else ():
+        seconds = max(all_joins, seconds_to_join(tried, given, images, views, n))
+        if seconds <= FOR_VIEWS * budget:
             return seconds
     return max(
         seconds_to_join(tried, given, images, n=1),

@@ -49,7 +49,7 @@ def mixed(recipe: Recipe, others: Sequence[Channel], training: Training) -> Reci
     Recipe, or None if nothing else is preferred or a class is too small for folds
     """
     channels = [*recipe.channels, *others]
-    every = replace(recipe, channels=tuple(channels), copies=())
+    every = replace(recipe, channels=tuple(channels), views=())
     training.channels.encode(every, training.channels.learn(every))
     kept = np.array(training.channels.kept(every), np.intp)
     some = np.arange(len(kept))

@@ -174,7 +174,7 @@ def plan_with(
     candidates: Sequence[Recipe],
     images: Images,
     budget: float,
-    with_copies: bool = True,
+    with_views: bool = True,
 ) -> Plan:
     """Return a plan that keeps time for the channels of a given recipe, one of the candidates.
 
@@ -192,7 +192,7 @@ def plan_with(
         if planned.n_images < images.n and not is_in_time(sized, images, budget):
             break
         for n in (planned.n_more, planned.n_images):  # as many as the best of the others see
-            needed = seconds_to_keep(planned.recipes, sized, images.some(n), budget, with_copies)
+            needed = seconds_to_keep(planned.recipes, sized, images.some(n), budget, with_views)
             if needed <= FOR_JOINS * budget:
                 break
         if needed <= kept and planned.seconds[-1] + kept <= budget:

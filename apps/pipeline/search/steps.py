@@ -66,7 +66,7 @@ class Try(NamedTuple):
 Steps = Generator[Try, Result | None, Recipe | None]
 
 
-def search(planned: Plan, images: Images, budget: float, with_copies: bool = True) -> Steps:
+def search(planned: Plan, images: Images, budget: float, with_views: bool = True) -> Steps:
     """Yield recipes to try, take what each reached (None: it failed), and return the best.
 
     Parameters
@@ -76,8 +76,8 @@ def search(planned: Plan, images: Images, budget: float, with_copies: bool = Tru
         All of them.
     budget : float
         Seconds of the reference machine.
-    with_copies : bool
-        Whether to try copies of training images.
+    with_views : bool
+        Whether to try views of training images.
     """
     given, first = planned.given, budget - planned.kept
     later = [] if given is None else [given]
@@ -89,11 +89,11 @@ def search(planned: Plan, images: Images, budget: float, with_copies: bool = Tru
     if planned.n_images < planned.n_more:
         round_ = yield from _finals(round_, images.some(planned.n_more), first, later)
     second = round_.ranked()[1:2]
-    possible = changes(planned.recipes, images, with_copies, in_haste=bool(planned.left_out))
+    possible = changes(planned.recipes, images, with_views, in_haste=bool(planned.left_out))
     yield from _changed(round_, images, first, possible, later)
     if given is not None:
         yield from _with_given(round_, images, budget, given, second)
-        possible = changes([*planned.recipes, given], images, with_copies)
+        possible = changes([*planned.recipes, given], images, with_views)
         yield from _changed(round_, images, budget, [*changes_of_given(given), *possible])
     return round_.best
 
@@ -202,10 +202,10 @@ def _mixed(
 ) -> Generator[Try, Result | None, None]:
     """Mix the channels of the best linear recipe with those of others that were tried.
 
-    Copies have no part in it: a recipe with copies has been mixed before.
+    Views have no part in it: a recipe with views has been mixed before.
     """
     linear = [recipe for recipe in round_.ranked() if _is_linear(recipe)]
-    if not linear or linear[0].copies or not round_.can_gain:
+    if not linear or linear[0].views or not round_.can_gain:
         return
     base, others = linear[0], _channels_beside(round_, linear[0], images)
     names = sorted(_offer(channel, base) for channel in (*base.channels, *others))
@@ -286,7 +286,7 @@ def _with_given(
 
     Beside others, they are compared with each other first: what is no better than the best of all
     may be with another weight. Where the budget has no room for the best recipe with given
-    channels, whose copies or size they have not seen, the next best takes its place.
+    channels, whose views or size they have not seen, the next best takes its place.
     """
     ranked, best = round_.ranked(), round_.best
     until = round_.spent + cost_of([given], round_.images, known=round_.known)

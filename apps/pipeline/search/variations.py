@@ -1,4 +1,4 @@
-"""What "auto" changes in the best of the recipes: loss, channels, copies, C, Gaussians, sizes."""
+"""What "auto" changes in the best of the recipes: loss, channels, views, C, Gaussians, sizes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -64,7 +64,7 @@ def _sees_colors(channel: Channel) -> bool:
 
 
 def changes(
-    candidates: Sequence[Recipe], images: Images, with_copies: bool = True, in_haste: bool = False
+    candidates: Sequence[Recipe], images: Images, with_views: bool = True, in_haste: bool = False
 ) -> list[Change]:
     """Return what is tried on the best of the candidates, each once, in this order.
 
@@ -86,8 +86,8 @@ def changes(
     if in_haste:
         found = [_as_regression, moments[0], *first, *moments[1:]]
     found += [partial(_without_channel, number=number) for number in reversed(range(MOST_CHANNELS))]
-    if with_copies and not any(recipe.copies for recipe in candidates):
-        found += [partial(_with_copies, kind=kind) for kind in (MIRROR, ROTATIONS)]
+    if with_views and not any(recipe.views for recipe in candidates):
+        found += [partial(_with_views, kind=kind) for kind in (MIRROR, ROTATIONS)]
     found += [_balanced, *(partial(_with_cost, factor=factor) for factor in FACTORS)]
     found += [color_filters, centrist, colors, _finer]
     return [*found, *(partial(size, images=images) for size in (_in_smaller_size, _in_larger_size))]
@@ -165,8 +165,8 @@ def kind_of(channel: Channel) -> tuple[str | None, ...]:
     return channel.extractor, channel.representation, color, network
 
 
-def _with_copies(recipe: Recipe, kind: str) -> Recipe:
-    return replace(recipe, name=f"{recipe.name} {kind}", copies=(*recipe.copies, kind))
+def _with_views(recipe: Recipe, kind: str) -> Recipe:
+    return replace(recipe, name=f"{recipe.name} {kind}", views=(*recipe.views, kind))
 
 
 def _as_regression(recipe: Recipe) -> Recipe | None:

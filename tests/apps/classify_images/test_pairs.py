@@ -63,7 +63,6 @@ VALUES = {  # usual, odd; {out} is a folder of the line's own
     "C": ["1", "1e-6"],
     "max_side": ["64", "48"],
     "min_side": ["24", "40"],
-    "copies": ["mirror", "all"],
     "views": ["mirror", "all"],
     "settings": ["C=2", "channels.weight=2"],
     "representation": ["words", "histogram"],

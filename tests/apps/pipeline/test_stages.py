@@ -248,7 +248,7 @@ def test_products_are_those_of_rows(photos):
     rows = channels.rows(recipe, channels.learn(recipe)).astype(float)
     found = channels.products(recipe)
     np.testing.assert_array_equal(found, rows @ rows.T)
-    mirrored = replace(recipe, copies=("mirror",))
+    mirrored = replace(recipe, views=("mirror",))
     rows = channels.rows(mirrored, channels.learn(mirrored)).astype(float)
     assert len(rows) == 2 * len(data)
     np.testing.assert_array_equal(channels.products(mirrored), rows @ rows.T)
@@ -282,7 +282,7 @@ def test_what_workers_give_is_taken_to_its_end(photos, monkeypatch):
 
 
 def test_a_try_of_the_cache_is_finished_by_another_training(photos, tmp_path):
-    recipe = replace(RECIPES["photo"], copies=("mirror",))
+    recipe = replace(RECIPES["photo"], views=("mirror",))
     data, env = Dataset.of(photos), Environment(open_cache(tmp_path / "cache"))
     Training(data, 0, env).try_recipe(recipe)
     second = Training(data, 0, env)

@@ -1,4 +1,4 @@
-"""Sizes that a recipe brings images to, and copies of them to train on."""
+"""Sizes that a recipe brings images to, and views of them to train on."""
 
 import io
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_images_are_shrunk_or_enlarged_to_the_sides_of_a_view():
 
 def test_eight_views_are_the_symmetries_of_a_square(rng):
     image = rng.integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    views = [View(), *View().copies(ALL)]
+    views = [View(), *View().others(ALL)]
     made = [view.of(image) for view in views]
     assert len({pixels.tobytes() for pixels in made}) == 8
     assert all(pixels.flags.c_contiguous for pixels in made)
@@ -78,30 +78,30 @@ def test_eight_views_are_the_symmetries_of_a_square(rng):
     np.testing.assert_array_equal(View(turn=4).of(image), np.fliplr(image))
 
 
-def test_a_recipe_with_sides_and_copies_is_the_same_in_all_its_forms():
-    recipe = replace(RECIPES["fast"], min_side=96, copies=ALL)
+def test_a_recipe_with_sides_and_views_is_the_same_in_all_its_forms():
+    recipe = replace(RECIPES["fast"], min_side=96, views=ALL)
     assert Recipe.from_toml(recipe.to_toml()) == recipe
     assert Recipe.from_json(recipe.to_json()) == recipe
-    assert change_recipe(RECIPES["fast"], min_side=96, copies=ALL) == recipe
-    assert change_recipe(recipe, copies="none").copies == ()
-    assert not {"min_side", "copies"} & RECIPES["fast"].to_json().keys()  # as in older files
+    assert change_recipe(RECIPES["fast"], min_side=96, views=ALL) == recipe
+    assert change_recipe(recipe, views="none").views == ()
+    assert not {"min_side", "views"} & RECIPES["fast"].to_json().keys()  # as in older files
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ('copies = "flip"', 'must be "mirror", "rotations"'),
-        ("copies = 3", 'must be "mirror"'),
+        ('views = "flip"', 'must be "mirror", "rotations"'),
+        ("views = 3", 'must be "mirror"'),
         ("min_side = 0", "min_side = 0 must be a whole number"),
         ("min_side = 800", "at most max_side = 640"),
     ],
 )
-def test_wrong_sides_and_copies_are_one_sentence(text, complaint):
+def test_wrong_sides_and_views_are_one_sentence(text, complaint):
     with pytest.raises(RecipeError, match=complaint):
         Recipe.from_toml(f'{text}\n[[channels]]\nextractor = "HOG"\n')
 
 
-def test_copies_stay_in_the_fold_of_their_original_and_figures_are_those_of_originals(
+def test_views_stay_in_the_fold_of_their_original_and_figures_are_those_of_originals(
     leaning, monkeypatch
 ):
     data, seen = Dataset.of(*leaning), []
@@ -113,7 +113,7 @@ def test_copies_stay_in_the_fold_of_their_original_and_figures_are_those_of_orig
         return scores
 
     monkeypatch.setattr(training, "fit_and_hold_out", noted)
-    recipe = replace(RECIPES["shape"], copies=("mirror",))
+    recipe = replace(RECIPES["shape"], views=("mirror",))
     trained = Training(data, 0, Environment()).train(recipe)
     ((X, y, folds, scores),) = seen
     assert X.shape[0] == 2 * len(data)
@@ -131,7 +131,7 @@ def test_copies_stay_in_the_fold_of_their_original_and_figures_are_those_of_orig
 
 def test_what_a_copy_contradicts_is_not_learned(leaning):
     plain = ImageClassifier("shape").fit(*leaning)
-    mirrored = ImageClassifier("shape", copies="mirror").fit(*leaning)
+    mirrored = ImageClassifier("shape", views="mirror").fit(*leaning)
     assert plain.cross_validated_ == 1.0
     assert mirrored.cross_validated_ < 0.8
 
@@ -139,28 +139,28 @@ def test_what_a_copy_contradicts_is_not_learned(leaning):
 @pytest.mark.parametrize("name", ["tiny", "fast", "photo"])
 def test_evidence_still_sums_to_the_scores(leaning, name):
     images = [np.repeat(image[:, :, None], 3, axis=2) for image in leaning[0]]
-    model = ImageClassifier(name, min_side=72, copies=ALL).fit(images, leaning[1])
+    model = ImageClassifier(name, min_side=72, views=ALL).fit(images, leaning[1])
     explanation = model.explain(images[0])
     scores = model.decision_function(images[:1])
     sums = explanation.heat_map("rises").sum() + explanation.offsets[1]
     assert sums == pytest.approx(scores[0], abs=1e-5)
 
 
-def test_models_keep_sides_and_copies(leaning, tmp_path):
-    model = ImageClassifier("tiny", min_side=60, copies="mirror").fit(*leaning)
+def test_models_keep_sides_and_views(leaning, tmp_path):
+    model = ImageClassifier("tiny", min_side=60, views="mirror").fit(*leaning)
     model.save(tmp_path / "m.vw")
     again = load(tmp_path / "m.vw")
-    assert (again.recipe_.min_side, again.recipe_.copies) == (60, ("mirror",))
+    assert (again.recipe_.min_side, again.recipe_.views) == (60, ("mirror",))
     np.testing.assert_array_equal(
         again.decision_function(leaning[0]), model.decision_function(leaning[0])
     )
 
 
-def test_copies_are_encoded_once(tmp_path, rng, monkeypatch):
+def test_views_are_encoded_once(tmp_path, rng, monkeypatch):
     paths = [write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng)) for i in range(6)]
     data = Dataset.of(paths, ["a", "b"] * 3)
     env = Environment(open_cache(tmp_path / "cache"))
-    recipe = replace(RECIPES["color"], copies=ALL)
+    recipe = replace(RECIPES["color"], views=ALL)
     first = EncodedChannels(data, 0, env)
     rows = first.rows(recipe, first.learn(recipe))
     monkeypatch.setattr(View, "of", lambda self, pixels: pytest.fail("looked at again"))
@@ -169,9 +169,9 @@ def test_copies_are_encoded_once(tmp_path, rng, monkeypatch):
     np.testing.assert_array_equal(second.rows(recipe, second.learn(recipe)), rows)
 
 
-def test_the_command_asks_for_sides_and_copies(photos, tmp_path, capsys):
+def test_the_command_asks_for_sides_and_views(photos, tmp_path, capsys):
     target = str(tmp_path / "m.vw")
-    flags = ["--recipe", "color", "--min-side", "80", "--copies", "all"]
+    flags = ["--recipe", "color", "--min-side", "80", "--views", "all"]
     assert main(["train", str(photos), "-o", target, *flags]) == 0
     recipe = load(target).recipe_
-    assert (recipe.min_side, recipe.copies) == (80, ALL)
+    assert (recipe.min_side, recipe.views) == (80, ALL)

@@ -194,7 +194,7 @@ def test_given_channels_of_many_images_are_tried_on_as_many_as_the_best():
         assert tried[-1].until <= 60
 
 
-def test_time_is_kept_for_given_channels_of_copies_where_it_is_little():
+def test_time_is_kept_for_given_channels_of_views_where_it_is_little():
     images = Images(150)
     planned = plan_with(GIVEN, [*BUILT_IN, GIVEN], images, 60)
     mirrored = seconds_to_join(planned.recipes, planned.given, images, ("mirror",))

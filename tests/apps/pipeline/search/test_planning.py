@@ -40,15 +40,15 @@ def test_a_shared_channel_counts_once():
     assert plan([scene, photo], images, enough - 0.01).recipes == [photo]
 
 
-def test_copies_cost_as_much_as_originals_but_learn_nothing(monkeypatch):
+def test_views_cost_as_much_as_originals_but_learn_nothing(monkeypatch):
     monkeypatch.setattr(costs, "n_divisions", lambda n_images: 1)
     recipe, images = RECIPES["fast"], Images(5)  # few: the classifier costs next to nothing
-    mirrored = replace(recipe, copies=("mirror",))
-    turned = replace(recipe, copies=("mirror", "rotations"))
+    mirrored = replace(recipe, views=("mirror",))
+    turned = replace(recipe, views=("mirror", "rotations"))
     one = cost_of([mirrored], images) - cost_of([recipe], images)
     assert one < cost_of([recipe], images)
-    all_copies = cost_of([turned], images) - cost_of([recipe], images)
-    assert all_copies == pytest.approx(7 * one, rel=0.02)  # more rows for the classifier
+    all_views = cost_of([turned], images) - cost_of([recipe], images)
+    assert all_views == pytest.approx(7 * one, rel=0.02)  # more rows for the classifier
 
 
 def test_many_images_are_ranked_on_a_sample_that_leaves_half_of_the_budget():

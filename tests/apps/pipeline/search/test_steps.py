@@ -134,13 +134,13 @@ def test_channels_are_offered_again_in_another_size():
 
 
 @pytest.mark.parametrize("given", [None, Recipe("net", "", (GIVEN,), classifier=LINEAR)])
-def test_names_are_unique_with_copies_and_given_channels(given):
+def test_names_are_unique_with_views_and_given_channels(given):
     merits = {"photo": 0.1, "mirror": 0.1, " mixed": 0.05, "C=1": 0.05, "net": 0.05}
     candidates = [RECIPES["photo"], RECIPES["scene"], *([] if given is None else [given])]
     _, tried = searched(merits, Images(100), 10_000, candidates, given)
     names = [step.recipe.name for step in tried]
     assert len(set(names)) == len(names)
-    assert not any(step.mixes and step.recipe.copies and not step.others for step in tried)
+    assert not any(step.mixes and step.recipe.views and not step.others for step in tried)
 
 
 def test_two_networks_are_channels_of_two_kinds():
@@ -191,9 +191,9 @@ def test_channels_that_do_not_help_are_left_out():
 def test_changes_are_tried_again_on_what_became_of_the_best():
     merits = {"rotations": 0.1, "rotations mirror": 0.1}  # which helps with rotations alone
     best, tried = searched(merits, Images(100), 1e5, [RECIPES["photo"]])
-    assert best.copies == ("mirror", "rotations")
+    assert best.views == ("mirror", "rotations")
     made = [
-        repr((sorted(map(repr, r.channels)), r.copies, r.classifier_params, r.min_side, r.max_side))
+        repr((sorted(map(repr, r.channels)), r.views, r.classifier_params, r.min_side, r.max_side))
         + repr((step.mixes, step.others))
         for step in tried
         for r in [step.recipe]
@@ -210,7 +210,7 @@ def test_what_gains_is_kept_one_change_after_the_other():
         "ColorHistogram",
         "HOG",
     ]
-    assert best.copies == ("rotations",)
+    assert best.views == ("rotations",)
     assert best.classifier_params == {"C": 1.0}
     names = [step.recipe.name for step in tried]
     assert len(set(names)) == len(names)
@@ -268,18 +268,18 @@ def test_a_search_among_histograms_adds_no_patches():
     assert all(channel.representation is None for step in tried for channel in step.recipe.channels)
 
 
-def test_copies_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
-    def tries_copies(candidates, **options):
+def test_views_are_not_tried_where_they_were_given_or_can_not_be_trained_on():
+    def tries_views(candidates, **options):
         possible = changes(candidates, Images(100), **options)
         made = [change(candidates[0]) for change in possible]
-        return any(recipe is not None and recipe.copies for recipe in made)
+        return any(recipe is not None and recipe.views for recipe in made)
 
     photo = RECIPES["photo"]
-    assert tries_copies([photo])
-    assert not tries_copies([photo], with_copies=False)
-    given = replace(photo, copies=("mirror",))
+    assert tries_views([photo])
+    assert not tries_views([photo], with_views=False)
+    given = replace(photo, views=("mirror",))
     assert all(
-        recipe is None or recipe.copies == ("mirror",)
+        recipe is None or recipe.views == ("mirror",)
         for recipe in (change(given) for change in changes([given], Images(100)))
     )
 
