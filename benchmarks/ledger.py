@@ -1,14 +1,14 @@
 """What must not get worse: accuracy on folds, cost, size and weight, in one small table.
 
     python -m benchmarks.ledger                       measure and append to benchmarks/ledger.json
-    python -m benchmarks.ledger --quick               accuracy of three sets only, in five minutes
+    python -m benchmarks.ledger --quick               three sets and three recipes, in five minutes
     python -m benchmarks.ledger --against FILE        measure, then print what differs beyond noise
     python -m benchmarks.ledger --against FILE --last    compare the last entry without measuring
 
 Only training images of the data sets are read: halves of them train, the other halves are
 predicted, and the other way round. Everything runs by the installed commands in processes of their
 own, one job each, so that CPU seconds and peak memory are those a person would see; two run at a
-time. ``--root`` and ``--python`` measure another checkout, which may name its recipes otherwise
+time (``--processes``). ``--root`` and ``--python`` measure another checkout, which may name its recipes otherwise
 (``--alias fisher=photo``).
 
 Noise: accuracies are compared image by image (a difference beyond twice its standard error
@@ -190,12 +190,12 @@ def measure_recipe(measured: Measured, name: str, recipe: str, half: Half, folde
     return {"train": training, "predict": prediction, "right": right, "bytes": size}
 
 
-def measure_accuracy(measured: Measured, quick: bool) -> Entry:
-    """Train and predict every recipe on both halves of every set, two at a time."""
+def measure_accuracy(measured: Measured, quick: bool, n_processes: int) -> Entry:
+    """Train and predict every recipe on both halves of every set."""
     sets = QUICK_SETS if quick else SETS
     recipes = QUICK_RECIPES if quick else (*RECIPES, AUTO)
     entry = Entry({}, {}, {})
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(n_processes) as pool:
         folder = Path(place)
         _compile(measured, recipes, folder)
         halves = {name: halves_of(name, folder) for name in sets}
@@ -314,9 +314,9 @@ def measure_speed(measured: Measured) -> dict[str, float]:
     return numbers
 
 
-def measure(measured: Measured, quick: bool) -> Entry:
+def measure(measured: Measured, quick: bool, n_processes: int) -> Entry:
     begun = time.monotonic()
-    entry = measure_accuracy(measured, quick)
+    entry = measure_accuracy(measured, quick, n_processes)
     entry.numbers |= measure_shell(measured)
     if not quick:
         entry.numbers |= measure_detector(measured)
@@ -391,6 +391,7 @@ def main() -> None:
     parser.add_argument("--last", action="store_true", help="compare the last entry; measure none")
     parser.add_argument("--root", type=Path, default=HERE, help="checkout to measure")
     parser.add_argument("--python", default=sys.executable, help="interpreter that it is for")
+    parser.add_argument("--processes", type=int, default=2, help="that run at a time")
     parser.add_argument("--alias", nargs="*", default=[], metavar="NEW=OLD", help="recipe's names")
     options = parser.parse_args()
     names = dict(alias.split("=", 1) for alias in options.alias)
@@ -399,10 +400,9 @@ def main() -> None:
         new = entries[-1]
     else:
         measured = Measured(options.root.resolve(), options.python, names)
-        new = measure(measured, options.quick)
-        if not options.quick:
-            kept = [entry for entry in entries if entry.state["commit"] != new.state["commit"]]
-            write_ledger(LEDGER, [*kept, new])
+        new = measure(measured, options.quick, options.processes)
+        kept = [entry for entry in entries if entry.state["commit"] != new.state["commit"]]
+        write_ledger(LEDGER, [*kept, new])
     if options.against:
         old = read_ledger(options.against)[0]
         print(f"{old.state['commit']} → {new.state['commit']}")
