@@ -25,7 +25,7 @@ from visualwords.apps.detection._census_windows import (
 )
 from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.features.centrist import census_transform
+from visualwords.features._centrist import census_transform
 from visualwords.features.pixels import as_grey
 
 __all__ = ["CensusTables", "CensusWindows"]

@@ -15,7 +15,7 @@ from visualwords.apps.detection._hog_windows import (
 )
 from visualwords.apps.detection.window import CELL, WindowShape
 from visualwords.apps.detection.window_tables import RaggedTables
-from visualwords.features.hog import interpolated_blocks, split_planes
+from visualwords.features.hog_blocks import interpolated_blocks, split_planes
 
 __all__ = ["HogTables", "HogWindows"]
 

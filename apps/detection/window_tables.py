@@ -67,8 +67,8 @@ def tables_of(
     full = classifier.tables_[0]
     n_columns = len(full) - n_constants
     offset = full[n_columns:, CONSTANT].sum(dtype=np.float64)
-    n_cells = np.diff(classifier.table_offsets_)[:n_columns]
-    tops = classifier.table_levels_[np.maximum(n_cells, 1) - 1]
+    n_cells = np.diff(classifier.layout_.offsets)[:n_columns]
+    tops = classifier.layout_.heights[np.maximum(n_cells, 1) - 1]
     starts = np.concatenate([[0], np.cumsum(tops + 1)]).astype(np.int64)
     column = np.repeat(np.arange(n_columns), tops + 1)
     level = np.arange(starts[-1]) - np.repeat(starts[:-1], tops + 1)
