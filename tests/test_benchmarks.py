@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 OURS = ("visualwords", "tests", "benchmarks")
 FOLDER = ROOT / "benchmarks"
 FILES = sorted(path for path in FOLDER.rglob("*.py") if path.name != "__init__.py")
-SCRIPTS = {path for path in FILES if path.parent != FOLDER}
+SCRIPTS = {path for path in FILES if path.parent.name not in ("benchmarks", "papers")}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

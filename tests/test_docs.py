@@ -153,7 +153,8 @@ def test_scripts_exist_and_know_their_flags(page):
         if Path(program).name not in ("python", "python3") or not words:
             continue
         if words[0] == "-m" and words[1].startswith(("benchmarks.", "tests.")):
-            script, rest = ROOT / (words[1].replace(".", "/") + ".py"), words[2:]
+            script, rest = ROOT / words[1].replace(".", "/"), words[2:]
+            script = script / "run.py" if script.is_dir() else script.with_suffix(".py")
         elif words[0].endswith(".py"):
             script, rest = ROOT / words[0], words[1:]
         else:

@@ -55,7 +55,6 @@ def world(tmp_path_factory, model_bytes):
     with (
         mock.patch.dict(os.environ, environment),
         mock.patch("visualwords.apps.page.serving.serve", return_value=None),
-        mock.patch("visualwords.apps.page.worker_processes.can_fork", return_value=False),  # slow
         mock.patch("click.launch", return_value=None),
     ):
         yield folder

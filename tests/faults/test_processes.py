@@ -194,16 +194,16 @@ def test_images_that_vanish_or_change_after_they_were_listed_are_skipped_or_read
 ):
     copy = tmp_path / "photos"
     shutil.copytree(photos, copy)
-    list_folder = folders.list_folder
+    items_of = folders.ImageFolder.items.fget
 
-    def list_a_changing_folder(*arguments):
-        listing = list_folder(*arguments)
-        (copy / "sea" / "0.png").unlink()
+    def list_a_changing_folder(folder):
+        items = items_of(folder)
+        (copy / "sea" / "0.png").unlink(missing_ok=True)
         shutil.copy(copy / "sea" / "1.png", copy / "sea" / "2.png")
         (copy / "sand" / "0.png").write_bytes(b"")
-        return listing
+        return items
 
-    monkeypatch.setattr(folders, "list_folder", list_a_changing_folder)
+    monkeypatch.setattr(folders.ImageFolder, "items", property(list_a_changing_folder))
     arguments = ["train", copy, "-o", tmp_path / "m.vw", "--recipe", "texture", "--no-cache"]
     assert main([str(argument) for argument in arguments]) == 3
     errors = capsys.readouterr().err

@@ -37,7 +37,7 @@ def written(values, photometric, planar="contig", extra=(), order="<", **options
     file = io.BytesIO()
     is_apart = planar == "separate" and values.ndim == 3
     stored = np.moveaxis(values, 2, 0) if is_apart else values
-    if options.get("predictor") and values.dtype == np.float16:
+    if options.get("predictor") and values.dtype.kind == "f":  # tifffile lacks that of floats
         options["predictor"] = False
     planarconfig = planar if values.ndim == 3 else None
     tifffile.imwrite(

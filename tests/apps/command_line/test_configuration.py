@@ -91,6 +91,7 @@ def test_cache_says_its_size_and_is_emptied(photos, settle, capsys):
     settle("")
     n_entries = 4 * 24 + 2  # images: encoded, thumbnail, portrait, appearance; model, signatures
     assert main(["train", "photos", "-o", "a.vw", "--recipe", "color", "--cache", "kept"]) == 0
+    capsys.readouterr()
     assert main(["cache", "info", "--cache", "kept", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"] == n_entries
     assert main(["cache", "clear", "--cache", "kept"]) == 0

@@ -8,7 +8,6 @@ import sys
 from typing import ClassVar
 
 import pytest
-from benchmarks.papers.main import command as papers
 from click.shell_completion import BashComplete
 
 from tests.apps.conftest import COLORS, noisy, write_png
@@ -164,13 +163,12 @@ def test_a_mistyped_flag_gets_a_suggestion(capsys):
     assert "Did you mean --recipe?" in told
 
 
-def test_the_shell_completes_recipes_classes_and_experiments(model):
+def test_the_shell_completes_recipes_and_classes(model):
     assert offered(command, ["train", "--recipe"], "te") == ["texture"]
     assert "auto" in offered(command, ["check", "--recipe"], "")
     assert offered(command, ["train", "--kernel"], "ngm") == ["ngmm"]
     assert offered(command, ["explain", str(model), "x.jpg", "--label"], "s") == ["sand", "sea"]
     assert offered(command, ["explain", "missing.vw", "x.jpg", "--label"], "") == []
-    assert "icd-table1" in offered(papers, ["run"], "icd")
 
 
 def test_labels_come_from_file_names(photos, tmp_path, capsys):
