@@ -8,8 +8,8 @@
 Only training images of the data sets are read: halves of them train, the other halves are
 predicted, and the other way round. Everything runs by the installed commands in processes of their
 own, one job each, so that CPU seconds and peak memory are those a person would see; two run at a
-time (``--processes``). ``--root`` and ``--python`` measure another checkout, which may name its recipes otherwise
-(``--alias fisher=photo``).
+time (``--processes``). ``--root`` and ``--python`` measure another checkout, which may name its
+recipes otherwise (``--alias fisher=photo``).
 
 Noise: accuracies are compared image by image (a difference beyond twice its standard error
 counts), everything else by the share in `NOISE`.
