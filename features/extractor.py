@@ -1,7 +1,6 @@
 """The contract of everything that turns an image into numbers."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
-from visualwords.features.pixels import as_grey, as_rgb, check_image, is_one_image
+from visualwords.features.pixels import as_grey, as_rgb, check_image
 from visualwords.images import read_image
+from visualwords.inputs import Source, as_images
 
-__all__ = ["ColumnPlaces", "Extractor", "as_grey", "as_rgb", "check_image", "is_one_image"]
+__all__ = ["ColumnPlaces", "Extractor", "as_grey", "as_rgb", "check_image"]
 
 
 BLOCK = 8  # pixels; single pixels are summed in blocks of this side
@@ -122,24 +122,24 @@ class Extractor(TransformerMixin, BaseEstimator):
         self.check_parameters()
         return self
 
-    def transform(self, images: Iterable[Any]) -> np.ndarray | LocalFeatureSets:
+    def transform(self, images: Any) -> np.ndarray | LocalFeatureSets:
         """Turn images into rows of a matrix, or into ragged sets of local features.
 
         Parameters
         ----------
-        images : iterable of paths, contents of files (bytes) or uint8 arrays
-            Arrays are (h, w, 3) RGB or (h, w) grey.
+        images : images in any form of `visualwords.inputs`
+            Paths, contents of files (bytes), uint8 arrays or PIL images in a list or a pandas
+            column; a Hugging Face dataset; or one image, which counts as a list of one.
 
         Returns
         -------
         (n_images, d) array, or LocalFeatureSets where ``is_local``
         """
         self.check_parameters()
-        if is_one_image(images):  # an array would be as many images as it has rows
-            raise TypeError("one image; give a list of images, even if of one")
+        sources = as_images(images).images
         if self.is_local:
-            return LocalFeatureSets.concatenate(self.extract(self._pixels(i)) for i in images)
-        rows = [self.describe(self._pixels(image)) for image in images]
+            return LocalFeatureSets.concatenate(self.extract(self._pixels(i)) for i in sources)
+        rows = [self.describe(self._pixels(source)) for source in sources]
         for i, row in enumerate(rows):
             if len(row) != len(rows[0]):
                 raise ImageError(
@@ -148,16 +148,15 @@ class Extractor(TransformerMixin, BaseEstimator):
                 )
         return np.stack(rows) if rows else np.zeros((0, len(self.get_feature_names_out())))
 
-    def _pixels(self, image: Any) -> np.ndarray:
+    def _pixels(self, source: Source) -> np.ndarray:
         """Return an array as it is; a file is read as the extractor wants it."""
-        if isinstance(image, bytes):
-            return read_image(image, self.color_mode)
-        if not isinstance(image, str | os.PathLike):
-            return image
+        if isinstance(source, np.ndarray):
+            return source
         try:
-            return read_image(image, self.color_mode)
+            return read_image(source, self.color_mode)
         except ImageError as problem:
-            raise ImageError(f"{os.fspath(image)}: {problem}") from None
+            name = f"{source}: " if isinstance(source, str) else ""
+            raise type(problem)(f"{name}{problem}") from None
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns: the class and a number, counted on a black 64×64 image.

@@ -1,12 +1,9 @@
 """Arrays of pixels: checks, planes, sizes and edges of images, and pictures of histograms."""
 
-import os
-from typing import Any
-
 import cv2
 import numpy as np
 
-from visualwords.errors import ImageError
+from visualwords.inputs import check_array
 
 COLORS = ("grey", "rgb", "opponent", "c")
 _CELL = 24  # pixels that a cell should have in a picture of histograms, so that lines can be seen
@@ -43,40 +40,14 @@ def as_grey(image: np.ndarray) -> np.ndarray:
     return cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else image
 
 
-def is_one_image(images: Any) -> bool:
-    """Return whether it is a single path, file's content or array instead of many.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_one_image(np.zeros((160, 160, 3), np.uint8)), is_one_image(["cat.jpg"])
-    (True, False)
-    """
-    if isinstance(images, np.ndarray):
-        color = images.ndim == 3 and images.shape[2] in (3, 4)
-        return images.dtype.kind not in "USO" and (images.ndim == 2 or color)
-    return isinstance(images, str | bytes | os.PathLike)
-
-
 def check_image(image: np.ndarray) -> np.ndarray:
     """Return an array that is an image, or raise what is wrong with it."""
-    if isinstance(image, str | bytes | os.PathLike):
+    if not isinstance(image, np.ndarray):
         raise TypeError(
-            "the image is a file; read it with visualwords.images.read_image, or give a list of "
-            "files to transform"
+            f"the image is given as {type(image).__name__}, but an array is needed; "
+            "visualwords.inputs.as_pixels makes one, and transform takes images as they are"
         )
-    image = np.asarray(image)
-    if image.dtype != np.uint8:
-        raise TypeError(
-            f"the image's pixels are {image.dtype}; features take uint8, as "
-            "visualwords.images.read_image returns. Scale yours to 0..255 and convert it"
-        )
-    if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)) or image.size == 0:
-        raise ImageError(
-            f"the image's shape is {image.shape}; expected (height, width) for grey or "
-            "(height, width, 3) for RGB, at least 1x1"
-        )
-    return image
+    return check_array(image)
 
 
 def resize_image(image: np.ndarray, width: int, height: int) -> np.ndarray:

@@ -123,11 +123,7 @@ def _checked_and_decoded(
         check_png(data)
     header = _open(data, max_pixels)
     width, height = header.size
-    if width * height > max_pixels:
-        raise ImageTooLargeError(
-            f"{width} x {height} is {width * height:,} pixels; at most {max_pixels:,} are allowed, "
-            "raise max_pixels if the file is to be trusted"
-        )
+    _check_size(width, height, max_pixels)
     if header.format in ("JPEG", "MPO"):
         check_jpeg(data, width * height)
     elif isinstance(header, DeepTIFF):
@@ -141,6 +137,14 @@ def _checked_and_decoded(
         if pixels is not None:
             return pixels
     return shrink(_decoded(data, header, mode, max_side), max_side)
+
+
+def _check_size(width: int, height: int, max_pixels: int) -> None:
+    if width * height > max_pixels:
+        raise ImageTooLargeError(
+            f"{width} x {height} is {width * height:,} pixels; at most {max_pixels:,} are allowed, "
+            "raise max_pixels if the file is to be trusted"
+        )
 
 
 def _decoded(data: bytes, header: Header, mode: str, max_side: int | None) -> np.ndarray:
@@ -302,13 +306,29 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     if header.format == "PNG" and png_lacks_rows(data, header):
         raise DamagedImageError("damaged PNG file (it lacks the last pixels)")
     is_deep = header.format == "PNG" and data[24] == 16 and header.mode in ("RGB", "RGBA", "LA")
-    pixels = _decode_deep_png(data) if is_deep else _array_of(header)
+    return _upright(header, _decode_deep_png(data) if is_deep else _array_of(header))
+
+
+def _upright(image: Image.Image, pixels: np.ndarray) -> np.ndarray:
+    """Bring the samples of a loaded Pillow image to 8 bits and turn them upright."""
     if pixels.ndim == 3 and pixels.shape[2] in (2, 4):
         pixels = to_eight_bits(pixels[:, :, :-1], pixels[:, :, -1])
     else:
         pixels = to_eight_bits(pixels)
     # Pillow turns TIFFs itself, and nothing else.
-    return upright(pixels, 1 if header.format == "TIFF" else _orientation(header))
+    return upright(pixels, 1 if image.format == "TIFF" else _orientation(image))
+
+
+def pixels_of(image: Image.Image, max_pixels: int) -> np.ndarray:
+    """Return a Pillow image as uint8 grey or RGB, upright, by the rules for files."""
+    _check_size(*image.size, max_pixels)
+    try:
+        image.load()
+        return np.ascontiguousarray(_over_white(_upright(image, _array_of(image))))
+    except ImageError:
+        raise
+    except Exception as problem:
+        raise DamagedImageError(f"a PIL image that can't be used ({_one_line(problem)})") from None
 
 
 def _check_fax(header: Image.Image) -> None:
@@ -339,8 +359,8 @@ def _array_of(image: Image.Image) -> np.ndarray:
     """Return a loaded Pillow image as an array of 1 to 4 channels (the alpha, if any, last)."""
     if image.mode == "P":
         image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-    elif image.mode in ("PA", "La"):
-        image = image.convert("RGBA" if image.mode == "PA" else "LA")
+    elif image.mode in ("PA", "La", "RGBa"):
+        image = image.convert("LA" if image.mode == "La" else "RGBA")
     elif image.mode in ("RGB", "L", "1") and "transparency" in image.info:
         image = image.convert("RGBA" if image.mode == "RGB" else "LA")
     elif image.mode == "1":

@@ -12,8 +12,8 @@ import numpy as np
 
 from visualwords.apps.pipeline.contents import Content, Contents, Source
 from visualwords.errors import FolderError, ImageError
-from visualwords.features.extractor import is_one_image
 from visualwords.folders import ImageFolder
+from visualwords.inputs import is_one_image
 
 __all__ = ["Dataset", "as_folder", "many_images", "one_image", "test_part"]
 

@@ -33,7 +33,7 @@ from visualwords.cache import open_cache
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.compiled import check_fitted
 from visualwords.errors import ImageError, Skipped
-from visualwords.features.extractor import is_one_image
+from visualwords.inputs import is_one_image
 from visualwords.parallel import one_library_thread, with_one_library_thread
 from visualwords.progress import Progress, Silent
 

@@ -114,7 +114,7 @@ def test_only_bytes_in_the_shape_of_an_image_are_pixels(extractor):
     for dtype in (bool, np.int8, np.uint16, np.float32, np.complex64, "U1", "M8[s]"):
         with pytest.raises(TypeError, match="uint8"):
             extractor.transform([np.zeros((64, 80, 3), dtype)])
-    for shape in [(), (9,), (9, 9, 4), (9, 9, 1), (1, 9, 9, 3), (0, 9), (9, 0, 3)]:
+    for shape in [(), (9,), (9, 9, 5), (9, 9, 2), (1, 9, 9, 3), (0, 9), (9, 0, 3)]:
         with pytest.raises(ImageError, match="shape"):
             extractor.transform([np.zeros(shape, np.uint8)])
 
@@ -230,15 +230,9 @@ def test_transform_takes_paths_bytes_and_arrays_alike(tmp_path):
     assert len(DenseSIFT().transform([tmp_path / "a.png"])) == 1
 
 
-def test_one_image_or_file_in_place_of_many_is_refused():
-    for one in (np.zeros((160, 160, 3), np.uint8), np.zeros((160, 160), np.uint8), "nowhere.png"):
-        with pytest.raises(TypeError, match="one image; give a list of images"):
-            ColorHistogram().transform(one)
-    assert ColorHistogram().transform(np.zeros((2, 40, 50, 3), np.uint8)).shape == (2, 64)
-    with pytest.raises(ImageError, match=r"nowhere\.png: "):
-        ColorHistogram().transform(["nowhere.png"])
+def test_a_single_vector_wants_an_array():
     for extractor in (HOG(), ColorHistogram()):
-        with pytest.raises(TypeError, match="a file; read it with visualwords"):
+        with pytest.raises(TypeError, match=r"given as .*, but an array is needed"):
             extractor.describe("cat.jpg")
 
 
