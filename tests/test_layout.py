@@ -47,7 +47,6 @@ def test_a_folder_imports_only_folders_to_its_left(folder):
 def test_only_the_map_over_workers_uses_joblibs_and_only_the_cluster_uses_dask():
     allowed = {
         "joblib.Parallel": "vision/parallel.py",
-        "joblib._dask": "apps/cluster/backend.py",
     }
     for path in (path for folder in ORDER for path in (ROOT / folder).rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
@@ -60,10 +59,6 @@ def test_only_the_map_over_workers_uses_joblibs_and_only_the_cluster_uses_dask()
 
 # Private names of other packages that we use: a file of tests, and its test of doing without them.
 PRIVATE = {
-    "joblib._dask": (
-        "apps/cluster/test_cluster.py",
-        "test_without_joblibs_private_backend_its_public_one_does_the_work",
-    ),
     "numba.core.caching": (
         "vision/test_compiled.py",
         "test_with_another_cache_of_numba_loops_are_compiled_in_memory",

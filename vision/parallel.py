@@ -21,10 +21,7 @@ from functools import lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 __all__ = [
-    "InFile",
     "free_memory",
     "in_threads",
     "map_in_threads",
@@ -116,8 +113,7 @@ def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
 
     A backend whose workers have memory of their own may have a method ``sharing``: a context
     manager that sends each value once and yields references, which the backend replaces by the
-    values on its workers, or an `InFile`, which is read there. Elsewhere the values themselves are
-    passed.
+    values on its workers. Elsewhere the values themselves are passed.
 
     Examples
     --------
@@ -133,20 +129,6 @@ def within_reach(values: Sequence[Any]) -> Iterator[list[Any]]:
         yield references
 
 
-class InFile:
-    """An array that `numpy.save` wrote to a file, which workers map into memory.
-
-    It is no array until a piece of work begins: a scheduler unpacks what it hands on.
-    """
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def read(self) -> np.ndarray:
-        # "c": pages that are written to are copied, for compiled loops take writable arrays
-        return np.load(self.path, mmap_mode="c")
-
-
 class _Piecework:
     """A function of a piece of work, with the name that dashboards show."""
 
@@ -159,10 +141,9 @@ class _Piecework:
             return self.function(*known, *piece)
         from joblib import parallel_config
 
-        inputs = [x.read() if isinstance(x, InFile) else x for x in (*known, *piece)]
         # other threads of the worker have other pieces
         with parallel_config(backend="sequential"), one_library_thread():
-            return self.function(*inputs)
+            return self.function(*known, *piece)
 
 
 def _backend(**wanted: str) -> tuple[Any, int | None]:

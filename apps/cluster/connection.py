@@ -1,20 +1,19 @@
-"""Parallel work on a Dask cluster, through joblib.
+"""Parallel work on a Dask cluster, through joblib's backend.
 
 A scheduler's port runs code for whoever reaches it. Clusters started here listen on this machine
 only; one that you start yourself should do so too, or use TLS.
 """
 
 import logging
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os.path import exists
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import joblib
 
 import visualwords
-from visualwords.apps.cluster.backend import make_backend, watched
 from visualwords.errors import ClusterError, Skipped
 from visualwords.parallel import workers_share_memory
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 20  # seconds to wait for a scheduler and its first worker
+AGAIN = "then run the command again: cached results are reused"
 
 
 @contextmanager
@@ -50,40 +50,66 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
     if scheduler is None:
         yield None
         return
-    distributed = _import_distributed()
+    try:
+        import distributed
+    except ImportError:
+        raise ClusterError("a cluster needs packages: pip install dask distributed") from None
+    for name in list(logging.root.manager.loggerDict):  # errors are reported in one sentence
+        if name.split(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     with _connected(distributed, scheduler) as client:
         _check_workers(client)
         try:
-            with _parallel_on(client):
+            with joblib.parallel_config(_backend(client)):
                 yield client
         except distributed.scheduler.KilledWorker:
             raise ClusterError(
-                "a task ended every worker that tried it, perhaps for lack of memory; give workers "
-                "more memory or fewer threads, then run the command again: cached results are "
-                "reused"
+                f"a task ended every worker that tried it; give them more memory, {AGAIN}"
             ) from None
         except (distributed.CancelledError, distributed.comm.CommClosedError) as problem:
             raise ClusterError(
-                f"the connection to the cluster was lost ({_first_line(problem)}); restart it and "
-                "run the command again: cached results are reused"
+                f"the connection to the cluster was lost ({problem}); restart it, {AGAIN}"
             ) from None
 
 
-@contextmanager
-def _parallel_on(client: "Client") -> Iterator[None]:
-    """Send joblib's work to a cluster, by our backend or, where joblib has changed, by its own."""
-    backend = make_backend(client, PATIENCE)
-    if backend is None:
-        warnings.warn(
-            f"joblib {joblib.__version__} has other internals than expected: work waits for ever "
-            "if its workers die",
-            stacklevel=3,
-        )
-        with joblib.parallel_config("dask", client=client, wait_for_workers_timeout=PATIENCE):
-            yield
-        return
-    with joblib.parallel_config(backend), watched(client, backend):
-        yield
+def _backend(client: "Client") -> Any:
+    """Return joblib's backend for Dask, which here also reports work that was lost.
+
+    By itself it waits for ever for such work: its collector marks the job as failed but does not
+    call back. And what it scatters is lost with the worker that holds it.
+    """
+    with joblib.parallel_config("dask", client=client) as settings:
+        base: Any = type(settings["backend"])
+
+    class Backend(base):
+        def effective_n_jobs(self, n_jobs: int | None) -> int:
+            return max(2, super().effective_n_jobs(n_jobs))  # with 1 it would do all work here
+
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            job = super().submit(func, callback)
+            job.add_done_callback(lambda job: job.exception() and callback(job.exception()))
+            return job
+
+        def retrieve_result_callback(self, out: Any) -> Any:
+            if isinstance(out, BaseException):
+                raise out
+            return super().retrieve_result_callback(out)
+
+        @contextmanager
+        def sharing(self, values: Sequence[Any]) -> Iterator[list[Any]]:
+            """Yield futures of values: results, which are recomputed if their worker dies."""
+            import dask
+            from distributed import Future
+            from distributed.protocol.pickle import dumps, loads
+
+            def sent(value: Any) -> Future:
+                key = f"shared-{uuid4().hex}"
+                return client.submit(loads, dumps(value), key=key, pure=False)
+
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+                yield [value if isinstance(value, Future) else sent(value) for value in values]
+
+    return Backend(client=client, wait_for_workers_timeout=PATIENCE)
 
 
 def check_seen(results: Sequence[Any]) -> None:
@@ -104,86 +130,51 @@ def check_seen(results: Sequence[Any]) -> None:
             )
 
 
-def _import_distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise ClusterError(
-            "a cluster needs packages that are not installed: pip install dask distributed"
-        ) from None
-    # Dask logs tracebacks; errors are reported here in one sentence.
-    for name in list(logging.root.manager.loggerDict):
-        if name.split(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-    return distributed
-
-
 @contextmanager
 def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"]:
     if not isinstance(scheduler, str):
         yield scheduler
-    elif scheduler.startswith("local:"):
-        import dask
-
+        return
+    kind, _, number = scheduler.partition(":")
+    if kind == "local" and number.isdecimal() and int(number):
+        address = {"host": LOOPBACK, "dashboard_address": f"{LOOPBACK}:0"}
         with (
-            dask.config.set({"distributed.worker.profile.enabled": False}),  # of workers' stacks
             distributed.LocalCluster(
-                n_workers=_number_of_workers(scheduler),
-                threads_per_worker=1,
-                processes=True,
-                host=LOOPBACK,
-                dashboard_address=f"{LOOPBACK}:0",
-                silence_logs=logging.CRITICAL,
+                int(number), threads_per_worker=1, silence_logs=logging.CRITICAL, **address
             ) as cluster,
             distributed.Client(cluster, direct_to_workers=True) as client,
         ):
             yield client
-    elif "://" in scheduler:
-        try:
-            client = distributed.Client(scheduler, timeout=PATIENCE)
-        except (OSError, ValueError, TimeoutError) as problem:
-            raise ClusterError(
-                f"{scheduler}: no scheduler answers ({_first_line(problem)}); start one with "
-                "'dask scheduler' and workers with 'dask worker'"
-            ) from None
-        with client:
-            yield client
-    else:
+        return
+    if "://" not in scheduler:
+        sentence = f"{scheduler!r} is not the address of a scheduler"
+        raise ClusterError(f"{sentence}; give tcp://host:port, or local:4 for four processes")
+    try:
+        client = distributed.Client(scheduler, timeout=PATIENCE)
+    except (OSError, ValueError, TimeoutError) as problem:
         raise ClusterError(
-            f"{scheduler!r} is not the address of a scheduler; give tcp://host:port or local:4"
-        )
-
-
-def _number_of_workers(scheduler: str) -> int:
-    number = scheduler.removeprefix("local:")
-    if not number.isdecimal() or int(number) < 1:
-        raise ClusterError(f"{scheduler!r}: not a number of processes; write local:4 for four")
-    return int(number)
+            f"{scheduler}: no scheduler answers ({problem}); start one with 'dask scheduler' and "
+            "workers with 'dask worker'"
+        ) from None
+    with client:
+        yield client
 
 
 def _check_workers(client: "Client") -> None:
     """Wait for a worker, and check that all have this version."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        raise ClusterError(
-            f"the scheduler has had no worker for {PATIENCE} s; start some with 'dask worker'"
-        ) from None
-    try:
         found = client.run(_version)
+    except TimeoutError:
+        sentence = f"the scheduler has had no worker for {PATIENCE} s"
+        raise ClusterError(f"{sentence}; start some with 'dask worker'") from None
     except ImportError as problem:
         raise ClusterError(f"a worker can't import visualwords ({problem}); install it") from None
-    for worker, version in found.items():
-        if version != visualwords.__version__:
-            raise ClusterError(
-                f"the worker {worker} has visualwords {version}, this machine "
-                f"{visualwords.__version__}; install the same version everywhere"
-            )
+    others = {version for version in found.values() if version != visualwords.__version__}
+    if others:
+        sentence = f"workers have visualwords {', '.join(others)}, this machine {_version()}"
+        raise ClusterError(f"{sentence}; install the same version everywhere")
 
 
 def _version() -> str:
     return visualwords.__version__
-
-
-def _first_line(problem: BaseException) -> str:
-    return (str(problem) or type(problem).__name__).splitlines()[0]
