@@ -5,11 +5,22 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
+from markupsafe import Markup
 
 from visualwords.apps.detection.curves import draw_curves
 from visualwords.apps.detection.detector_figures import DetectionFigures, match
 from visualwords.apps.detection.drawn_boxes import draw_detections
-from visualwords.apps.report.markup import document, picture, section, table, text
+from visualwords.apps.report.markup import (
+    document,
+    figure,
+    html,
+    joined,
+    lines,
+    picture,
+    section,
+    table,
+    text,
+)
 from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.errors import ImageError
 from visualwords.files import write_atomically
@@ -48,13 +59,13 @@ def write_detection_report(
         The command that reproduces the report.
     """
     curves = "data:image/png;base64," + base64.b64encode(draw_curves(figures)).decode()
-    body = "".join(
+    body = joined(
         [
-            f"<h1>{figures.n_objects} objects in {figures.n_images} images</h1>",
+            html("<h1>{} objects in {} images</h1>", figures.n_objects, figures.n_images),
             section("figures", "Figures", "", _figures_table(figures, threshold)),
             section("curves", "Curves", "", picture(curves, "precision and miss rate")),
             _scenes(paths, detections, marked, threshold),
-            section("repeat", "Repeat", "", f"<pre>{text(command)}</pre>"),
+            section("repeat", "Repeat", "", lines(command)),
         ]
     )
     title = f"log-average miss rate {figures.log_average_miss_rate:.3f}"
@@ -62,7 +73,7 @@ def write_detection_report(
     write_atomically(path, page.encode("utf-8"))
 
 
-def _figures_table(figures: DetectionFigures, threshold: float) -> str:
+def _figures_table(figures: DetectionFigures, threshold: float) -> Markup:
     at = figures.at_threshold(threshold)
     rows = {
         "average precision": f"{figures.average_precision:.3f}",
@@ -73,13 +84,12 @@ def _figures_table(figures: DetectionFigures, threshold: float) -> str:
         f"recall from confidence {threshold:g}": f"{at['recall']:.1%}",
         f"false positives per image from confidence {threshold:g}": f"{at['false_per_image']:.2f}",
     }
-    cells = [f"<tr><td>{name}<td class=n>{value}" for name, value in rows.items()]
-    return table(["figure", ">value"], cells)
+    return table(["figure", ">value"], rows.items(), kind="")
 
 
 def _scenes(
     paths: Sequence[str], detections: Detections, marked: Sequence[np.ndarray], threshold: float
-) -> str:
+) -> Markup:
     """Return the scenes, those with the most mistakes first."""
     thumbnails = Thumbnails(MOST_SCENES)
     shown = []
@@ -89,9 +99,9 @@ def _scenes(
         missed, false = len(truth) - int(right.sum()), int((~right).sum())
         shown.append((-(missed + false), path, boxes[kept], scores[kept], missed, false))
     worst = sorted(shown, key=lambda one: one[:2])[:MOST_SCENES]
-    figures = "".join(_scene(thumbnails, *one[1:]) for one in worst)
+    scenes = html("<div class=scenes>{}</div>", joined(_scene(thumbnails, *s[1:]) for s in worst))
     lead = "Those with the most mistakes first; green: confidence of at least 50 %."
-    return section("scenes", "Scenes", lead, f"<div class=scenes>{figures}</div>")
+    return section("scenes", "Scenes", lead, scenes)
 
 
 def _scene(
@@ -101,12 +111,11 @@ def _scene(
     scores: np.ndarray,
     missed: int,
     false: int,
-) -> str:
+) -> Markup:
     name = os.path.basename(path)
     try:
         url = thumbnails.of_pixels(shrink(draw_detections(read_image(path), boxes, scores), SIDE))
     except ImageError:  # deleted or changed since the evaluation
         url = None
-    image = picture(url, name) if url else ""
-    caption = f"{missed} missed, {false} false<br>{text(name)}"
-    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+    image = picture(url, name) if url else Markup()
+    return figure(image, html("{} missed, {} false<br>{}", missed, false, text(name)))

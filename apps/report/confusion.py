@@ -9,9 +9,19 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
+from markupsafe import Markup
 
 from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.report.markup import MOST_CLASSES, percent, picture, section, text
+from visualwords.apps.report.markup import (
+    MOST_CLASSES,
+    figure,
+    html,
+    joined,
+    percent,
+    picture,
+    section,
+    text,
+)
 from visualwords.apps.report.thumbnails import Thumbnails
 
 MOST_WRONG, MOST_RIGHT = 12, 6  # pictures of a cell
@@ -21,7 +31,7 @@ COMPACT = 24  # classes from which cells show shades only
 Cell = tuple[int, int]
 
 
-def confusion(trial: Trial, thumbnails: Thumbnails) -> str:
+def confusion(trial: Trial, thumbnails: Thumbnails) -> Markup:
     """Return the matrix and the panels of its cells."""
     shown = classes_shown(trial)
     members = images_of_cells(trial)
@@ -33,7 +43,7 @@ def confusion(trial: Trial, thumbnails: Thumbnails) -> str:
             if linked.issuperset(cell) or trial.evaluation.most_confused(cell[0]) == cell[1]
         }
     urls = _pictures(trial, members, thumbnails)
-    panels = "".join(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
+    panels = joined(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
     lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
     if len(shown) < len(trial.evaluation.classes):
         of_all = f"{len(shown)} of {len(trial.evaluation.classes):,} classes"
@@ -64,42 +74,43 @@ def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
     return {(i, j): found if i == j else found[::-1] for (i, j), found in members.items()}
 
 
-def _matrix(trial: Trial, shown: Sequence[int]) -> str:
+def _matrix(trial: Trial, shown: Sequence[int]) -> Markup:
     compact, evaluation = len(shown) >= COMPACT, trial.evaluation
-    names = {i: text(evaluation.classes[i]) for i in shown}
-    rejected = [len(evaluation.classes)] if evaluation.n_rejected else []
-    columns = [*shown, *rejected]
-    head = "".join(f"<th scope=col><span>{names.get(j, 'no class')}</span>" for j in columns)
-    rows = []
-    for i in shown:
-        cells = "".join(_cell(trial, i, j, compact) for j in columns)
-        rows.append(f"<tr><th scope=row><span>{names[i]}</span>{cells}")
-    kind = "confusion compact" if compact else "confusion"
-    return (
-        f'<div class=scroll><table class="{kind}"><thead><tr><td>{head}</thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    n_classes = len(evaluation.classes)
+    columns = [*shown, n_classes] if evaluation.n_rejected else shown
+    names = [*map(text, evaluation.classes), Markup("no class")]
+    rows = [
+        html("<tr><th scope=row><span>{}</span>", names[i])
+        + joined(_cell(trial, i, j, compact) for j in columns)
+        for i in shown
+    ]
+    head = joined(html("<th scope=col><span>{}</span>", names[j]) for j in columns)
+    return html(
+        '<div class=scroll><table class="confusion{}"><thead><tr><td>{}</thead>'
+        "<tbody>{}</tbody></table></div>",
+        *(" compact" if compact else "", head, joined(rows)),
     )
 
 
-def _cell(trial: Trial, i: int, j: int, compact: bool) -> str:
+def _cell(trial: Trial, i: int, j: int, compact: bool) -> Markup:
     evaluation = trial.evaluation
     count = evaluation.rejected[i] if j == len(evaluation.classes) else evaluation.confusion[i, j]
     of_class = evaluation.support[i]
     if not count:
-        return "<td>"
-    shade = 0.14 + 0.5 * (count / of_class) ** 0.7
-    kind = "right" if i == j else "wrong"
-    shown = "" if compact else f"{count:,}"
-    title = f"{count:,} of {of_class:,} {_heading(trial, (i, j))}"
-    return (
-        f'<td class={kind} style="--s:{shade:.2f}"><a href="#c{i}-{j}" title="{title}">{shown}</a>'
+        return Markup("<td>")
+    return html(
+        '<td class={} style="--s:{:.2f}"><a href="#c{}-{}" title="{:,} of {:,} {}">{}</a>',
+        *("right" if i == j else "wrong", 0.14 + 0.5 * (count / of_class) ** 0.7, i, j),
+        *(count, of_class, _heading(trial, (i, j)), "" if compact else f"{count:,}"),
     )
 
 
-def _heading(trial: Trial, cell: Cell) -> str:
-    names = [*map(text, trial.evaluation.classes), "none of the classes"]
+def _heading(trial: Trial, cell: Cell) -> Markup:
+    names = [*map(text, trial.evaluation.classes), Markup("none of the classes")]
     true, predicted = (names[k] for k in cell)
-    return f"{true}, recognised" if cell[0] == cell[1] else f"{true}, predicted as {predicted}"
+    if cell[0] == cell[1]:
+        return html("{}, recognised", true)
+    return html("{}, predicted as {}", true, predicted)
 
 
 def _pictures(
@@ -119,19 +130,17 @@ def _pictures(
     return urls
 
 
-def _panel(trial: Trial, cell: Cell, found: list[int], urls: dict[int, str]) -> str:
-    seen = [k for k in found if k in urls]
-    figures = "".join(
-        f"<figure>{picture(urls[k], trial.paths[k], later=True)}"
-        f"<figcaption>{_sure(trial, k)}</figcaption></figure>"
-        for k in seen
+def _panel(trial: Trial, cell: Cell, members: list[int], urls: dict[int, str]) -> Markup:
+    seen = [k for k in members if k in urls]
+    others = _others([trial.paths[k] for k in members if k not in urls], bool(seen))
+    pictures = joined(
+        figure(picture(urls[k], trial.paths[k], later=True), _sure(trial, k)) for k in seen
     )
-    rest = [trial.paths[k] for k in found if k not in urls]
-    return (
-        f"<div class=panel id=c{cell[0]}-{cell[1]}>"
-        f"<h3>{_heading(trial, cell)} <small>{len(found):,}</small>"
+    return html(
+        "<div class=panel id=c{}-{}><h3>{} <small>{:,}</small>"
         '<a class=close href="#confusion" title="close">×</a></h3>'
-        f"<div class=gallery>{figures}</div>{_others(rest, bool(seen))}</div>"
+        "<div class=gallery>{}</div>{}</div>",
+        *(*cell, _heading(trial, cell), len(members), pictures, others),
     )
 
 
@@ -141,11 +150,11 @@ def _sure(trial: Trial, k: int) -> str:
     return f"{percent(trial.confidence[k])} confidence"
 
 
-def _others(paths: list[str], some_shown: bool) -> str:
+def _others(paths: list[str], some_shown: bool) -> Markup:
     if not paths:
-        return ""
-    listed = "".join(f"<li>{text(path)}" for path in paths[:MOST_NAMES])
+        return Markup()
+    listed = joined(html("<li>{}", text(path)) for path in paths[:MOST_NAMES])
     if len(paths) > MOST_NAMES:
-        listed += f"<li class=soft>and {len(paths) - MOST_NAMES:,} more"
-    summary = f"{len(paths):,} more by name" if some_shown else f"{len(paths):,} by name"
-    return f"<details><summary>{summary}</summary><ul class=names>{listed}</ul></details>"
+        listed += html("<li class=soft>and {:,} more", len(paths) - MOST_NAMES)
+    summary = "<details><summary>{:,} {}by name</summary><ul class=names>{}</ul></details>"
+    return html(summary, len(paths), "more " if some_shown else "", listed)

@@ -1,12 +1,14 @@
 """The HTML of reports: a document in one file, its sections, tables and pictures.
 
-There is no script in a document and nothing is fetched, which a content security policy enforces.
-Text from outside is escaped here.
+Text is escaped by its type: `html` fills a template with values and escapes all that are not
+`Markup` themselves. There is no script in a document and nothing is fetched, which a content
+security policy enforces.
 """
 
-from collections.abc import Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+
+from markupsafe import Markup
 
 from visualwords.apps.command_line.terminal import printable
 
@@ -14,87 +16,131 @@ MOST_CLASSES = 60  # in tables and matrices; of more, the worst are shown
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
+def html(template: str, *values: object) -> Markup:
+    """Return a template with values in its braces, escaped unless they are markup.
+
+    Examples
+    --------
+    >>> html("<b>{}</b> {:.1f}", "<script>", 0.25)
+    Markup('<b>&lt;script&gt;</b> 0.2')
+    """
+    return Markup(template).format(*values)
+
+
+def joined(parts: Iterable[str]) -> Markup:
+    """Return parts one after the other."""
+    return Markup("").join(parts)
+
+
+def text(value: str) -> Markup:
+    """Return a name from outside as escaped text on one line."""
+    return Markup.escape(printable(value))
+
+
+def lines(value: str) -> Markup:
+    """Return text of several lines as it is."""
+    return html("<pre>{}</pre>", Markup("\n").join(text(line) for line in value.splitlines()))
+
+
 def document(
-    title: str, body: str, *, sections: Mapping[str, str] | None = None, style: str = ""
+    title: str, body: Markup, *, sections: Mapping[str, str] | None = None, style: str = ""
 ) -> str:
     """Return a complete HTML document.
 
     Parameters
     ----------
-    title, body : str
-        As HTML.
+    title, body : str or Markup
     sections : mapping of identity → name, optional
         Sections that the navigation bar links to.
     style : str
         Rules added to those of all reports.
     """
     shared = files("visualwords.apps.report").joinpath("report.css").read_text(encoding="utf-8")
-    links = "".join(f'<a href="#{key}">{name}</a>' for key, name in (sections or {}).items())
-    return (
+    links = joined(html('<a href="#{}">{}</a>', *one) for one in (sections or {}).items())
+    return html(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta http-equiv="Content-Security-Policy" content="{}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{title}</title><style>{shared}{style}</style></head>"
-        f"<body>{f'<nav>{links}</nav>' if links else ''}<main>{body}</main></body></html>"
+        "<title>{}</title><style>{}</style></head><body>{}<main>{}</main></body></html>",
+        *(Markup(POLICY), title, Markup(shared + style)),
+        *(html("<nav>{}</nav>", links) if links else "", body),
     )
 
 
-def text(value: str) -> str:
-    """Return any name as escaped text on one line."""
-    return escape(printable(value))
+def section(identity: str, title: str, lead: str, body: str) -> Markup:
+    """Return a part of the page; text is escaped, markup is not."""
+    lead = html("<p class=lead>{}</p>", lead) if lead else ""
+    return html("<section id={}><h2>{}</h2>{}{}</section>", identity, title, lead, body)
 
 
-def section(identity: str, title: str, lead: str, body: str) -> str:
-    """Return a part of the page; ``lead`` and ``body`` are HTML."""
-    lead = f"<p class=lead>{lead}</p>" if lead else ""
-    return f"<section id={identity}><h2>{title}</h2>{lead}{body}</section>"
+def table(head: Sequence[str], rows: Iterable[Iterable[object]], kind: str = "classes") -> Markup:
+    """Return a table that scrolls where it is too wide.
 
-
-def table(head: list[str], rows: list[str], kind: str = "") -> str:
-    """Return a table that scrolls where it is too wide; ``>`` marks a right-aligned column."""
-    cells = "".join(_head(name) for name in head)
-    return (
-        f'<div class=scroll><table class="{kind}"><thead><tr>{cells}</thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    Parameters
+    ----------
+    head : sequence of str
+        A leading ``>`` marks a column of numbers.
+    rows : iterable of rows
+        The cells of each; the first one names the row.
+    kind : str
+        Its class in the style sheet.
+    """
+    # An empty heading confuses screen readers.
+    heads = [
+        html("<th scope=col{}>{}", _right(name), name.removeprefix(">")) if name else Markup("<td>")
+        for name in head
+    ]
+    body = [
+        joined(
+            html("<td{}>{}", _right(name), cell) if i else html("<tr><th scope=row>{}", cell)
+            for i, (name, cell) in enumerate(zip(head, row))
+        )
+        for row in rows
+    ]
+    return html(
+        '<div class=scroll><table class="{}"><thead><tr>{}</thead><tbody>{}</tbody></table></div>',
+        *(kind, joined(heads), joined(body)),
     )
 
 
-def table_of_classes(head: list[str], rows: list[str], goodness: Sequence[float]) -> str:
+def _right(name: str) -> Markup:
+    return Markup(" class=n" if name.startswith(">") else "")
+
+
+def table_of_classes(
+    head: Sequence[str], rows: Sequence[Sequence[object]], goodness: Sequence[float]
+) -> Markup:
     """Return a table with a row for each class; of many, the worst ones, the others folded away."""
     if len(rows) <= MOST_CLASSES:
-        return table(head, rows, "classes")
+        return table(head, rows)
     worst = set(sorted(range(len(rows)), key=lambda i: goodness[i])[:MOST_CLASSES])
-    shown = [row for i, row in enumerate(rows) if i in worst]
+    shown = table(head, [row for i, row in enumerate(rows) if i in worst])
     others = [row for i, row in enumerate(rows) if i not in worst]
-    return (
-        f"{table(head, shown, 'classes')}<details><summary>{len(others):,} better classes</summary>"
-        f"{table(head, others, 'classes')}</details>"
-    )
+    folded = "<details><summary>{:,} better classes</summary>{}</details>"
+    return shown + html(folded, len(others), table(head, others))
 
 
-def _head(name: str) -> str:
-    if not name:
-        return "<td>"  # an empty heading confuses screen readers
-    right = name.startswith(">")
-    return f"<th scope=col{' class=n' * right}>{name.removeprefix('>')}"
-
-
-def bar(share: float, kind: str = "") -> str:
+def bar(share: float, kind: str = "") -> Markup:
     """Return a bar that fills a share of its cell."""
-    return f'<span class="bar {kind}"><i style="width:{100 * share:.1f}%"></i></span>'
+    return html('<span class="bar {}"><i style="width:{:.1f}%"></i></span>', kind, 100 * share)
 
 
-def picture(url: str, name: str, *, later: bool = False) -> str:
+def picture(url: str, name: str, *, later: bool = False) -> Markup:
     """Return an image; ``name`` is its alternative text.
 
     ``later`` loads it lazily, which printing does not wait for.
     """
-    lazy = " loading=lazy" if later else ""
-    return f'<img{lazy} src="{url}" alt="{text(name)}" title="{text(name)}">'
+    lazy = Markup(" loading=lazy") if later else ""
+    return html('<img{} src="{}" alt="{}" title="{}">', lazy, url, text(name), text(name))
+
+
+def figure(image: Markup, caption: str) -> Markup:
+    """Return a picture with words below it."""
+    return html("<figure>{}<figcaption>{}</figcaption></figure>", image, caption)
 
 
 def percent(share: float) -> str:
     """Return a share in percent, never rounded up to 100 or down to 0."""
     if 0 < share < 0.001:
-        return "&lt;0.1 %"
+        return "<0.1 %"
     return f"{min(share, 0.999) if share < 1 else 1:.1%}".replace("%", " %")

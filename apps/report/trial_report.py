@@ -1,30 +1,35 @@
-"""The report of an image classifier's trial: its sections in their order."""
+"""The report of an image classifier's trial: its sections in their order, accuracy first."""
 
 import os
 
+from markupsafe import Markup
+
+from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.report.accuracy import classes, headline
+from visualwords.apps.pipeline.saving import library_versions
 from visualwords.apps.report.confusion import confusion
-from visualwords.apps.report.markup import document, percent, text
-from visualwords.apps.report.mistakes import mistakes
-from visualwords.apps.report.reliability import calibration
-from visualwords.apps.report.repeating import repeating, timing
-from visualwords.apps.report.thresholds import operating_points
+from visualwords.apps.report.curves import calibration, operating_points
+from visualwords.apps.report.examples import mistakes, words
+from visualwords.apps.report.markup import (
+    bar,
+    document,
+    html,
+    joined,
+    lines,
+    percent,
+    section,
+    table,
+    table_of_classes,
+    text,
+)
 from visualwords.apps.report.thumbnails import Thumbnails
-from visualwords.apps.report.words import words
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 
-PARTS = {
-    "classes": "Classes",
-    "confusion": "Confusion",
-    "mistakes": "Mistakes",
-    "words": "Discriminative words",
-    "points": "Operating points",
-    "calibration": "Calibration",
-    "repeat": "Repeat",
-}
+NAMES = ("Classes", "Confusion", "Mistakes", "Discriminative words", "Operating points")
+PARTS = dict(zip(("classes", "confusion", "mistakes", "words", "points"), NAMES))
+PARTS |= {"calibration": "Calibration", "repeat": "Repeat"}
 
 
 def write_report(
@@ -53,30 +58,134 @@ def write_report(
         Time of each stage (`visualwords.progress.StageTimes`).
     progress : Progress, optional
     """
-    progress = progress or Silent()
-    thumbnails = Thumbnails()
-    parts = [
-        headline(model, trial, title),
-        classes(trial.evaluation),
-        # Mistakes and words take their few pictures first; the cells share what is left.
-        *_in_order(model, trial, thumbnails, progress),
-        operating_points(trial),
-        calibration(trial),
-        timing(seconds or {}),
-        repeating(model, command),
-    ]
-    page = document(
-        f"{percent(trial.evaluation.accuracy)} right: {text(title)}", "".join(parts), sections=PARTS
-    )
-    write_atomically(path, page.encode("utf-8"))
-
-
-def _in_order(
-    model: ImageClassifier, trial: Trial, thumbnails: Thumbnails, progress: Progress
-) -> list[str]:
+    progress, thumbnails = progress or Silent(), Thumbnails()
+    # Mistakes and words take their few pictures first; the cells of the matrix share what is left.
     wrong = mistakes(model, trial, thumbnails, progress)
     discriminative = words(model, trial, thumbnails, progress)
     progress.start("drawing the report", 1)
-    matrix = confusion(trial, thumbnails)
+    parts = [
+        _headline(model, trial, title),
+        _classes(trial.evaluation),
+        confusion(trial, thumbnails),
+        wrong,
+        discriminative,
+        operating_points(trial),
+        calibration(trial),
+        _timing(seconds or {}),
+        _repeating(model, command),
+    ]
     progress.advance()
-    return [matrix, wrong, discriminative]
+    heading = html("{} right: {}", percent(trial.evaluation.accuracy), text(title))
+    page = document(heading, joined(parts), sections=PARTS)
+    write_atomically(path, page.encode("utf-8"))
+
+
+def _headline(model: ImageClassifier, trial: Trial, title: str) -> Markup:
+    """Return the head of the page: accuracy, its confidence interval, and warnings."""
+    evaluation = trial.evaluation
+    low, high = evaluation.interval
+    facts = {
+        "images right": f"{evaluation.n_right:,} of {evaluation.n_images:,}",
+        "mean per class": percent(evaluation.mean_per_class),
+        "classes": len(trial.classes),
+        "training images": f"{int(model.class_counts_.sum()):,}",
+        "recipe": text(model.recipe_.name),
+    }
+    groups, folds = evaluation.n_groups, trial.n_folds
+    more = f" (bootstrap over {groups:,} groups)" if groups else ""
+    more += f"; {folds}-fold cross-validation" if folds else ""
+    warnings = [html("<p class=warning>{}</p>", sentence) for sentence in _warnings(trial)]
+    return html(
+        "<header><p class=name>{}</p><h1><b>{}</b> right</h1><div class=interval>"
+        '<i style="left:{:.2%};width:{:.2%}"></i><b style="left:{:.2%}"></b></div>'
+        "<p class=lead>95 % confidence interval {} to {}{}</p><dl class=facts>{}</dl>{}</header>",
+        *(text(title), percent(evaluation.accuracy), low, high - low, evaluation.accuracy),
+        *(percent(low), percent(high), more, _facts(facts), joined(warnings)),
+    )
+
+
+def _facts(facts: dict[str, object]) -> Markup:
+    return joined(html("<div><dt>{}<dd>{}</div>", *fact) for fact in facts.items())
+
+
+def _warnings(trial: Trial) -> list[str]:
+    evaluation, sentences = trial.evaluation, []
+    if trial.n_known:
+        sentences.append(
+            f"{trial.n_known:,} of these images were in the training set too: "
+            "the results are optimistic."
+        )
+    unknown = sorted(set(trial.truth) - set(trial.classes))
+    if unknown:
+        names = Markup(", ").join(map(text, unknown[:10])) + ("…" if len(unknown) > 10 else "")
+        sentences.append(html("The model has no class {}; their images count as errors.", names))
+    if evaluation.n_rejected:
+        sentence = "{:,} images were labelled as none of the classes; they count as errors."
+        sentences.append(sentence.format(evaluation.n_rejected))
+    if trial.skipped:
+        sentences.append(f"{len(trial.skipped):,} images were unreadable and are not counted.")
+    return sentences
+
+
+def _classes(evaluation: Evaluation) -> Markup:
+    """Return the table of recall and precision of every class."""
+    rows = [_class_row(evaluation, i) for i in range(len(evaluation.classes))]
+    lead = (
+        "Recall: the share of a class's images that were recognised. Precision: the share of the "
+        "images predicted as a class that belong to it."
+    )
+    head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
+    recall = [r if n else 2.0 for r, n in zip(evaluation.recall, evaluation.support)]
+    return section("classes", "Classes", lead, table_of_classes(head, rows, recall))
+
+
+def _class_row(evaluation: Evaluation, i: int) -> list[object]:
+    row: list[object] = [text(evaluation.classes[i]), f"{evaluation.support[i]:,}"]
+    if not evaluation.support[i]:
+        return [*row, Markup("<span class=soft>not tested</span>"), "", "", "", ""]
+    recall, precision = evaluation.recall[i], evaluation.precision[i]
+    purity: list[object] = [percent(precision), bar(precision, "second")]
+    if not evaluation.confusion[:, i].sum():
+        purity = [Markup("<span class=soft>never predicted</span>"), ""]
+    confused, j = Markup(), evaluation.most_confused(i)
+    if j is not None:
+        other, count = text(evaluation.classes[j]), evaluation.confusion[i, j]
+        confused = html('<a href="#c{}-{}">{}</a> {}×', i, j, other, count)
+    return [*row, percent(recall), bar(recall), *purity, confused]
+
+
+def _timing(seconds: dict[str, float]) -> Markup:
+    """Return the time of every stage."""
+    if not seconds:
+        return Markup()
+    longest = max(seconds.values()) or 1.0
+    rows = [
+        [text(stage), f"{spent:.1f} s", bar(spent / longest)] for stage, spent in seconds.items()
+    ]
+    total = f"{sum(seconds.values()):.1f} seconds of wall time in all."
+    return section("time", "Time", total, table(["stage", ">time", ""], rows))
+
+
+def _repeating(model: ImageClassifier, command: str | None) -> Markup:
+    """Return what is needed to reproduce the results."""
+    recipe, seconds = model.recipe_, model.tried_seconds_
+    lead = html(
+        "Recipe <b>{}</b>: {}. Trained on {:,} images, seed {}. The same images, command and "
+        "versions give the same results.",
+        *(text(recipe.name), text(recipe.summary), model.class_counts_.sum(), model.random_state),
+    )
+    tried = []
+    for name, accuracy in model.tried_.items():
+        shown = html("<b>{}</b>", text(name)) if name == recipe.name else text(name)
+        time = f"{seconds[name]:.1f} s" if name in seconds else ""  # not of a model from a file
+        tried.append([shown, percent(accuracy), bar(accuracy), time])
+    chosen = html(
+        "<p>Chosen by cross-validation on the training images, without the test images of this "
+        "report:</p>{}",
+        table(["recipe tried", ">mean per class", "", ">time"], tried),
+    )
+    parts = [lines(command)] if command else []
+    parts += [chosen] if tried else []
+    parts += [lines(recipe.to_toml())]
+    parts += [html("<dl class='facts small'>{}</dl>", _facts(library_versions()))]
+    return section("repeat", "How to reproduce it", lead, joined(parts))

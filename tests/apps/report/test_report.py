@@ -12,8 +12,8 @@ from visualwords import ImageClassifier
 from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.report import write_report
 from visualwords.apps.report.markup import percent
-from visualwords.apps.report.mistakes import MOST_MISTAKES
-from visualwords.apps.report.reliability import calibrate
+from visualwords.apps.report.examples import MOST_MISTAKES
+from visualwords.apps.report.curves import calibrate
 from visualwords.apps.report.thumbnails import MOST, MOST_BYTES, Thumbnails
 from visualwords.folders import ImageFolder
 
@@ -179,7 +179,7 @@ def test_shares_are_not_rounded_to_all_or_nothing():
     assert percent(1.0) == "100.0 %"
     assert percent(0.99999) == "99.9 %"
     assert percent(0.0) == "0.0 %"
-    assert percent(0.0001) == "&lt;0.1 %"
+    assert percent(0.0001) == "<0.1 %"
 
 
 def test_many_classes_are_shown_in_part_and_all_links_lead_somewhere(tmp_path, rng, model):
