@@ -9,7 +9,6 @@ from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import library_versions
 from visualwords.apps.report.confusion import confusion
-from visualwords.apps.report.curves import calibration, operating_points
 from visualwords.apps.report.examples import mistakes, words
 from visualwords.apps.report.markup import (
     bar,
@@ -24,6 +23,7 @@ from visualwords.apps.report.markup import (
     text,
 )
 from visualwords.apps.report.thumbnails import Thumbnails
+from visualwords.apps.report.trial_curves import calibration, operating_points
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 

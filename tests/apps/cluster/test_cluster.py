@@ -159,7 +159,7 @@ def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
 
 
 def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, local_bytes, tmp_path):
-    place = f"file://{tmp_path}/cache"
+    place = tmp_path / "cache"
     with on_cluster(client):
         assert trained(images, tmp_path / "a.vw", cache_dir=place) == local_bytes
     assert FeatureCache(tmp_path / "cache").size()[0] >= 36

@@ -11,10 +11,10 @@ from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.report import write_report
-from visualwords.apps.report.markup import percent
 from visualwords.apps.report.examples import MOST_MISTAKES
-from visualwords.apps.report.curves import calibrate
+from visualwords.apps.report.markup import percent
 from visualwords.apps.report.thumbnails import MOST, MOST_BYTES, Thumbnails
+from visualwords.apps.report.trial_curves import calibrate
 from visualwords.folders import ImageFolder
 
 HOSTILE = "<script>alert(1)</script>\"'"
