@@ -35,14 +35,13 @@ if TYPE_CHECKING:
 )
 @click.option("--reload", is_flag=True, help="Load the model again when its file is replaced.")
 @click.option("--once", is_flag=True, help="Predict the files that are there, then stop.")
-@click.option("--poll", is_flag=True, help="Look at all files again and again: for network drives.")
 @click.option(
     "--settle",
     type=options.Seconds(),
-    default=1.0,
-    show_default="1s",
+    default=0.3,
+    show_default="0.3s",
     metavar="TIME",
-    help="A file that did not change for this long is complete, where its closing is not reported.",
+    help="A file that did not change for this long is complete.",
 )
 @options.min_confidence
 @options.network
@@ -81,7 +80,8 @@ def watch(
         form = "json"
     with _watcher(model, folder, output, form, **settings) as watcher:
         line = f"predicting the files of {folder}" if once else f"watching {folder}; Ctrl-C ends it"
-        watcher.run(once=once, started=lambda: note(line))
+        note(line)
+        watcher.run(once=once)
     return SKIPPED if watcher.n_skipped else DONE
 
 
@@ -95,7 +95,6 @@ def _watcher(
     sort_into: str | None,
     journal: str | None,
     reload: bool,
-    poll: bool,
     settle: float,
     min_confidence: float,
     network: str | None,
@@ -112,7 +111,7 @@ def _watcher(
     from visualwords.apps.pipeline.loading import load_image_classifier
     from visualwords.apps.pipeline.saving import golden_images
     from visualwords.apps.watching.journal import Journal, open_results
-    from visualwords.apps.watching.watcher import ModelFile, Results, Watcher
+    from visualwords.apps.watching.watcher import Arrivals, ReloadedModel, Results, Watcher
     from visualwords.errors import FolderError
 
     def load() -> ImageClassifier:
@@ -125,20 +124,18 @@ def _watcher(
     if not os.path.isdir(folder):
         raise FolderError(f"{folder}: not a folder; create it first")
     place = journal or (f"{output}.journal" if output else _state_file(folder))
+    outside = [path for path in (sort_into, output, place, model) if path]
     with ExitStack() as stack:
         file = None if output is None else stack.enter_context(open_results(output))
         kept = stack.enter_context(Journal(place, file))
         yield Watcher(
-            ModelFile(load, model if reload else None, say),
-            folder,
+            ReloadedModel(load, model if reload else None),
+            Arrivals(folder, kept.is_done, settle=settle, outside=outside),
             Results(form, file),
             kept,
             sorter=None if sort_into is None else Sorter(sort_into),
             min_confidence=min_confidence,
             say=say,
-            settle=settle,
-            poll=poll,
-            outside=[path for path in (sort_into, output, place, model) if path],
         )
 
 

@@ -7,14 +7,36 @@ start, and its file is done again: every file has its results once.
 
 import json
 import os
+import stat
 from io import FileIO
-from typing import Any
+from typing import NamedTuple
 
-from visualwords.apps.watching.arrivals import Arrival
 from visualwords.errors import FolderError
 from visualwords.files import lock_file, write_atomically
 
 LARGEST = 16 << 20  # bytes; above, files that are gone are dropped at the next start
+
+
+class FileState(NamedTuple):
+    """A file, and what it was when it was looked at."""
+
+    path: str
+    size: int
+    modified: int  # in nanoseconds
+
+
+def look_at(path: str) -> FileState | None:
+    """The state of a regular file; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return FileState(path, status.st_size, status.st_mtime_ns)
+
+
+Entry = tuple[FileState, int]  # a file that is done, and where its results end
 
 
 class Journal:
@@ -23,41 +45,36 @@ class Journal:
     Parameters
     ----------
     path : str
-        Made if it is not there.
+        Created if it does not exist.
     results : file of `open_results`, optional
         Where results are appended.
     """
 
     def __init__(self, path: str, results: FileIO | None = None):
         self.path = path
-        self._done: dict[str, tuple[int, int]] = {}
         self._file = open_results(path)
         try:
-            self._start(results)
+            if not lock_file(self._file):
+                raise FolderError(f"{path}: in use by another process; stop that, or use --journal")
+            entries, known = self._read()
+            status = None if results is None else os.fstat(results.fileno())
+            identity = status and [status.st_dev, status.st_ino]  # another file may take its place
+            if results is not None and identity == known:
+                entries = _reconcile(entries, results)
+            self._rewrite(entries, identity)
         except BaseException:
             self._file.close()
             raise
+        self._done = {state.path: state for state, _ in entries}
 
-    def _start(self, results: FileIO | None) -> None:
-        if not lock_file(self._file):
-            raise FolderError(
-                f"{self.path}: in use by another process; stop that, or give --journal"
-            )
-        identity = _identity(results)
-        entries, same_results = self._read(identity)
-        if results is not None and same_results:
-            entries = _reconcile(entries, results)
-        self._done = {name: (size, modified) for name, size, modified, _ in entries}
-        self._rewrite(entries, identity)
+    def is_done(self, state: FileState) -> bool:
+        """Whether a file, as it is, is done."""
+        return self._done.get(state.path) == state
 
-    def is_done(self, arrival: Arrival) -> bool:
-        """Return whether a file, as it is, is done."""
-        return self._done.get(arrival.path) == arrival[1:]
-
-    def add(self, arrival: Arrival, end: int = 0) -> None:
-        """Remember that a file is done, and how long the results are now."""
-        self._write([*arrival, end])
-        self._done[arrival.path] = (arrival.size, arrival.modified)
+    def add(self, state: FileState, end: int = 0) -> None:
+        """Record that a file is done, and how long the results are now."""
+        append(self._file, _line([*state, end]))
+        self._done[state.path] = state
 
     def __enter__(self) -> "Journal":
         return self
@@ -65,40 +82,37 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def _read(self, identity: Any) -> tuple[list[Any], bool]:
-        """Return the entries, and whether the last ones are about the results file of now."""
+    def _read(self) -> tuple[list[Entry], list[int] | None]:
+        """The entries, and the identity of the results file that they are about."""
         self._file.seek(0)
         *lines, _ = self._file.readall().split(b"\n")  # the last one is empty, or was cut short
-        entries, last = [], None
+        entries, identity = [], None
         for line in lines:
             try:
                 entry = json.loads(line)
                 if isinstance(entry, dict):
-                    last = entry["results"]
+                    identity = entry["results"]
                 else:
                     name, size, modified, end = entry
-                    entries.append((str(name), int(size), int(modified), int(end)))
+                    entries.append((FileState(str(name), int(size), int(modified)), int(end)))
             except (ValueError, TypeError, KeyError):
                 raise FolderError(
                     f"{self.path}: not a journal of this command; choose another one"
                 ) from None
-        return entries, last is not None and last == identity
+        return entries, identity
 
-    def _rewrite(self, entries: list[Any], identity: Any) -> None:
-        """Write what holds now, if that is less than the file has."""
+    def _rewrite(self, entries: list[Entry], identity: list[int] | None) -> None:
+        """Write the present entries, unless the file has them."""
         if self._file.tell() > LARGEST:
-            entries = [entry for entry in entries if os.path.exists(entry[0])]
-        content = "".join(json.dumps(entry) + "\n" for entry in [*entries, {"results": identity}])
+            entries = [entry for entry in entries if os.path.exists(entry[0].path)]
+        lines = [_line([*state, end]) for state, end in entries]
+        content = b"".join([*lines, _line({"results": identity})])
         self._file.seek(0)
-        if self._file.readall() == content.encode():
-            return
-        write_atomically(self.path, content.encode())
-        self._file.close()
-        self._file = open_results(self.path)
-        lock_file(self._file)
-
-    def _write(self, entry: Any) -> None:
-        append(self._file, (json.dumps(entry) + "\n").encode())
+        if self._file.readall() != content:
+            write_atomically(self.path, content)
+            self._file.close()
+            self._file = open_results(self.path)
+            lock_file(self._file)
 
 
 def open_results(path: str) -> FileIO:
@@ -119,19 +133,15 @@ def append(file: FileIO, data: bytes) -> int:
     return start + len(data)
 
 
-def _identity(results: FileIO | None) -> list[int] | None:
-    """Return what distinguishes a results file from one that takes its place."""
-    if results is None:
-        return None
-    status = os.fstat(results.fileno())
-    return [status.st_dev, status.st_ino]
+def _line(entry: object) -> bytes:
+    return (json.dumps(entry) + "\n").encode()
 
 
-def _reconcile(entries: list[Any], results: FileIO) -> list[Any]:
+def _reconcile(entries: list[Entry], results: FileIO) -> list[Entry]:
     """Make results and entries agree: cut off what has no entry, drop what has no results."""
     size = results.seek(0, os.SEEK_END)
-    kept = [entry for entry in entries if entry[3] <= size]
-    end = max((entry[3] for entry in kept), default=0)
+    kept = [entry for entry in entries if entry[1] <= size]
+    end = max((end for _, end in kept), default=0)
     if kept and end < size:
         results.truncate(end)
     return kept

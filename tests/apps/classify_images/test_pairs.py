@@ -115,7 +115,6 @@ VALUES = {  # usual, odd; {out} is a folder of the line's own
     "journal": ["{out}/j", "{out}/é j.txt"],
     "reload": [""],
     "once": [""],
-    "poll": [""],
     "settle": ["0s", "0.01s"],
 }
 OF_ONE = {  # command → values of its own

@@ -1,138 +1,106 @@
 """Which files of a folder are complete, and when."""
 
 import os
-import threading
 import time
 
 import pytest
 
-from visualwords.apps.watching.arrivals import Arrivals, look_at
-from visualwords.errors import FolderError
+from visualwords.apps.watching.journal import look_at
+from visualwords.apps.watching.watcher import Arrivals, ReloadedModel
+from visualwords.errors import ModelFileError
 
-SETTLE = 0.3
+SETTLE = 0.2
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Give ``write(name, age)``: a file of one byte that was changed so many seconds ago."""
+
+    def write_it(name, age=10.0, content=b"x"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, (time.time() - age,) * 2)
+        return str(path)
+
+    return write_it
 
 
 def arrivals(folder, done=(), **settings):
-    return Arrivals(
-        str(folder), lambda one: one.path in done, **{"settle": SETTLE, "poll": True, **settings}
-    )
+    return Arrivals(str(folder), lambda one: one.path in done, settle=SETTLE, **settings)
 
 
-def names(found):
-    return [os.path.basename(one.path) for one in found]
+def names(files):
+    return [os.path.basename(one.path) for one in files]
 
 
-def wait_for(watched, n, seconds=20.0):
-    """Collect n files, however long the machine takes."""
-    found = []
-    end = time.monotonic() + seconds
-    while len(found) < n and time.monotonic() < end:
-        found += watched.wait(0.2)
-    return found
+def test_complete_images_come_in_order_of_their_names_and_nothing_else_does(tmp_path, write):
+    for name in (
+        "b.jpg",
+        "a.jpg",
+        "sub/c.jpg",
+        "a.jpg.part",
+        ".a.jpg",
+        "notes.txt",
+        "sorted/1.jpg",
+    ):
+        write(name)
+    os.link(tmp_path / "a.jpg", tmp_path / "linked.jpg")
+    done = [write("done.jpg")]
+    watched = arrivals(tmp_path, done, outside=[tmp_path / "sorted", tmp_path.parent / "model.vw"])
+    assert names(watched.look()) == ["a.jpg", "b.jpg", "linked.jpg", "c.jpg"]
+    assert watched.is_idle
 
 
-def test_files_that_are_there_come_first_in_order_of_their_names(tmp_path):
-    for name in ("b.jpg", "a.jpg", "sub/c.jpg"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(b"x")
-        os.utime(tmp_path / name, (1, 1))
-    with arrivals(tmp_path) as watched:
-        assert names(watched.wait(5)) == ["a.jpg", "b.jpg", "c.jpg"]
-
-
-def test_files_that_are_done_do_not_come(tmp_path):
-    (tmp_path / "a.jpg").write_bytes(b"x")
-    with arrivals(tmp_path, done=[str(tmp_path / "a.jpg")]) as watched:
-        assert watched.wait(2 * SETTLE) == []
-        assert watched.is_idle
-
-
-@pytest.mark.parametrize("poll", [False, True], ids=["reported", "polled"])
-def test_a_file_comes_when_its_writer_has_closed_it_not_before(tmp_path, poll):
-    with arrivals(tmp_path, poll=poll, settle=30.0 if not poll else SETTLE) as watched:
-        watched.wait(0)
-        with open(tmp_path / "a.jpg", "wb") as file:
-            for _ in range(8):  # slower than any single look
-                file.write(b"x" * 1000)
-                file.flush()
-                assert watched.wait(SETTLE / 4) == []
-        (found,) = wait_for(watched, 1)
+def test_a_file_comes_once_its_writer_pauses_not_before(tmp_path):
+    watched = arrivals(tmp_path)
+    with open(tmp_path / "a.jpg", "wb") as file:
+        for _ in range(8):
+            file.write(b"x" * 1000)
+            file.flush()
+            assert watched.look() == []
+            assert not watched.is_idle
+            time.sleep(SETTLE / 8)
+    time.sleep(SETTLE)
+    (found,) = watched.look()
     assert found == look_at(str(tmp_path / "a.jpg"))
     assert found.size == 8000
 
 
-def test_a_renamed_file_comes_at_once_and_its_temporary_name_never(tmp_path):
-    with arrivals(tmp_path, poll=False, settle=30.0) as watched:
-        watched.wait(0)
-        for temporary in (".a.jpg", "a.jpg.part"):
-            (tmp_path / temporary).write_bytes(b"x")
-        assert watched.wait(0.5) == []
-        os.rename(tmp_path / "a.jpg.part", tmp_path / "a.jpg")
-        assert names(wait_for(watched, 1)) == ["a.jpg"]
+def test_a_file_that_is_postponed_or_vanishes_does_not_come(tmp_path, write):
+    path = write("a.jpg")
+    watched = arrivals(tmp_path)
+    (found,) = watched.look()
+    watched.postpone(found, 1000.0)
+    assert watched.look() == []
+    write("a.jpg", age=5.0)  # another one, which is as it is for long
+    assert watched.look() == []
+    time.sleep(SETTLE)
+    assert watched.look() == [look_at(path)]
+    write("b.jpg", age=0.0)
+    assert names(watched.look()) == ["a.jpg"]
+    os.unlink(tmp_path / "b.jpg")
+    assert names(watched.look()) == ["a.jpg"]
+    assert watched.is_idle
 
 
-def test_a_linked_file_and_one_in_a_new_folder_come(tmp_path):
-    inbox, beside = tmp_path / "inbox", tmp_path / "beside.jpg"
-    inbox.mkdir()
-    beside.write_bytes(b"x")
-    with arrivals(inbox, poll=False) as watched:
-        watched.wait(0)
-        os.link(beside, inbox / "linked.jpg")
-        (inbox / "new").mkdir()
-        (inbox / "new" / "b.jpg").write_bytes(b"x")
-        assert sorted(names(wait_for(watched, 2))) == ["b.jpg", "linked.jpg"]
+def test_a_replaced_model_is_loaded_and_a_bad_one_is_not(write):
+    path = write("m.vw", content=b"first")
 
+    def load():
+        with open(path, "rb") as file:
+            content = file.read()
+        if content == b"bad":
+            raise ModelFileError("not a usable model file")
+        return content
 
-def test_an_empty_file_waits_for_its_content(tmp_path):
-    with arrivals(tmp_path, poll=False, settle=30.0) as watched:
-        watched.wait(0)
-        (tmp_path / "a.jpg").write_bytes(b"")
-        assert watched.wait(0.5) == []
-        assert not watched.is_idle
-        (tmp_path / "a.jpg").write_bytes(b"x")
-        assert names(wait_for(watched, 1)) == ["a.jpg"]
-
-
-def test_a_file_that_vanishes_is_forgotten(tmp_path):
-    with arrivals(tmp_path) as watched:
-        (tmp_path / "a.jpg").write_bytes(b"x")
-        watched.wait(0)
-        (tmp_path / "a.jpg").unlink()
-        assert watched.wait(3 * SETTLE) == []
-        assert watched.is_idle
-
-
-def test_every_file_of_a_burst_comes_once(tmp_path):
-    def write():
-        for i in range(300):
-            (tmp_path / f"{i:03}.jpg").write_bytes(b"x")
-
-    found = []
-    done = set()
-    with Arrivals(str(tmp_path), lambda one: one.path in done, settle=30.0) as watched:
-        watched.wait(0)
-        thread = threading.Thread(target=write)
-        thread.start()
-        end = time.monotonic() + 30
-        while len(found) < 300 and time.monotonic() < end:
-            some = watched.wait(0.2)
-            done |= {one.path for one in some}
-            found += names(some)
-        thread.join()
-    assert sorted(found) == [f"{i:03}.jpg" for i in range(300)]
-
-
-def test_results_and_copies_inside_the_folder_are_not_looked_at(tmp_path):
-    (tmp_path / "sorted" / "sea").mkdir(parents=True)
-    (tmp_path / "sorted" / "sea" / "a.jpg").write_bytes(b"x")
-    (tmp_path / "notes.txt").write_bytes(b"x")
-    with arrivals(tmp_path, outside=[str(tmp_path / "sorted")]) as watched:
-        assert watched.wait(2 * SETTLE) == []
-
-
-def test_a_folder_that_is_not_there_is_an_error(tmp_path):
-    with (
-        pytest.raises(FolderError, match="not a folder; create it first"),
-        arrivals(tmp_path / "x"),
-    ):
-        pass
+    model = ReloadedModel(load, path)
+    assert model.refresh() is None
+    write("m.vw", 2.0, b"second")
+    assert model.refresh() == f"{path}: loaded again"
+    assert model.model == b"second"
+    write("m.vw", 3.0, b"bad")
+    assert model.refresh() == "not a usable model file; the model before stays in use"
+    os.unlink(path)
+    assert model.refresh() is None
+    assert model.model == b"second"
