@@ -12,8 +12,8 @@ import numpy as np
 import visualwords
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
+from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.pipeline.decision import Decided, Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import golden_images

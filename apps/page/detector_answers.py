@@ -8,8 +8,8 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.refusals import RefusedError
 from visualwords.images import read_image, shrink
 
 MAX_SIDE = 1600  # larger images are shrunk: the time stays bounded

@@ -1,15 +1,24 @@
-"""Checks before every request (host, origin, key), and the security headers of every answer."""
+"""What stands around every request: checks of host, origin and key, safe headers, refusals.
+
+An error is answered with a status and one sentence, always as JSON.
+"""
 
 import hmac
 import ipaddress
-from collections.abc import Iterable
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.command_line.terminal import printable
+
+logger = logging.getLogger("visualwords.page")
 
 COOKIE = "visualwords-key"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -29,6 +38,69 @@ SAFE_HEADERS = {
     "permissions-policy": "camera=(self), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
+
+
+class RefusedError(Exception):
+    """A request that is refused with a sentence.
+
+    Parameters
+    ----------
+    status : HTTP status
+    sentence : what is wrong and what to do about it
+    headers : of the answer
+    """
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None):
+        super().__init__(sentence)
+        self.status = status
+        self.headers = dict(headers or {})
+
+    def response(self) -> JSONResponse:
+        """Return the answer."""
+        return JSONResponse({"error": str(self)}, self.status, self.headers)
+
+
+class AnswerRefusals:
+    """Turns exceptions into answers; an unexpected one is logged, and the server keeps running.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: ASGIApp):
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        started = False
+
+        async def note_start(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, note_start)
+        except RefusedError as refused:
+            await refused.response()(scope, receive, send)
+        except Exception:
+            # Clients send the path, and parts of messages: nothing of it controls a terminal.
+            lines = traceback.format_exc().rstrip("\n").split("\n")
+            details = "\n".join(map(printable, lines))
+            logger.error("%r %r failed\n%s", scope["method"], scope["path"], details)
+            if not started:
+                sentence = "the server failed on this request; its log has the details"
+                await RefusedError(500, sentence).response()(scope, receive, send)
+        return None
+
+
+async def refuse_http(request: object, problem: Exception) -> JSONResponse:
+    """Answer errors of the router (no such page, wrong method) in the same form."""
+    assert isinstance(problem, HTTPException)
+    sentence = f"{problem.detail.lower()}; docs/page.md lists the requests that are answered"
+    return RefusedError(problem.status_code, sentence, problem.headers).response()
 
 
 class SafeHeaders:

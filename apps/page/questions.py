@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.datastructures import QueryParams, UploadFile
 from starlette.requests import Request
 
-from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.page.guards import RefusedError
 
 MOST_CLASSES = 99_999
 MOST_FILES = 64  # of one request

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.refusals import RefusedError
 from visualwords.errors import FolderError, VisualWordsError
 
 

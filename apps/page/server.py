@@ -15,12 +15,19 @@ from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.page.connections import WatchHeads
-from visualwords.apps.page.guards import LOOPBACK_NAMES, CheckHost, CheckKey, SafeHeaders
-from visualwords.apps.page.limits import Bodies, Limits
+from visualwords.apps.page.guards import (
+    LOOPBACK_NAMES,
+    AnswerRefusals,
+    CheckHost,
+    CheckKey,
+    RefusedError,
+    SafeHeaders,
+    logger,
+    refuse_http,
+)
+from visualwords.apps.page.limits import Bodies, Limits, Workers
 from visualwords.apps.page.questions import Question, images_of, one_image
-from visualwords.apps.page.refusals import AnswerRefusals, RefusedError, logger, refuse_http
 from visualwords.apps.page.served_models import Answers, ServedModels
-from visualwords.apps.page.workers import Workers
 from visualwords.errors import CrashedDecoderError, ImageError
 from visualwords.images import encode_image, read_image
 

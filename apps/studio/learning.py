@@ -10,7 +10,7 @@ from typing import Any
 
 from visualwords.apps.command_line.typed import typed
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
-from visualwords.apps.page.refusals import RefusedError, logger
+from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
 from visualwords.apps.studio.class_folders import HIDDEN, Listed, own_folder
 from visualwords.apps.studio.tested_models import Shelf, TestedModel

@@ -13,10 +13,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.command_line.typed import typed
-from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY
+from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY, RefusedError
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.page.server import (
     REPORT_POLICY,
     ModelApi,

@@ -12,8 +12,8 @@ from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
 from visualwords.apps.page.classifier_answers import MAP_SIDE
 from visualwords.apps.page.detector_answers import MAX_SIDE, DetectorAnswers
+from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.refusals import RefusedError
 from visualwords.apps.page.served_models import answers_of, served_models
 from visualwords.errors import FolderError, ImageError, ModelFileError
 from visualwords.images import encode_image

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.apps.page.conftest import CLIENT, Echo, connect, get, post
-from visualwords.apps.page import workers
+from visualwords.apps.page import limits
 from visualwords.apps.page.guards import CheckHost
 from visualwords.apps.page.served_models import ServedModels
 from visualwords.apps.page.server import STATIC
@@ -360,7 +360,7 @@ def test_what_nobody_waits_for_is_not_begun(server):
 
 
 def test_costly_images_wait_for_each_other_only_and_few_of_them(server, monkeypatch):
-    monkeypatch.setattr(workers, "is_costly", lambda data, _: data == b"wait")
+    monkeypatch.setattr(limits, "is_costly", lambda data, _: data == b"wait")
     echo = Echo()
     address = server(answers=echo, max_costly=2)
     with ThreadPoolExecutor(6) as threads:

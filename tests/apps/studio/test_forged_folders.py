@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.studio.class_folders import list_classes, shown
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import FolderError

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from visualwords.apps.page.refusals import RefusedError
+from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.studio.class_folders import file_name, list_classes
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import FolderError
