@@ -19,7 +19,7 @@ from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import FolderError, Skipped
 from visualwords.folders import ImageFolder
-from visualwords.progress import Progress
+from visualwords.progress import Progress, Silent
 
 __all__ = ["Trial", "cross_validate", "run_trial"]
 
@@ -173,8 +173,10 @@ def cross_validate(
         raise FolderError(
             f"{data.origin}: class {smallest!r} has only 1 image; folds need 2 of each class"
         )
-    trials = []
-    for training, testing in divide(data.folds(n_folds, model.random_state)):
+    trials, progress = [], progress or Silent()
+    divisions = list(divide(data.folds(n_folds, model.random_state)))
+    for number, (training, testing) in enumerate(divisions, 1):
+        progress.status(f"fold {number} of {len(divisions)}")
         learner = clone(model).fit(data.part(training), progress=progress, warn=False)
         trials.append(run_trial(learner, data.part(testing), progress=progress))
     return _joined(trials)
