@@ -8,7 +8,8 @@ import pytest
 
 PUBLIC = {
     "visualwords": [
-        *["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
+        *["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare"],
+        *["export_onnx", "load"],
     ],
     "visualwords.features": [
         "EXTRACTORS",

@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.apps.evaluation.comparing import compare
+    from visualwords.apps.export.exporting import export_onnx
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.apps.pipeline.loading import load
     from visualwords.apps.pipeline.recipe import Recipe
 
 __version__ = "0.1.0"
 
-__all__ = ["ImageClassifier", "PedestrianDetector", "Recipe", "__version__", "compare", "load"]
+__all__ = [
+    "ImageClassifier",
+    "PedestrianDetector",
+    "Recipe",
+    "__version__",
+    "compare",
+    "export_onnx",
+    "load",
+]
 
 
 def on_first_use(
@@ -53,6 +62,7 @@ __getattr__, __dir__ = on_first_use(
         "PedestrianDetector": "visualwords.apps.detection.detector",
         "Recipe": "visualwords.apps.pipeline.recipe",
         "compare": "visualwords.apps.evaluation.comparing",
+        "export_onnx": "visualwords.apps.export.exporting",
         "load": "visualwords.apps.pipeline.loading",
     },
 )

@@ -12,6 +12,7 @@ from visualwords.apps.classify_images.compare import compare
 from visualwords.apps.classify_images.demo import demo
 from visualwords.apps.classify_images.evaluate import evaluate
 from visualwords.apps.classify_images.explain import explain
+from visualwords.apps.classify_images.export import export
 from visualwords.apps.classify_images.features import features
 from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
@@ -44,7 +45,7 @@ def command() -> None:
 
 
 for verb in (
-    *(demo, train, evaluate, predict, explain, compare, features),
+    *(demo, train, evaluate, predict, explain, compare, features, export),
     *(watch, check, info, recipes, serve, studio, cache),
 ):
     command.add_command(verb)

@@ -1,0 +1,60 @@
+"""Graphs from pixels to the part of an image's row that a channel gives."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from visualwords.apps.export.centrist_graph import census_counts, census_patches
+from visualwords.apps.export.color_graph import color_counts, color_patches
+from visualwords.apps.export.graph import DOUBLE, FLOAT, INT8, Value
+from visualwords.apps.export.model_parts import LENGTH, ChannelParts
+from visualwords.apps.export.patch_graph import Grid
+
+# Graphs of vectors and of patches of an image by the names of extractors.
+VECTORS: dict[str, Callable[[Any, Value], Value]] = {
+    "Centrist": census_counts,
+    "ColorHistogram": color_counts,
+}
+PATCHES: dict[str, Callable[[Any, Value], list[Grid]]] = {
+    "Centrist": census_patches,
+    "ColorHistogram": color_patches,
+}
+
+
+def channel_row(parts: ChannelParts, planes: Value) -> Value:
+    """The numbers of a channel, (d,): float32 for kernels, int8 for linear classifiers."""
+    channel, name = parts.channel, parts.channel.extractor
+    if not channel.learns:
+        numbers = VECTORS[name](parts.extractor, planes)
+        return _row_of(parts, _comparable(numbers, channel.power))
+    raise NotImplementedError
+
+
+def _row_of(parts: ChannelParts, numbers: Value) -> Value:
+    """Numbers of a whole image, scaled for a kernel or as bytes of one length."""
+    weight = float(parts.channel.weight)
+    if parts.channel.linear:
+        squares = numbers.graph.op("ReduceSumSquare", numbers.cast(DOUBLE), [0])
+        length = squares.sqrt().at_least(1e-12)
+        factor = numbers.graph.op("Reciprocal", length) * LENGTH
+        return weighted_bytes(numbers * factor.cast(FLOAT), weight)
+    return numbers * float(np.float32(weight / parts.scale))
+
+
+def weighted_bytes(numbers: Value, weight: float) -> Value:
+    """Numbers rounded to signed bytes, then times a weight and rounded again."""
+    found = _limited(numbers)
+    return (found if weight == 1 else _limited(found * weight)).cast(INT8)
+
+
+def _limited(numbers: Value) -> Value:
+    return numbers.round().at_least(-127.0).at_most(127.0)
+
+
+def _comparable(numbers: Value, power: float | None) -> Value:
+    """Counts as shares of their sum, raised to a power."""
+    if power is None:
+        return numbers
+    shares = numbers.cast(DOUBLE) / numbers.cast(DOUBLE).sum(0, keep=True).at_least(1.0)
+    return numbers.graph.op("Pow", shares, float(power)).cast(FLOAT)

@@ -1,0 +1,156 @@
+"""A fitted image classifier as one ONNX file, compared with itself before it is written."""
+
+import hashlib
+import json
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+import visualwords
+from visualwords.apps.export.exportable import exportable_reason
+from visualwords.errors import RecipeError, VisualWordsError
+from visualwords.features.onnx_file import INSTALL
+from visualwords.files import write_atomically
+
+if TYPE_CHECKING:
+    import onnx
+
+    from visualwords.apps.export.model_parts import ModelParts
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+
+
+class ExportError(VisualWordsError, RuntimeError):
+    """A graph that does not answer as the model does, or that can't be made here."""
+
+
+class Export(NamedTuple):
+    """A model as ONNX, and how it compares with the model on the golden images.
+
+    Attributes
+    ----------
+    model : onnx.ModelProto
+    largest_difference : float
+        Of probabilities; of scores where the model has no probabilities.
+    n_images : int
+    """
+
+    model: "onnx.ModelProto"
+    largest_difference: float
+    n_images: int
+
+
+def export_onnx(
+    model: "ImageClassifier | str | os.PathLike[str]",
+    path: str | os.PathLike[str],
+    *,
+    size: tuple[int, int] | None = None,
+) -> None:
+    """Write a fitted image classifier as one ONNX file.
+
+    The graph has everything from an image to its label, in standard operators: programs that use
+    it need an ONNX runtime and nothing else. Its input ``image`` is (1, height, width, 3) uint8,
+    red, green and blue. Outputs are ``label`` (1,), ``probabilities`` and ``scores``
+    (1, n_classes), in the order of the classes in the file's metadata.
+
+    Parameters
+    ----------
+    model : ImageClassifier, or path of its file
+    path : path-like
+    size : (width, height), optional
+        The only size that images have; by default any.
+
+    Raises
+    ------
+    RecipeError
+        A channel or classifier that has no form in ONNX operators; the sentence names one that has.
+    ExportError
+        If the graph gives golden images other labels than the model. Nothing is written.
+
+    Examples
+    --------
+    >>> import visualwords
+    >>> visualwords.export_onnx(model, "photos.onnx")  # doctest: +SKIP
+    """
+    found = exported(model, size=size)
+    write_atomically(path, found.model.SerializeToString())
+
+
+def exported(
+    model: "ImageClassifier | str | os.PathLike[str]", *, size: tuple[int, int] | None = None
+) -> Export:
+    """Make the ONNX model that `export_onnx` writes."""
+    source = None
+    if isinstance(model, str | os.PathLike):
+        from visualwords.apps.pipeline.loading import load_image_classifier
+
+        with open(model, "rb") as file:
+            source = hashlib.file_digest(file, "sha256").hexdigest()
+        model = load_image_classifier(model)
+    reason = exportable_reason(model.recipe_)
+    if reason is not None:
+        raise RecipeError(f"the model can't become an ONNX file: {reason}")
+    try:
+        import_module("onnxruntime")
+        from visualwords.apps.export.model_graph import model_graph
+        from visualwords.apps.export.model_parts import parts_of
+    except ImportError as problem:
+        raise ExportError(f"{problem.name} is not installed: {INSTALL}") from None
+    parts = parts_of(model)
+    if parts.unknown is not None:
+        raise RecipeError(
+            "the model can't become an ONNX file: it labels strange images "
+            f"{parts.rejected!r}, which needs its training images; train it without unknown"
+        )
+    proto = model_graph(parts, size, _metadata(parts, source, size))
+    return _compared(model, proto, size)
+
+
+def _metadata(
+    parts: "ModelParts", source: str | None, size: tuple[int, int] | None
+) -> dict[str, str]:
+    """What people and programs want to know of the file, as text."""
+    thresholds = zip(parts.classes.tolist(), parts.thresholds.tolist())
+    known = {
+        "classes": json.dumps(parts.classes.tolist(), ensure_ascii=False),
+        "recipe": parts.recipe,
+        "max_side": json.dumps(parts.max_side),
+        "size": "any" if size is None else f"{size[0]}x{size[1]}",
+        "thresholds": json.dumps({c: t for c, t in thresholds if t == t}, ensure_ascii=False),
+        "visualwords": visualwords.__version__,
+        "onnx": import_module("onnx").__version__,
+    }
+    return known if source is None else known | {"model_sha256": source}
+
+
+def _compared(
+    model: "ImageClassifier", proto: "onnx.ModelProto", size: tuple[int, int] | None
+) -> Export:
+    """Run the golden images through onnxruntime; refuse a graph whose labels are others."""
+    from visualwords.apps.export.model_parts import golden_images
+
+    runtime = import_module("onnxruntime")
+    session = runtime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    images = golden_images()
+    if size is not None:
+        from visualwords.features.pixels import resize_image
+
+        images = [resize_image(image, *size) for image in images]
+    labels = model.predict(images)
+    scores = model.decision_function(images)
+    known = scores if model.calibration_ is None else model.predict_proba(images)
+    name = "scores" if model.calibration_ is None else "probabilities"
+    largest = 0.0
+    for image, label, numbers in zip(images, labels, known):
+        given, found = session.run(["label", name], {"image": image[None]})
+        difference = np.abs(found[0] - numbers) if np.ndim(numbers) else found[0][1:] - numbers
+        largest = max(largest, float(np.abs(difference).max()))
+        if given[0] != label:
+            raise ExportError(
+                f"a golden image is {label!r}, but {given[0]!r} in the ONNX graph, whose {name} "
+                f"differ by up to {largest:.3g}; nothing was written"
+            )
+    return Export(proto, largest, len(images))

@@ -1,0 +1,231 @@
+"""An ONNX graph under construction, written like arithmetic on arrays.
+
+Operators are those of ai.onnx, opset 18. Numbers beside a value take its type; lists of whole
+numbers are int64. Sizes that depend on the image are int64 values of shape (1,), so that they can
+be joined to shapes.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, Union
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET, IR_VERSION = 18, 9
+BOOL, UINT8, INT8, INT32, INT64, FLOAT, DOUBLE, TEXT = (
+    TensorProto.BOOL,
+    TensorProto.UINT8,
+    TensorProto.INT8,
+    TensorProto.INT32,
+    TensorProto.INT64,
+    TensorProto.FLOAT,
+    TensorProto.DOUBLE,
+    TensorProto.STRING,
+)
+TO_THE_END = np.iinfo(np.int64).max
+
+Operand: TypeAlias = Union["Value", np.ndarray, float, Sequence[int]]
+
+
+class Value:
+    """An array that the graph computes: its name, and its type as ONNX numbers types."""
+
+    def __init__(self, graph: "Graph", name: str, kind: int):
+        self.graph, self.name, self.kind = graph, name, kind
+
+    def __add__(self, other: Operand) -> "Value":
+        return self.graph.op("Add", self, other)
+
+    def __sub__(self, other: Operand) -> "Value":
+        return self.graph.op("Sub", self, other)
+
+    def __rsub__(self, other: Operand) -> "Value":
+        return self.graph.op("Add", self.graph.op("Neg", self), other)
+
+    def __mul__(self, other: Operand) -> "Value":
+        return self.graph.op("Mul", self, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __truediv__(self, other: Operand) -> "Value":
+        """The quotient; of whole numbers it is cut towards zero."""
+        return self.graph.op("Div", self, other)
+
+    def __matmul__(self, other: Operand) -> "Value":
+        return self.graph.op("MatMul", self, other)
+
+    def __ge__(self, other: Operand) -> "Value":
+        return self.graph.op("GreaterOrEqual", self, other, kind=BOOL)
+
+    def __gt__(self, other: Operand) -> "Value":
+        return self.graph.op("Greater", self, other, kind=BOOL)
+
+    def __and__(self, other: "Value") -> "Value":
+        return self.graph.op("And", self, other)
+
+    def floor(self) -> "Value":
+        return self.graph.op("Floor", self)
+
+    def round(self) -> "Value":
+        """The nearest whole number, of two the even one."""
+        return self.graph.op("Round", self)
+
+    def sqrt(self) -> "Value":
+        return self.graph.op("Sqrt", self)
+
+    def at_least(self, other: Operand) -> "Value":
+        return self.graph.op("Max", self, other)
+
+    def at_most(self, other: Operand) -> "Value":
+        return self.graph.op("Min", self, other)
+
+    def cast(self, kind: int) -> "Value":
+        return self if kind == self.kind else self.graph.op("Cast", self, kind=kind, to=kind)
+
+    def reshape(self, *shape: "int | Value") -> "Value":
+        """The same numbers in another shape; −1 is what remains."""
+        return self.graph.op("Reshape", self, self.graph.shape(*shape))
+
+    def transpose(self, *order: int) -> "Value":
+        return self.graph.op("Transpose", self, perm=list(order))
+
+    def gather(self, places: Operand, axis: int = 0) -> "Value":
+        return self.graph.op("Gather", self, places, axis=axis)
+
+    def sum(self, *axes: int, keep: bool = False) -> "Value":
+        return self.graph.op("ReduceSum", self, list(axes), keepdims=int(keep))
+
+    def slice(
+        self, axis: int, start: Operand = 0, end: Operand = TO_THE_END, step: int = 1
+    ) -> "Value":
+        """Every ``step``-th from ``start`` to before ``end`` along an axis."""
+        bounds = [[b] if isinstance(b, int) else b for b in (start, end)]
+        return self.graph.op("Slice", self, *bounds, [axis], [step])
+
+    def size(self, axis: int) -> "Value":
+        """The length of an axis, of shape (1,)."""
+        return self.graph.op("Shape", self, kind=INT64, start=axis, end=axis + 1)
+
+
+class Graph:
+    """Nodes, constants, inputs and outputs of a graph that is being written."""
+
+    def __init__(self) -> None:
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.outputs: list[onnx.ValueInfoProto] = []
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
+        self._n_names = 0
+
+    def input(self, name: str, kind: int, shape: Sequence[int | str]) -> Value:
+        self.inputs.append(helper.make_tensor_value_info(name, kind, list(shape)))
+        return Value(self, name, kind)
+
+    def output(self, name: str, value: Value, shape: Sequence[int | None]) -> None:
+        self._nodes.append(helper.make_node("Identity", [value.name], [name]))
+        self.outputs.append(helper.make_tensor_value_info(name, value.kind, list(shape)))
+
+    def op(
+        self, operator: str, *inputs: "Operand | None", kind: int | None = None, **how: object
+    ) -> Value:
+        """Add an operator with one output, of the type of its first value unless given."""
+        like = next((one.kind for one in inputs if isinstance(one, Value)), FLOAT)
+        names = ["" if one is None else self._operand(one, like).name for one in inputs]
+        found = Value(self, self._new_name(operator), like if kind is None else kind)
+        self._nodes.append(helper.make_node(operator, names, [found.name], **how))
+        return found
+
+    def sorted(self, values: Value) -> tuple[Value, Value]:
+        """The numbers of an array (n,), ascending, and their places."""
+        operands = [values, values.size(0)]
+        names = [self._new_name("sorted"), self._new_name("places")]
+        order = {"largest": 0, "axis": 0}
+        self._nodes.append(helper.make_node("TopK", [v.name for v in operands], names, **order))
+        return Value(self, names[0], values.kind), Value(self, names[1], INT64)
+
+    def count(self, codes: Value, n: "int | Value") -> Value:
+        """How often each number below n occurs in codes (m,) int64, (n,) float32."""
+        ones = self.op("Expand", np.ones(1, np.float32), codes.size(0))
+        return self.op("ScatterElements", self.zeros(n), codes, ones, reduction="add", kind=FLOAT)
+
+    def constant(self, array: np.ndarray) -> Value:
+        """An array that is known; the same one is stored once."""
+        array = np.array(array, order="C")
+        key = array.dtype.str, array.shape, array.tobytes()
+        if key not in self._constants:
+            array = array.astype(object) if array.dtype.kind == "U" else array
+            self._constants[key] = numpy_helper.from_array(array, self._new_name("constant"))
+        return Value(self, self._constants[key].name, self._constants[key].data_type)
+
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        if len(values) == 1:
+            return values[0]
+        return self.op("Concat", *values, axis=axis)
+
+    def shape(self, *sizes: "int | Value") -> Value:
+        """A shape, of whole numbers and of values of shape (1,)."""
+        if all(isinstance(size, int) for size in sizes):
+            return self.constant(np.array(sizes, np.int64))
+        parts = [s if isinstance(s, Value) else self.constant(np.array([s])) for s in sizes]
+        return self.concat(parts, 0)
+
+    def zeros(self, *sizes: "int | Value") -> Value:
+        zero = helper.make_tensor("zero", FLOAT, [1], [0.0])
+        return self.op("ConstantOfShape", self.shape(*sizes), kind=FLOAT, value=zero)
+
+    def range(self, n: Value) -> Value:
+        """0, 1, … n − 1 for n of shape (1,), int64."""
+        last = self.op("Squeeze", n)
+        return self.op("Range", np.array(0), last, np.array(1), kind=INT64)
+
+    def where(self, condition: Value, then: Operand, otherwise: Operand) -> Value:
+        kind = next((v.kind for v in (then, otherwise) if isinstance(v, Value)), FLOAT)
+        branches = [self._operand(branch, kind) for branch in (then, otherwise)]
+        return self.op("Where", condition, *branches, kind=kind)
+
+    def conv(self, image: Value, kernel: np.ndarray, **how: object) -> Value:
+        """Correlate images (n, channels, h, w) with kernels (outputs, channels, y, x)."""
+        return self.op("Conv", image, kernel.astype(np.float32), **how)
+
+    def either(
+        self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]
+    ) -> Value:
+        """What one of two functions computes, as a condition of shape (1,) decides at run time."""
+        condition = self.op("Squeeze", condition)
+        outside, branches, kind = self._nodes, [], FLOAT
+        for compute in (then, otherwise):
+            self._nodes = []
+            value = self.op("Identity", compute())
+            info, kind = helper.make_tensor_value_info(value.name, value.kind, None), value.kind
+            branches.append(helper.make_graph(self._nodes, f"branch_of_{value.name}", [], [info]))
+        self._nodes = outside
+        return self.op("If", condition, kind=kind, then_branch=branches[0], else_branch=branches[1])
+
+    def model(self, name: str, metadata: dict[str, str]) -> onnx.ModelProto:
+        """The finished model, checked."""
+        graph = helper.make_graph(
+            self._nodes, name, self.inputs, self.outputs, list(self._constants.values())
+        )
+        found = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="visualwords",
+        )
+        helper.set_model_props(found, metadata)
+        onnx.checker.check_model(found)
+        return found
+
+    def _operand(self, given: Operand, kind: int) -> Value:
+        if isinstance(given, Value):
+            return given
+        if isinstance(given, np.ndarray):
+            return self.constant(given)
+        if isinstance(given, list | tuple):
+            return self.constant(np.array(given, np.int64))
+        return self.constant(np.array(given, helper.tensor_dtype_to_np_dtype(kind)))
+
+    def _new_name(self, word: str) -> str:
+        self._n_names += 1
+        return f"{word}_{self._n_names}"

@@ -1,0 +1,101 @@
+"""A whole model as one ONNX file: its answers, its metadata, what is refused."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import visualwords
+from tests.apps.export.graphs import images
+from visualwords import ImageClassifier
+from visualwords.apps.classify_images.demo_images import texture_tiles
+from visualwords.apps.classify_images.main import main
+from visualwords.apps.export import export_onnx, exportable_reason
+from visualwords.apps.export.exporting import ExportError
+from visualwords.apps.pipeline.recipes import RECIPES
+from visualwords.errors import RecipeError
+
+TILES, LABELS = texture_tiles("train")
+FEW = slice(0, None, 9)
+
+
+def trained(recipe, **settings):
+    return ImageClassifier(recipe=recipe, **settings).fit(TILES[FEW], LABELS[FEW])
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return trained("tiny")
+
+
+def answers(path, pictures):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    found = [session.run(["label", "probabilities"], {"image": one[None]}) for one in pictures]
+    return [label[0] for label, _ in found], np.concatenate([p for _, p in found])
+
+
+@pytest.mark.parametrize("recipe", ["tiny"])
+def test_the_file_answers_as_the_model_does_whatever_the_size(recipe, tmp_path):
+    model, path = trained(recipe), tmp_path / "model.onnx"
+    visualwords.export_onnx(model, path)
+    pictures = [*TILES[1::40], *images()]
+    labels, chances = answers(path, pictures)
+    np.testing.assert_allclose(chances, model.predict_proba(pictures), atol=0.02)
+    assert np.mean(labels == model.predict(pictures)) >= 0.95
+
+
+def test_costs_thresholds_and_two_classes_decide_as_in_the_model(tmp_path):
+    one, other = sorted(set(LABELS))[:2]
+    kept = [i for i, label in enumerate(LABELS) if label in (one, other)][::5]
+    path = tmp_path / "two.onnx"
+    for settings in ({"costs": {(one, other): 50}}, {"thresholds": {one: 0.999, other: 0.999}}):
+        model = ImageClassifier(recipe="color", **settings)
+        model.fit([TILES[i] for i in kept], [LABELS[i] for i in kept])
+        export_onnx(model, path)
+        pictures = list(images())
+        assert answers(path, pictures)[0] == model.predict(pictures).tolist()
+
+
+def test_metadata_says_what_the_file_is(tiny, tmp_path):
+    tiny.save(tmp_path / "tiny.vw")
+    path = tmp_path / "tiny.onnx"
+    assert main(["export", str(tmp_path / "tiny.vw"), "-o", str(path), "--size", "64x64"]) == 0
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)  # with the inference of shapes
+    known = {one.key: one.value for one in model.metadata_props}
+    assert json.loads(known["classes"]) == tiny.classes_.tolist()
+    assert known["recipe"] == "tiny"
+    assert known["size"] == "64x64"
+    assert len(known["model_sha256"]) == 64
+    assert {one.domain for one in model.opset_import} == {""}
+    labels, _ = answers(path, TILES[:5])
+    assert labels == tiny.predict(TILES[:5]).tolist()
+
+
+def test_another_runtime_gives_the_same_numbers(tiny, tmp_path):
+    from onnx.reference import ReferenceEvaluator
+
+    export_onnx(tiny, tmp_path / "tiny.onnx")
+    picture = TILES[0][:24, :31]
+    runtime = ReferenceEvaluator(str(tmp_path / "tiny.onnx"))
+    chances = runtime.run(["probabilities"], {"image": picture[None]})
+    np.testing.assert_allclose(chances[0], tiny.predict_proba([picture]), atol=1e-5)
+
+
+def test_what_has_no_operators_is_refused_by_channel_and_with_a_recipe_that_has(tiny, tmp_path):
+    assert "channel 1 (DenseSIFT)" in (exportable_reason(RECIPES["pyramid-match"]) or "")
+    model = trained("pyramid-match")
+    with pytest.raises(RecipeError, match=r"channel 1 .* recipe fisher"):
+        export_onnx(model, tmp_path / "sets.onnx")
+    with pytest.raises(RecipeError, match="train it without unknown"):
+        export_onnx(trained("color", unknown=0.05), tmp_path / "unknown.onnx")
+
+
+def test_a_graph_with_other_labels_is_not_written(tiny, tmp_path, monkeypatch):
+    path = tmp_path / "wrong.onnx"
+    monkeypatch.setattr(tiny, "predict", lambda images: np.array(["other"] * len(images)))
+    with pytest.raises(ExportError, match="nothing was written"):
+        export_onnx(tiny, path)
+    assert not path.exists()
