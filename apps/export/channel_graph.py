@@ -7,9 +7,12 @@ import numpy as np
 
 from visualwords.apps.export.centrist_graph import census_counts, census_patches
 from visualwords.apps.export.color_graph import color_counts, color_patches
-from visualwords.apps.export.graph import DOUBLE, FLOAT, INT8, Value
-from visualwords.apps.export.model_parts import LENGTH, ChannelParts
+from visualwords.apps.export.graph import DOUBLE, FLOAT, FLOAT16, INT8, Value
+from visualwords.apps.export.model_parts import LENGTH, UNIT, ChannelParts
 from visualwords.apps.export.patch_graph import Grid
+from visualwords.apps.export.sift_graph import sift_patches
+from visualwords.apps.export.word_graph import word_counts
+from visualwords.codebook import BagOfWords
 
 # Graphs of vectors and of patches of an image by the names of extractors.
 VECTORS: dict[str, Callable[[Any, Value], Value]] = {
@@ -19,15 +22,29 @@ VECTORS: dict[str, Callable[[Any, Value], Value]] = {
 PATCHES: dict[str, Callable[[Any, Value], list[Grid]]] = {
     "Centrist": census_patches,
     "ColorHistogram": color_patches,
+    "DenseSIFT": sift_patches,
 }
+
+
+_BLACK = np.zeros((64, 64, 3), np.uint8)
 
 
 def channel_row(parts: ChannelParts, planes: Value) -> Value:
     """The numbers of a channel, (d,): float32 for kernels, int8 for linear classifiers."""
-    channel, name = parts.channel, parts.channel.extractor
+    channel, encoder, name = parts.channel, parts.encoder, parts.channel.extractor
     if not channel.learns:
         numbers = VECTORS[name](parts.extractor, planes)
         return _row_of(parts, _comparable(numbers, channel.power))
+    if encoder is None:  # there were no patches to learn from
+        kind = np.int8 if channel.linear else np.float32
+        return planes.graph.constant(np.zeros(0, kind))
+    grids = PATCHES[name](parts.extractor, planes)
+    of_bytes = parts.extractor.extract(_BLACK).descriptors.dtype == np.uint8
+    if isinstance(encoder, BagOfWords):
+        counts = word_counts(encoder, grids, of_bytes).reshape(-1)
+        if encoder.norm is not None and not channel.linear:
+            counts = (counts * UNIT).cast(FLOAT16).cast(FLOAT)  # as rows are kept
+        return _row_of(parts, counts)
     raise NotImplementedError
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 import visualwords
 from visualwords.apps.export.exportable import exportable_reason
 from visualwords.errors import RecipeError, VisualWordsError
-from visualwords.features.onnx_file import INSTALL
 from visualwords.files import write_atomically
 
 if TYPE_CHECKING:
@@ -91,12 +91,12 @@ def exported(
     reason = exportable_reason(model.recipe_)
     if reason is not None:
         raise RecipeError(f"the model can't become an ONNX file: {reason}")
-    try:
-        import_module("onnxruntime")
-        from visualwords.apps.export.model_graph import model_graph
-        from visualwords.apps.export.model_parts import parts_of
-    except ImportError as problem:
-        raise ExportError(f"{problem.name} is not installed: {INSTALL}") from None
+    for name in ("onnx", "onnxruntime"):
+        if find_spec(name) is None:
+            raise ExportError(f"{name} is not installed: pip install onnx onnxruntime")
+    from visualwords.apps.export.model_graph import model_graph
+    from visualwords.apps.export.model_parts import parts_of
+
     parts = parts_of(model)
     if parts.unknown is not None:
         raise RecipeError(

@@ -13,12 +13,13 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET, IR_VERSION = 18, 9
-BOOL, UINT8, INT8, INT32, INT64, FLOAT, DOUBLE, TEXT = (
+BOOL, UINT8, INT8, INT32, INT64, FLOAT16, FLOAT, DOUBLE, TEXT = (
     TensorProto.BOOL,
     TensorProto.UINT8,
     TensorProto.INT8,
     TensorProto.INT32,
     TensorProto.INT64,
+    TensorProto.FLOAT16,
     TensorProto.FLOAT,
     TensorProto.DOUBLE,
     TensorProto.STRING,
@@ -85,7 +86,8 @@ class Value:
 
     def reshape(self, *shape: "int | Value") -> "Value":
         """The same numbers in another shape; −1 is what remains."""
-        return self.graph.op("Reshape", self, self.graph.shape(*shape))
+        zeros = int(-1 not in [size for size in shape if isinstance(size, int)])  # lengths of 0
+        return self.graph.op("Reshape", self, self.graph.shape(*shape), allowzero=zeros)
 
     def transpose(self, *order: int) -> "Value":
         return self.graph.op("Transpose", self, perm=list(order))

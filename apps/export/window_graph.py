@@ -3,6 +3,7 @@
 import numpy as np
 
 from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT64, Value
+from visualwords.apps.export.patch_graph import patch_counts
 
 
 def count_in_windows(codes: Value, boxes: np.ndarray, n_codes: int, border: int = 0) -> Value:
@@ -75,8 +76,7 @@ def count_in_patches(
     (ny × nx, n_codes) float32, row by row, and ny, nx
     """
     whole, rest = divmod(size, step)
-    n = [((codes.size(axis) - size) / step + 1).at_least(0) for axis in (0, 1)]
-    n = [codes.graph.where(codes.size(axis) >= size, n[axis], 0) for axis in (0, 1)]
+    n = patch_counts(codes, size, step, axes=(0, 1))
     n_cells = [codes.size(axis) / step * 2 + 2 + 2 * whole for axis in (0, 1)]
     row, column = (_cell_of(codes.size(axis), step, rest) for axis in (0, 1))
     cells = row.reshape(-1, 1) * n_cells[1] + column

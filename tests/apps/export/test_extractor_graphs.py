@@ -66,6 +66,9 @@ EXTRACTORS = [
     ("Centrist", {"layout": "pyramid", "sobel": True}, 0),
     ("Centrist", {"layout": "dense", "patch_size": 24}, 0),
     ("Centrist", {"layout": "dense", "patch_size": 7, "step": 9}, 0),
+    ("DenseSIFT", {"bin_size": [4, 6], "step": 8}, 1),
+    ("DenseSIFT", {"bin_size": 5, "step": 3, "contrast_threshold": 9.0, "sobel": True}, 1),
+    ("DenseSIFT", {"bin_size": 3, "root": True, "color": "opponent"}, 1),
 ]
 
 
