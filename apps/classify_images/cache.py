@@ -1,10 +1,15 @@
 """classify-images cache"""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.verb import Verb, VerbGroup
+
+if TYPE_CHECKING:
+    from visualwords.cache import FeatureCache
 
 
 @click.group(cls=VerbGroup)
@@ -21,10 +26,9 @@ def cache() -> None:
 def info(cache_dir: str | None, as_json: bool) -> int:
     """Print the folder of the cache, the number of its entries and their size."""
     from visualwords.apps.command_line.terminal import print_json, printable
-    from visualwords.cache import open_cache
 
-    path = _path(cache_dir)
-    n_entries, n_bytes = open_cache(path).size()
+    path, found = _opened(cache_dir)
+    n_entries, n_bytes = found.size()
     if as_json:
         print_json({"folder": path, "entries": n_entries, "bytes": n_bytes})
     else:
@@ -37,18 +41,18 @@ def info(cache_dir: str | None, as_json: bool) -> int:
 def clear(cache_dir: str | None) -> int:
     """Delete the entries of the cache; other files in the folder are kept."""
     from visualwords.apps.command_line.terminal import printable
-    from visualwords.cache import open_cache
 
-    path = _path(cache_dir)
-    n_entries, n_bytes = open_cache(path).clear()
+    path, found = _opened(cache_dir)
+    n_entries, n_bytes = found.clear()
     print(f"{printable(path)}: {n_entries:,} entries deleted, {n_bytes / 1e6:,.1f} MB freed")
     return 0
 
 
-def _path(cache_dir: str | None) -> str:
+def _opened(cache_dir: str | None) -> "tuple[str, FeatureCache]":
+    from visualwords.cache import default_folder, open_cache
     from visualwords.errors import FolderError
 
-    path = options.cache_folder(cache_dir, no_cache=False)
+    path = cache_dir or default_folder()
     if path is None:
         raise FolderError("no home folder for the default cache; name a folder with --cache DIR")
-    return path
+    return str(path), open_cache(str(path))

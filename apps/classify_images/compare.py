@@ -2,50 +2,43 @@
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from visualwords.apps.classify_images import options, recipe_flags
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import RECIPE, flag, group
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
+    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.evaluation.comparing import ComparedRecipe
     from visualwords.apps.pipeline.recipe import Recipe
+
+HEAD = ("recipe", "accuracy %", "below the best (95 %)", "CPU s", "MB")
 
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
-@click.option(
-    "--vary",
+@flag(
+    "--vary KEY=A,B,C",
+    "Try these values of a setting, a flag's name or a key of --set; of several, all combinations. "
+    "Example: --vary codebook=kmeans,hik --vary words=100,200.",
     multiple=True,
-    metavar="KEY=A,B,C",
-    help="Try these values of a setting, a flag's name or a key of --set; of several, all "
-    "combinations. Example: --vary codebook=kmeans,hik --vary words=100,200.",
 )
-@recipe_flags.several
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Test every image on a model of the other folds [default: 5, or the folder's test part].",
+@flag(
+    "--folds N",
+    "Test every image on a model of the other folds [default: 5, or the folder's test part].",
+    shared.FOLDS,
 )
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Repeat with N random seeds.",
-)
+@flag("--seeds N", "Repeat with N random seeds.", shared.COUNT, default=1)
 @shared.as_csv
 @shared.raw
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the results as Markdown.")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False), metavar="SVG", help="Draw the results to a file."
-)
+@flag("--markdown", "Print the results as Markdown.", name="as_markdown")
+@flag("--plot SVG", "Draw the results to a file.", shared.OUTPUT)
 @shared.report
+@group(RECIPE, recipe_flags.several)
 @shared.seed
 @options.reading
 def compare(
@@ -59,7 +52,7 @@ def compare(
     plot: str | None,
     report: str | None,
     seed: int,
-    **reading: Any,
+    run: "Run",
 ) -> int:
     """Compare recipes on the images of FOLDER.
 
@@ -67,20 +60,15 @@ def compare(
     What recipes share is computed once. An interrupted comparison goes on where it stopped.
     Accuracies are means per class; differences are to the best recipe, paired by fold and seed.
     """
-    from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.settings_file import equivalent_command
-    from visualwords.apps.command_line.terminal import check_output
+    from visualwords.apps.command_line.terminal import equivalent_command
     from visualwords.apps.evaluation.comparing import compare as compare_recipes
     from visualwords.apps.report.comparison import comparison_plot, write_comparison
     from visualwords.files import write_atomically
     from visualwords.folders import ImageFolder
 
-    if sum((reading["as_json"], as_csv, as_markdown)) > 1:
+    if sum((run.as_json, as_csv, as_markdown)) > 1:
         raise click.UsageError("--json, --csv and --markdown exclude each other")
-    for path in (plot, report):
-        if path is not None:
-            check_output(path)
-    run, images = Run(**reading), ImageFolder(folder)
+    images = ImageFolder(folder)
     if folds is None and "test" not in images.splits:
         folds = 5
     with run.progress() as progress:
@@ -90,13 +78,10 @@ def compare(
             folds,
             seeds,
             random_state=seed,
-            n_jobs=run.n_jobs,
-            cache_dir=run.cache_dir,
-            cache_size=run.cache_size,
-            max_pixels=run.max_pixels,
             progress=progress,
+            **run.settings,
         )
-    run.skip([*images.skipped, *dict.fromkeys(s for row in rows for s in row.skipped)])
+    run.skip([*images.skipped, *(one for row in rows for one in row.skipped)])
     run.check_strict()
     if plot is not None:
         write_atomically(plot, comparison_plot(rows).encode("utf-8"))
@@ -107,14 +92,10 @@ def compare(
     elif as_markdown:
         _print_markdown(rows)
     elif not run.as_json:
-        _print_table(rows, folds, seeds)
+        _print(rows, f"{folds} folds" if folds else "the test part", seeds)
+    found = [row.to_json() for row in rows]
     run.print_summary(
-        {
-            "folds": folds,
-            "seeds": seeds,
-            "recipes": [row.to_json() for row in rows],
-            "seconds": run.times.seconds,
-        }
+        {"folds": folds, "seeds": seeds, "recipes": found, "seconds": run.times.seconds}
     )
     return run.exit_code()
 
@@ -132,38 +113,21 @@ def _cells(row: "ComparedRecipe", is_best: bool) -> list[str]:
     ]
 
 
-HEAD = ("recipe", "accuracy %", "below the best (95 %)", "CPU s", "MB")
+def _print(rows: "list[ComparedRecipe]", trials: str, seeds: int) -> None:
+    from visualwords.apps.command_line.terminal import print_table, show
 
-
-def _print_table(rows: "list[ComparedRecipe]", folds: int | None, seeds: int) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from visualwords.apps.command_line.terminal import printable, stdout
-
-    table = Table()
-    for name in HEAD:
-        table.add_column(name, justify="left" if name == "recipe" else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in _cells(row, row is rows[0])))
-    stdout().print(table)
-    trials = f"{folds} folds" if folds else "the test part"
-    stdout().print(
-        Text(
-            f"Mean accuracy per class on {trials}, {seeds} seed{'s' * (seeds > 1)}. CPU: to train "
-            "and test once, without what recipes share."
-        )
-    )
+    print_table(HEAD, [_cells(row, row is rows[0]) for row in rows], right=HEAD[1:])
+    about = "CPU: to train and test once, without what recipes share."
+    counted = f"{seeds} seed{'s' * (seeds > 1)}"
+    show(f"Mean accuracy per class on {trials}, {counted}. {about}")
 
 
 def _print_markdown(rows: "list[ComparedRecipe]") -> None:
     from visualwords.apps.command_line.terminal import printable
 
-    print(f"| {' | '.join(HEAD)} |")
-    print(f"|{'|'.join('---' if name == 'recipe' else '---:' for name in HEAD)}|")
-    for row in rows:
-        cells = (cell.replace("|", "/") for cell in _cells(row, row is rows[0]))
-        print(printable(f"| {' | '.join(cells)} |"))
+    lines = [_cells(row, row is rows[0]) for row in rows]
+    for cells in (HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *lines):
+        print(printable(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"))
 
 
 def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
@@ -171,12 +135,12 @@ def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
 
     from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 
-    raw = is_raw(raw)
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    found = [row.to_json() for row in rows]
-    for values in found:
+    for number, row in enumerate(rows):
+        values = row.to_json()
         values["difference_low"], values["difference_high"] = values.pop("difference_interval_95")
         values["trials"] = " ".join(f"{figure:.6f}" for figure in values["trials"])
         values["recipe"] = json.dumps(values["recipe"])
-    writer.writerow(found[0])
-    writer.writerows(csv_cells(values.values(), raw) for values in found)
+        if number == 0:
+            writer.writerow(values)
+        writer.writerow(csv_cells(values.values(), is_raw(raw)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.exit_codes import DONE
 from visualwords.apps.command_line.verb import Verb
@@ -28,19 +29,11 @@ class Size(click.ParamType):
 
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    required=True,
-    metavar="M.onnx",
-    help="The ONNX file to write.",
-)
-@click.option(
-    "--size",
-    type=Size(),
-    metavar="WxH",
-    help="Width and height of all images, which makes the graph static [default: any size].",
+@options.output("-o --output M.onnx", "The ONNX file to write.", required=True)
+@shared.flag(
+    "--size WxH",
+    "Width and height of all images, which makes the graph static [default: any size].",
+    Size(),
 )
 @shared.as_json
 def export(model: str, output: str, size: tuple[int, int] | None, as_json: bool) -> int:
@@ -49,11 +42,10 @@ def export(model: str, output: str, size: tuple[int, int] | None, as_json: bool)
     It has everything from an image (uint8 RGB) to its label, in standard operators. The golden
     images of the model are predicted by the file before it is written: labels must agree.
     """
-    from visualwords.apps.command_line.terminal import check_output, print_json, printable
+    from visualwords.apps.command_line.terminal import print_json, printable
     from visualwords.apps.export.exporting import exported
     from visualwords.files import write_atomically
 
-    check_output(output)
     if not output.lower().endswith(".onnx"):
         raise click.BadParameter(f"{output}: name a file ending in .onnx")
     found = exported(model, size=size)

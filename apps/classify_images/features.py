@@ -6,24 +6,21 @@ import click
 
 from visualwords.apps.classify_images import options, recipe_flags
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import RECIPE, group
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
+    from visualwords.apps.classify_images.running import Run
     from visualwords.apps.pipeline.recipe import Recipe
 
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False),
-    metavar="X.npz|X.csv|X.parquet",
-    help="Where to write the feature matrix.",
+@options.output(
+    "-o --output X.npz|X.csv|X.parquet", "Where to write the feature matrix.", required=True
 )
-@recipe_flags.composing
 @shared.raw
+@group(RECIPE, recipe_flags.composing)
 @shared.seed
 @options.reading
 def features(
@@ -33,7 +30,7 @@ def features(
     overrides: dict[str, Any],
     raw: bool,
     seed: int,
-    **reading: Any,
+    run: "Run",
 ) -> int:
     """Write the feature vectors of all images of FOLDER, for other programs.
 
@@ -41,8 +38,7 @@ def features(
     images. Beside the numbers are the names of columns, paths, labels, groups and splits. Of an
     .npz file, sparse rows are the arrays data, indices, indptr and shape of a CSR matrix.
     """
-    from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.terminal import check_output, say
+    from visualwords.apps.command_line.terminal import say
     from visualwords.apps.pipeline.composing import BASE
     from visualwords.apps.pipeline.feature_matrix import (
         check_format,
@@ -57,10 +53,9 @@ def features(
         check_format(output)
     except RecipeError as problem:
         raise click.UsageError(str(problem)) from None
-    check_output(output)
     if recipe == "auto":
         recipe = change_recipe(find_recipe(BASE), **overrides)
-    run, images = Run(**reading), ImageFolder(folder)
+    images = ImageFolder(folder)
     with run.progress() as progress:
         env = run.environment(progress)
         matrix = feature_matrix(find_recipe(recipe), run.dataset(images), env, seed)

@@ -14,22 +14,18 @@ from visualwords.apps.classify_images.evaluate import evaluate
 from visualwords.apps.classify_images.explain import explain
 from visualwords.apps.classify_images.export import export
 from visualwords.apps.classify_images.features import features
-from visualwords.apps.classify_images.info import info
 from visualwords.apps.classify_images.predict import predict
 from visualwords.apps.classify_images.recipes import recipes
 from visualwords.apps.classify_images.serve import serve
 from visualwords.apps.classify_images.studio import studio
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.classify_images.watch import watch
-from visualwords.apps.command_line import exit_codes
-from visualwords.apps.command_line.verb import VerbGroup, run_command, run_installed
+from visualwords.apps.command_line.exit_codes import HELP
+from visualwords.apps.command_line.info import info_verb
+from visualwords.apps.command_line.verb import HELP_NAMES, VerbGroup, run_command, run_installed
 
 
-@click.group(
-    cls=VerbGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=exit_codes.HELP,
-)
+@click.group(cls=VerbGroup, context_settings=HELP_NAMES, epilog=HELP)
 @click.version_option(visualwords.__version__, prog_name="classify-images")
 def command() -> None:
     """Train image classifiers on folders of examples, and use them.
@@ -46,7 +42,7 @@ def command() -> None:
 
 for verb in (
     *(demo, train, evaluate, predict, explain, compare, features, export),
-    *(watch, check, info, recipes, serve, studio, cache),
+    *(watch, check, info_verb(), recipes, serve, studio, cache),
 ):
     command.add_command(verb)
 

@@ -1,56 +1,17 @@
 """Options that several verbs of classify-images share, and what they do to a model's decision."""
 
-import re
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import DECISIONS, FOLDER, RESOURCES, flag, group
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.decision import Decision
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-
-Costs = tuple[tuple[tuple[str, str], float], ...]
-Thresholds = tuple[tuple[str, float], ...]
-UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-class Bytes(click.ParamType):
-    """An amount of memory, with or without a unit: ``2000000``, ``500MB``, ``2GiB``."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return the number of bytes."""
-        if isinstance(value, int):
-            return value
-        number, unit = re.fullmatch(r"([0-9.]*)\s*(.*)", value, re.S).groups()  # type: ignore[union-attr]
-        try:
-            return int(float(number) * UNITS[unit.lower()])
-        except (KeyError, ValueError, OverflowError):
-            self.fail(f"{value!r} is not a memory size; write it like 500MB or 2GB", param, ctx)
-
-
-class Seconds(click.ParamType):
-    """A duration: ``90``, ``90s``, ``10m`` or ``1h``."""
-
-    name = "time"
-    _units: ClassVar = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return seconds."""
-        if isinstance(value, float):
-            return value
-        number, unit = (value[:-1], value[-1:]) if value[-1:] in self._units else (value, "s")
-        try:
-            seconds = float(number) * self._units[unit]
-        except ValueError:
-            seconds = -1.0
-        if not 0 <= seconds < float("inf"):
-            self.fail(f"{value!r} is not a duration; write it like 90s, 10m or 1h", param, ctx)
-        return seconds
 
 
 class ClassNumber(click.ParamType):
@@ -59,15 +20,19 @@ class ClassNumber(click.ParamType):
     name = "class=number"
     form = "CLASS=NUMBER, such as defect=0.2"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, float]:
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, float]:
         """Return the class and the number."""
         if isinstance(value, tuple):
             return value
-        name, found, number = value.rpartition("=")
+        name, equals, number = value.rpartition("=")
         try:
-            return name, float(number if found and name else "")
+            return self.key_of(name), float(number if equals and name else "")
         except ValueError:
             self.fail(f"{value!r} must be written {self.form}", param, ctx)
+
+    def key_of(self, name: str) -> Any:
+        """What the number belongs to."""
+        return name
 
 
 class MistakeCost(ClassNumber):
@@ -76,160 +41,168 @@ class MistakeCost(ClassNumber):
     name = "true:said=cost"
     form = "TRUE:SAID=COST, such as defect:ok=10"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the true class, the predicted one, and the cost."""
-        if isinstance(value, tuple) and not isinstance(value[0], str):
-            return value
-        names, cost = super().convert(value, param, ctx)
-        true, found, said = names.partition(":")
-        if not (found and true and said):
-            self.fail(f"{value!r} must be written {self.form}", param, ctx)
-        return (true, said), cost
+    def key_of(self, name: str) -> tuple[str, str]:
+        """The true class and the predicted one."""
+        true, _, said = name.partition(":")
+        if not (true and said):
+            raise ValueError(name)
+        return true, said
+
+
+class Rule(NamedTuple):
+    """What flags ask of a decision; empty where they leave the model's own.
+
+    Attributes
+    ----------
+    costs : ((true class, predicted class), cost), ...
+    thresholds : (class, probability), ...
+    unknown : share of known images that may be called unknown, or None
+    """
+
+    costs: tuple[tuple[tuple[str, str], float], ...]
+    thresholds: tuple[tuple[str, float], ...]
+    unknown: float | None
+
+    def checked(self, classes: Any) -> "Decision":
+        """The decision that the flags ask for; classes that do not exist are refused."""
+        from visualwords.apps.pipeline.decision import Decision
+
+        try:
+            return Decision.of(classes, dict(self.costs), dict(self.thresholds), self.unknown)
+        except ValueError as problem:
+            raise click.UsageError(str(problem)) from None
+
+    def change(self, classifier: "ImageClassifier", path: str) -> None:
+        """Change the decision of a model; what the flags leave out stays."""
+        from visualwords.apps.pipeline.decision import Decision
+        from visualwords.errors import FolderError
+
+        if not any(self):
+            return
+        if self.unknown is not None and classifier.novelty_ is None:
+            raise FolderError(
+                f"{path}: the model can't tell unknown images, because a class had a single "
+                "training image; omit --unknown or train it again with more"
+            )
+        asked, kept = self.checked(classifier.classes_), classifier.decision_
+        classifier.decision_ = Decision(
+            asked.classes,
+            asked.costs if self.costs else kept.costs,
+            asked.thresholds if self.thresholds else kept.thresholds,
+            kept.unknown if self.unknown is None else self.unknown,
+        )
+
+
+DECIDING = (
+    flag(
+        "--cost TRUE:SAID=X",
+        "Cost of predicting SAID for an image of TRUE, such as defect:ok=10; other mistakes cost "
+        "1. May be repeated.",
+        MistakeCost(),
+        name="costs",
+        multiple=True,
+    ),
+    flag(
+        "--threshold CLASS=P",
+        "Predict a class if its probability is at least P, and only then; may be repeated.",
+        ClassNumber(),
+        name="thresholds",
+        multiple=True,
+    ),
+    flag(
+        "--unknown RATE",
+        'Label strange images "unknown", and at most about this share of known ones, such as 0.05 '
+        "[default: every image gets a class].",
+        shared.SHARE,
+    ),
+)
 
 
 def deciding(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that change how probabilities become labels."""
-    for option in (
-        click.option(
-            "--unknown",
-            type=shared.Number(0, 1, min_open=True, max_open=True),
-            metavar="RATE",
-            help='Label strange images "unknown", and at most about this share of known ones, '
-            "such as 0.05 [default: every image gets a class].",
-        ),
-        click.option(
-            "--threshold",
-            "thresholds",
-            type=ClassNumber(),
-            multiple=True,
-            metavar="CLASS=P",
-            help="Predict a class from this probability on, and never below it; may be repeated.",
-        ),
-        click.option(
-            "--cost",
-            "costs",
-            type=MistakeCost(),
-            multiple=True,
-            metavar="TRUE:SAID=X",
-            help="Cost of predicting SAID for an image of TRUE, such as defect:ok=10; other "
-            "mistakes cost 1. May be repeated.",
-        ),
-    ):
-        verb = option(verb)
-    return verb
+    """Add the options that change how probabilities become labels; the verb gets ``rule``."""
+
+    @functools.wraps(verb)
+    def with_rule(*args: Any, costs: Any, thresholds: Any, unknown: Any, **others: Any) -> Any:
+        return verb(*args, rule=Rule(costs, thresholds, unknown), **others)
+
+    return group(DECISIONS, *DECIDING)(with_rule)
 
 
-def check_decision(
-    classes: Any, costs: Costs, thresholds: Thresholds, unknown: float | None
-) -> "Decision":
-    """Return the rule that the flags ask for; refuse classes that do not exist."""
-    from visualwords.apps.pipeline.decision import Decision
-
-    try:
-        return Decision.of(classes, dict(costs), dict(thresholds), unknown)
-    except ValueError as problem:
-        raise click.UsageError(str(problem)) from None
-
-
-def decide_otherwise(
-    classifier: "ImageClassifier",
-    path: str,
-    costs: Costs,
-    thresholds: Thresholds,
-    unknown: float | None,
-) -> None:
-    """Replace the rule of a model by that of the flags; what they leave out stays."""
-    from visualwords.apps.pipeline.decision import Decision
-    from visualwords.errors import FolderError
-
-    if not (costs or thresholds or unknown is not None):
-        return
-    if unknown is not None and classifier.novelty_ is None:
-        raise FolderError(
-            f"{path}: the model can't tell unknown images: it was saved by an older version, or a "
-            "class had a single training image; omit --unknown or train it again"
-        )
-    asked = check_decision(classifier.classes_, costs, thresholds, unknown)
-    kept = classifier.decision_
-    classifier.decision_ = Decision(
-        asked.classes,
-        asked.costs if costs else kept.costs,
-        asked.thresholds if thresholds else kept.thresholds,
-        kept.unknown if unknown is None else unknown,
-    )
-
-
-label_from = click.option(
-    "--label-from",
-    metavar="PATTERN",
-    help="Take labels from file names: the first group of this regular expression, such as "
+label_from = flag(
+    "--label-from PATTERN",
+    "Take labels from file names: the first group of this regular expression, such as "
     "'(.+)_[0-9]+' for cat_17.jpg.",
 )
-network = click.option(
-    "--network",
-    type=click.Path(),
-    metavar="PATH",
-    help="The ONNX file that the model needs, or its folder [default: beside the model].",
+network = group(
+    RESOURCES,
+    flag(
+        "--network PATH",
+        "The ONNX file that the model needs, or its folder [default: beside the model].",
+        shared.PATH,
+    ),
 )
-cache = click.option(
-    "--cache",
-    "cache_dir",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Feature cache [default: in the user's cache folder].",
+cache = flag(
+    "--cache DIR", "Feature cache [default: in the user's cache folder].", FOLDER, name="cache_dir"
 )
-cache_size = click.option(
-    "--cache-size",
-    type=Bytes(),
-    default=10_000_000_000,
-    show_default="10GB",
-    metavar="SIZE",
-    help="Size of the feature cache; beyond it, the least recently used entries are deleted.",
+min_confidence = group(
+    DECISIONS,
+    flag(
+        "--min-confidence P",
+        'Print "unknown" where the probability of the label is below P.',
+        shared.Number(0, 1),
+        default=0.0,
+    ),
 )
-min_confidence = click.option(
-    "--min-confidence",
-    type=shared.Number(0, 1),
-    default=0.0,
-    metavar="P",
-    help='Print "unknown" where the probability of the label is below P [default: 0].',
+sort_into = flag(
+    "--sort-into DIR", "Copy the images into DIR/label; never move or overwrite a file.", FOLDER
 )
-sort_into = click.option(
-    "--sort-into",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Copy the images into DIR/label; never move or overwrite a file.",
+output = functools.partial(flag, kind=shared.OUTPUT)
+max_pixels = group(
+    RESOURCES,
+    flag("--max-pixels N", "Skip images with more pixels.", shared.COUNT, default=100_000_000),
 )
-max_pixels = click.option(
-    "--max-pixels",
-    type=click.IntRange(min=1),
-    default=100_000_000,
-    show_default=True,
-    help="Skip images with more pixels.",
+CACHING = (
+    cache,
+    flag(
+        "--cache-size SIZE",
+        "Size of the feature cache; beyond it, the least recently used entries are deleted.",
+        shared.SIZE,
+        default=10_000_000_000,
+        show_default="10GB",
+    ),
+    flag("--no-cache", "Do not cache features on disk."),
 )
 
 
 def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of verbs that read many images."""
+    """Add the options of verbs that read many images; the verb gets ``run``."""
+
+    @functools.wraps(verb)
+    def with_run(*args: Any, **others: Any) -> Any:
+        from visualwords.apps.classify_images.running import Run
+
+        names = ("jobs", "cache_dir", "cache_size", "no_cache", "max_pixels", "quiet", "strict")
+        settings = {name: others.pop(name) for name in (*names, "as_json")}
+        return verb(*args, run=Run(**settings), **others)
+
+    made: Callable[..., Any] = with_run
     for option in (
         shared.scheduler,
         max_pixels,
-        click.option("--no-cache", is_flag=True, help="Do not cache features on disk."),
-        cache_size,
-        cache,
+        group(RESOURCES, *CACHING),
         shared.jobs,
         shared.quiet,
         shared.strict,
         shared.as_json,
     ):
-        verb = option(verb)
-    return verb
+        made = option(made)
+    return made
 
 
-def cache_folder(cache_dir: str | None, no_cache: bool) -> str | None:
-    """Return the folder of the feature cache; None for no cache."""
-    from visualwords.cache import default_folder
-
-    if no_cache:
-        return None
-    folder = cache_dir or default_folder()
-    return None if folder is None else str(folder)
+port = flag(
+    "--port N",
+    "Port to listen on; 0 chooses a free one.",
+    click.IntRange(0, 65535),
+    default=8000,
+)
+open_browser = flag("--open", "Open the page in a browser.", name="open_browser")

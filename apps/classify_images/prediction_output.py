@@ -1,120 +1,153 @@
-"""Predictions as a table, CSV or JSON, written while they are made."""
+"""Predictions as a table, CSV or JSON, written while they are made; of frames a line each."""
 
 import csv
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from rich.table import Table
 from rich.text import Text
 
-from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-from visualwords.apps.command_line.terminal import json_text, printable, stdout
-from visualwords.apps.pipeline.predictions import Answer
+from visualwords.apps.command_line.csv_cells import csv_cells, is_raw, short_number
+from visualwords.apps.command_line.terminal import json_text, note, print_table, printable, stdout
+from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.errors import Skipped
-
-__all__ = ["CsvPrinter", "JsonPrinter", "TablePrinter", "printer_of"]
+from visualwords.frames import Frame, frames_of
 
 MOST_ROWS = 1000  # images of a table; more have several, printed as they come
+NUMBERS = ("probability", "score", "novelty")
+NOVELTY = (
+    "novelty: share of known images that are less strange; near 100 %, an image is unlike all "
+    "training images"
+)
+FRAME_HEADER = ("source", "frame", "time", "width", "height", "label", "probability", "novelty")
+
+Answers = Iterable[list[Answer]]  # of some images at a time, as they come
 
 
-class CsvPrinter:
-    """Prints a line for each class of an answer.
+class Form(NamedTuple):
+    """How predictions are printed.
 
-    Parameters
+    Attributes
     ----------
-    raw : bool
-        Leave texts as they are.
+    name : "json", "csv" or "table"
+    top : how many classes an image has
+    min_confidence : probability from which a class is the label
+    raw : whether texts of CSV stay as they are
     """
 
-    def __init__(self, raw: bool):
-        self.raw = is_raw(raw)
-        self.writer = csv.writer(sys.stdout)
-        header = ["path", "label", "rank", "class", "probability", "score", "novelty"]
-        self.writer.writerow(header)
+    name: str
+    top: int
+    min_confidence: float
+    raw: bool
 
-    def print(self, answers: Sequence[Answer]) -> None:
-        """Print some answers."""
-        for answer in answers:
-            for rank, (name, score) in enumerate(answer.scores.items(), start=1):
-                probability = "" if answer.probabilities is None else answer.probabilities[name]
-                numbers = [probability, score, "" if answer.novelty is None else answer.novelty]
-                row = [answer.path, answer.label, rank, name, *map(_short, numbers)]
-                self.writer.writerow(csv_cells(row, self.raw))
+
+def print_answers(answers: Answers, form: Form, skipped: list[Skipped | tuple[str, str]]) -> None:
+    """Print predictions as they come; JSON ends with the files that were skipped meanwhile."""
+    if form.name == "json":
+        _print_json(answers, skipped)
+    elif form.name == "csv":
+        _print_csv(answers, is_raw(form.raw))
+    else:
+        _print_tables(answers)
+
+
+def _print_csv(answers: Answers, raw: bool) -> None:
+    """Print a line for each class of an answer."""
+    writer = csv.writer(sys.stdout)
+    writer.writerow(["path", "label", "rank", "class", *NUMBERS])
+    for some in answers:
+        for one in some:
+            for rank, (name, score) in enumerate(one.scores.items(), start=1):
+                probability = None if one.probabilities is None else one.probabilities[name]
+                numbers = map(short_number, (probability, score, one.novelty))
+                writer.writerow(csv_cells([one.path, one.label, rank, name, *numbers], raw))
         sys.stdout.flush()
 
-    def end(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
-        """Print nothing more."""
 
-
-class JsonPrinter:
-    """Prints one JSON object: predictions, as they come, then the files that were left out."""
-
-    def __init__(self) -> None:
-        self.is_empty = True
-        sys.stdout.write('{\n "predictions": [')
-
-    def print(self, answers: Sequence[Answer]) -> None:
-        """Print some answers."""
-        for answer in answers:
-            sys.stdout.write(("\n" if self.is_empty else ",\n") + _indented(answer.to_json(), 2))
-            self.is_empty = False
+def _print_json(answers: Answers, skipped: list[Skipped | tuple[str, str]]) -> None:
+    """Print one object: predictions, then the files that were left out."""
+    sys.stdout.write('{\n "predictions": [')
+    end = "]"
+    for some in answers:
+        for one in some:
+            sys.stdout.write(("\n" if end == "]" else ",\n") + _indented(one.to_json(), 2))
+            end = "\n ]"
         sys.stdout.flush()
-
-    def end(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
-        """Print the files that were left out, and the end of the object."""
-        listed = [{"path": path, "reason": reason} for path, reason in skipped]
-        sys.stdout.write("]" if self.is_empty else "\n ]")
-        sys.stdout.write(f',\n "skipped": {_indented(listed, 1).lstrip()}\n}}\n')
-
-
-class TablePrinter:
-    """Prints tables of up to `MOST_ROWS` images."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Answer] = []
-
-    def print(self, answers: Sequence[Answer]) -> None:
-        """Print some answers, or keep them for the next table."""
-        self.waiting += answers
-        while len(self.waiting) > MOST_ROWS:
-            stdout().print(_table(self.waiting[:MOST_ROWS]))
-            del self.waiting[:MOST_ROWS]
-
-    def end(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
-        """Print the last table."""
-        if self.waiting:
-            stdout().print(_table(self.waiting))
-
-
-def printer_of(form: str, raw: bool) -> CsvPrinter | JsonPrinter | TablePrinter:
-    """Return what prints answers as "csv", "json" or "table"."""
-    if form == "csv":
-        return CsvPrinter(raw)
-    return JsonPrinter() if form == "json" else TablePrinter()
+    listed = [{"path": path, "reason": reason} for path, reason in skipped]
+    sys.stdout.write(f'{end},\n "skipped": {_indented(listed, 1).lstrip()}\n}}\n')
 
 
 def _indented(value: Any, depth: int) -> str:
     return "\n".join(" " * depth + line for line in json_text(value, 1).split("\n"))
 
 
-def _short(number: float | str) -> str:
-    return number if isinstance(number, str) else f"{number:.6g}"
+def _print_tables(answers: Answers) -> None:
+    """Print tables of up to `MOST_ROWS` images, and what novelty is."""
+    waiting: list[Answer] = []
+    has_novelty = False
+    for some in answers:
+        waiting += some
+        has_novelty |= any(one.novelty is not None for one in some)
+        while len(waiting) > MOST_ROWS:
+            _print_table(waiting[:MOST_ROWS])
+            del waiting[:MOST_ROWS]
+    if waiting:
+        _print_table(waiting)
+    if has_novelty:
+        stdout().print(Text(NOVELTY, "dim"))
 
 
-def _table(answers: Sequence[Answer]) -> Table:
-    table = Table()
-    table.add_column("image", overflow="fold")
-    table.add_column("label", overflow="fold")
-    table.add_column("probability", justify="right")
-    table.add_column("score", justify="right")
-    table.add_column("novelty", justify="right")
-    for answer in answers:
-        for rank, (name, score) in enumerate(answer.scores.items()):
-            shown = "" if rank else printable(answer.path)
-            chance = "" if answer.probabilities is None else f"{answer.probabilities[name]:.1%}"
-            strange = "" if rank or answer.novelty is None else f"{answer.novelty:.1%}"
-            if rank == 0 and answer.label != name:
-                name = f"{answer.label} ({name}?)"
-            table.add_row(Text(shown), Text(printable(name)), chance, f"{score:+.2f}", strange)
-    return table
+def _print_table(answers: Sequence[Answer]) -> None:
+    rows = []
+    for one in answers:
+        for rank, (name, score) in enumerate(one.scores.items()):
+            chance = "" if one.probabilities is None else f"{one.probabilities[name]:.1%}"
+            strange = "" if rank or one.novelty is None else f"{one.novelty:.1%}"
+            if rank == 0 and one.label != name:
+                name = f"{one.label} ({name}?)"
+            rows.append(["" if rank else one.path, name, chance, f"{score:+.2f}", strange])
+    print_table(["image", "label", *NUMBERS], rows, right=NUMBERS)
+
+
+def follow(
+    model: ImageClassifier, sources: Sequence[str], form: Form, stream: dict[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Predict the frames of videos, cameras and addresses; yield sources that ended by a fault.
+
+    ``stream`` are the parameters of `visualwords.frames.frames_of`.
+    """
+    if form.name == "csv":
+        csv.writer(sys.stdout).writerow(FRAME_HEADER)
+    for source in sources:
+        frames = frames_of(source, **stream)
+        fault = None
+        for frame in frames:
+            answers, skipped = label_images(model, [frame.image], form.top, form.min_confidence)
+            for answer in answers:
+                _print_frame(source, frame, answer, form)
+            if skipped:  # such as frames of too many pixels
+                fault = skipped[0].reason
+                break
+        dropped = getattr(frames, "n_dropped", 0)
+        if dropped:
+            note(f"{source}: {dropped} of {frames.n_read} frames dropped, to stay up to date")
+        fault = fault or frames.fault()
+        if fault:
+            yield source, fault
+
+
+def _print_frame(source: str, frame: Frame, answer: Answer, form: Form) -> None:
+    height, width = frame.image.shape[:2]
+    place = {"frame": frame.number, "time": round(frame.seconds, 3)}
+    place |= {"width": width, "height": height}
+    if form.name == "json":
+        print(json_text(answer.to_json() | {"path": source} | place))
+    elif form.name == "csv":
+        chances = [short_number(answer.probability), short_number(answer.novelty)]
+        cells = csv_cells([source, *place.values(), answer.label, *chances], is_raw(form.raw))
+        csv.writer(sys.stdout).writerow(cells)
+    else:
+        sure = "" if answer.probability is None else f"  {answer.probability:.1%}"
+        print(printable(f"{source}  {frame.number}  {answer.label}{sure}"))
+    sys.stdout.flush()

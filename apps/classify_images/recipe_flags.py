@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visualwords.apps.command_line import completion
+from visualwords.apps.command_line import options as shared
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
@@ -41,7 +41,7 @@ OF_ALL = ("C", "max_side", "min_side", "views")  # which "auto" changes in all t
 OPTIONS = (
     click.option(
         "--recipe",
-        shell_complete=completion.recipes,
+        shell_complete=shared.complete_recipes,
         default="auto",
         show_default=True,
         metavar="NAME|FILE.toml",
@@ -81,7 +81,7 @@ OPTIONS = (
     click.option(
         "--kernel",
         metavar="NAME",
-        shell_complete=completion.kernels,
+        shell_complete=shared.complete_kernels,
         help="Kernel: hik, chi2, gcs, ngmm, linear, …",
     ),
     click.option(
@@ -185,7 +185,7 @@ def several(verb: Callable[..., Any]) -> Callable[..., Any]:
     made: Callable[..., Any] = with_recipes
     first = click.option(
         "--recipe",
-        shell_complete=completion.recipes,
+        shell_complete=shared.complete_recipes,
         multiple=True,
         metavar="NAME|FILE.toml",
         help="A recipe's name or file; several are compared. [default: words]",

@@ -1,45 +1,45 @@
-"""What the verbs do in common: read, skip, tell, and end with the right code."""
+"""What the verbs do in common: read, skip, print results, and end with the right code."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
+import numpy as np
 from rich.text import Text
 
-from visualwords.apps.classify_images import options
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.options import n_threads
-from visualwords.apps.command_line.settings_file import equivalent_command
 from visualwords.apps.command_line.terminal import (
     detail,
+    equivalent_command,
     note,
     print_json,
-    print_results,
-    printable,
+    print_table,
     progress_bars,
     say,
     say_skipped,
-    stdout,
+    show,
 )
-from visualwords.apps.evaluation.figures import compare
-from visualwords.apps.evaluation.operating_points import (
-    ClassCurve,
-    class_curves,
-    expected_cost,
-)
-from visualwords.apps.evaluation.trial import Trial, cross_validate, run_trial
+from visualwords.apps.evaluation.figures import Evaluation, compare
+from visualwords.apps.evaluation.operating_points import class_curves, expected_cost
+from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.pipeline.contents import Contents
-from visualwords.apps.pipeline.copies import describe_copies, find_copies, keep_together
+from visualwords.apps.pipeline.copies import describe_copies
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.recipes import RECIPES
-from visualwords.apps.pipeline.stage import Environment, fingerprint_files
-from visualwords.cache import open_cache
+from visualwords.apps.pipeline.loading import load_image_classifier
+from visualwords.apps.pipeline.stage import Environment
+from visualwords.cache import default_folder, open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
 
+if TYPE_CHECKING:
+    from visualwords.apps.classify_images.options import Rule
+
 MOST_POINTS = 4  # classes whose thresholds are printed
+MOST_CLASSES = 60  # in the table of results
 OWN_RECIPE = "RECIPE.toml"  # that `train` and `info` print
 
 
@@ -52,24 +52,24 @@ class Run:
     def __init__(
         self,
         *,
-        jobs: int | None,
-        cache_dir: str | None,
-        cache_size: int,
-        no_cache: bool,
+        jobs: int | None = None,
+        cache_dir: str | None = None,
+        cache_size: int = 0,
+        no_cache: bool = False,
         max_pixels: int,
-        quiet: bool,
-        strict: bool,
-        as_json: bool,
+        quiet: bool = False,
+        strict: bool = False,
+        as_json: bool = False,
     ):
-        self.n_jobs = n_threads(jobs)
-        self.cache_dir = options.cache_folder(cache_dir, no_cache)
-        self.cache_size = cache_size
-        self.max_pixels = max_pixels
-        self.quiet = quiet
-        self.strict = strict
-        self.as_json = as_json
+        self.quiet, self.strict, self.as_json = quiet, strict, as_json
+        self.settings: dict[str, Any] = {  # of the library: parameters of ImageClassifier
+            "n_jobs": n_threads(jobs),
+            "cache_dir": None if no_cache else cache_folder(cache_dir),
+            "cache_size": cache_size,
+            "max_pixels": max_pixels,
+        }
         self.skipped: list[Skipped | tuple[str, str]] = []
-        self.contents = Contents()
+        self.contents = Contents()  # a file is opened once in a run
         self.times = StageTimes()
 
     @contextmanager
@@ -82,30 +82,27 @@ class Run:
 
     def prepare(self, model: ImageClassifier) -> ImageClassifier:
         """Give a model the settings of this run."""
-        return model.set_params(
-            n_jobs=self.n_jobs,
-            cache_dir=self.cache_dir,
-            cache_size=self.cache_size,
-            max_pixels=self.max_pixels,
-        )
+        return model.set_params(**self.settings)
 
     def environment(self, progress: Progress) -> Environment:
-        """Return what stages run in where no model is trained."""
-        cache = None if self.cache_dir is None else open_cache(self.cache_dir, self.cache_size)
-        return Environment(cache, self.n_jobs, progress, self.max_pixels)
+        """What stages run in where no model is trained."""
+        mine = self.settings
+        folder = mine["cache_dir"]
+        cache = None if folder is None else open_cache(folder, mine["cache_size"])
+        return Environment(cache, mine["n_jobs"], progress, mine["max_pixels"])
+
+    def load(self, path: str, network: str | None, rule: "Rule") -> ImageClassifier:
+        """The model of a file, with the settings of this run and the decision of the flags."""
+        model = self.prepare(load_image_classifier(path, network))
+        rule.change(model, path)
+        return model
 
     def dataset(self, images: ImageFolder) -> Dataset:
-        """Return all images of a folder; a file is opened once in a run."""
+        """All images of a folder."""
         return Dataset.of_folder(images, contents=self.contents)
 
-    def fingerprints(self, model: ImageClassifier, images: ImageFolder) -> list[bytes]:
-        """Return what identifies the content of each file, showing progress."""
-        with self.progress() as progress:
-            env = self.prepare(model).environment(progress)
-            return fingerprint_files(self.dataset(images), env)
-
     def train(self, model: ImageClassifier, images: ImageFolder) -> None:
-        """Fit a model, showing progress."""
+        """Fit a model, showing progress, and say what "auto" chose."""
         self.prepare(model)
         with self.progress() as progress:
             try:
@@ -116,17 +113,13 @@ class Run:
         self.skip(model.skipped_)
         if model.copies_:
             note(describe_copies(model.copies_))
-        _say_what_was_chosen(model)
-
-    def readable(self, images: ImageFolder) -> ImageFolder:
-        """Return the images that can be read, near copies in one group; note the others."""
-        data = self.dataset(images)
-        with self.progress() as progress:
-            copies = find_copies(data, self.environment(progress))
-        self.skip(copies.skipped)
-        broken = {one.source for one in copies.skipped}
-        found = images.grouped(keep_together(data, copies))
-        return found.select(i for i, path in enumerate(found.paths) if path not in broken)
+        if model.tried_:
+            note(f"chosen: {model.recipe_.name}")
+        if model.cut_off_:
+            say(
+                f"the deadline of {model.deadline:g} s left no time for "
+                f"{', '.join(model.cut_off_)}; this repeats the choice: {repeating(model)}"
+            )
 
     def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
         """Compare a model's labels with the true ones."""
@@ -136,14 +129,7 @@ class Run:
         self.check_strict()
         return trial
 
-    def cross_validate(self, model: ImageClassifier, images: ImageFolder, n_folds: int) -> Trial:
-        """Try a model fold by fold; what can't be read is noted when all images are learned."""
-        note(f"{n_folds}-fold cross-validation:")
-        with self.progress() as progress:
-            data = self.dataset(images)
-            return cross_validate(self.prepare(model), data, n_folds, progress=progress)
-
-    def tell(
+    def show_trial(
         self,
         model: ImageClassifier,
         trial: Trial,
@@ -167,18 +153,29 @@ class Run:
                     progress=progress,
                 )
             note(f"{report}: report written")
-        curves, cost = class_curves(trial), expected_cost(trial)
-        if not self.as_json:
-            print_results(trial.evaluation)
-            _print_operating_points(curves, cost)
         figures = trial.evaluation.to_json()
+        lines, cost, curves = [], expected_cost(trial), class_curves(trial)
         if cost is not None:
-            figures |= {"mean_cost": cost[0], "mean_cost_interval_95": list(cost[1])}
+            mean, (low, high) = cost
+            lines.append(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
+            figures |= {"mean_cost": mean, "mean_cost_interval_95": [low, high]}
         for curve in curves:
             figures["classes"][curve.name] |= curve.to_json()
+        if not self.as_json:
+            print_results(trial.evaluation)
+            if len(curves) > MOST_POINTS:
+                note(
+                    f"thresholds of the {len(curves)} classes for few false alarms: see --report "
+                    "or --json"
+                )
+            else:
+                points = (curve.point() for curve in curves)
+                lines += [str(point) for point in points if point and point.means_something]
+            for line in lines:
+                show(line)
         self.print_summary(summary | {"test": figures, "report": report})
 
-    def tell_held_out(self, model: ImageClassifier, summary: dict[str, Any]) -> None:
+    def show_held_out(self, model: ImageClassifier, summary: dict[str, Any]) -> None:
         """Show the figures of training images by models that did not learn from them."""
         if model.held_out_ is None:
             note("no accuracy: a class has a single image or group; add images of it")
@@ -199,8 +196,8 @@ class Run:
             print_json(summary | {"skipped": skipped})
 
     def skip(self, skipped: Sequence[Skipped | tuple[str, str]]) -> None:
-        """Note files that were left out."""
-        self.skipped += skipped
+        """Note files that were left out, each once."""
+        self.skipped[:] = dict.fromkeys([*self.skipped, *skipped])
 
     def check_strict(self) -> None:
         """Stop if files were left out and none may be."""
@@ -209,47 +206,38 @@ class Run:
             raise FolderError("files had to be skipped, which --strict forbids")
 
     def exit_code(self) -> int:
-        """List the skipped files and return the exit code."""
+        """List the skipped files; the exit code."""
         for stage, seconds in self.times.seconds.items():
             detail(f"{stage}: {seconds:.1f} s")
-        detail(f"{self.n_jobs} threads; cache: {self.cache_dir or 'none'}")
+        detail(f"{self.settings['n_jobs']} threads; cache: {self.settings['cache_dir'] or 'none'}")
         say_skipped(self.skipped)
         return SKIPPED if self.skipped else DONE
 
 
-def _print_operating_points(
-    curves: list[ClassCurve], cost: tuple[float, tuple[float, float]] | None
-) -> None:
-    """Print what the labels cost, and a threshold for each of a few classes."""
-    if cost is not None:
-        mean, (low, high) = cost
-        stdout().print(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
-    if len(curves) > MOST_POINTS:
-        note(
-            f"thresholds of the {len(curves)} classes for few false alarms: see --report or --json"
-        )
-        return
-    for curve in curves:
-        point = curve.point()
-        if point is not None and point.means_something:
-            stdout().print(Text(printable(str(point))))
+def cache_folder(cache_dir: str | None) -> str | None:
+    """The folder of the feature cache; None for no cache."""
+    folder = cache_dir or default_folder()
+    return None if folder is None else str(folder)
 
 
-def _say_what_was_chosen(model: ImageClassifier) -> None:
-    """Say what "auto" chose, and what the deadline left no time for."""
-    if not model.tried_:
-        return
-    note(f"chosen: {model.recipe_.name}")
-    if model.cut_off_:
+def say_warnings(trial: Trial, title: str) -> None:
+    """Warn of test images that flatter a model, or that it can't get right."""
+    if trial.n_known:
         say(
-            f"the deadline of {model.deadline:g} s left no time for {', '.join(model.cut_off_)}; "
-            f"this repeats the choice: {_repeating(model)}"
+            f"warning: {title}: {trial.n_known} of {len(trial.paths)} test images were in the "
+            "training set too; the results are optimistic"
+        )
+    unknown = sorted(set(trial.truth) - set(trial.classes))
+    if unknown:
+        say(
+            f"warning: the model has no class {', '.join(unknown)}; images with these labels "
+            "count as errors"
         )
 
 
-def _repeating(model: ImageClassifier) -> str:
-    """Return the command that makes the same choice, or takes its recipe, without a deadline."""
-    import click
+def repeating(model: ImageClassifier) -> str:
+    """The command that makes the same choice, or takes its recipe, without a deadline."""
+    from visualwords.apps.pipeline.recipes import RECIPES
 
     ctx = click.get_current_context()
     given = ctx.params
@@ -266,16 +254,22 @@ def _repeating(model: ImageClassifier) -> str:
         ctx.params = given
 
 
-def say_warnings(trial: Trial, title: str) -> None:
-    """Warn of test images that flatter a model, or that it can't get right."""
-    if trial.n_known:
-        say(
-            f"warning: {title}: {trial.n_known} of {len(trial.paths)} test images were in the "
-            "training set too; the results are optimistic"
-        )
-    unknown = sorted(set(trial.truth) - set(trial.classes))
-    if unknown:
-        say(
-            f"warning: the model has no class {', '.join(unknown)}; images with these labels "
-            "count as errors"
-        )
+def print_results(evaluation: Evaluation) -> None:
+    """Print precision and recall of every class, of many those with the lowest recall."""
+    tested = np.where(evaluation.support > 0, evaluation.recall, np.inf)
+    shown = np.sort(np.argsort(tested, kind="stable")[:MOST_CLASSES]).tolist()
+    rows: list[list[str | Text]] = []
+    for i in shown:
+        name, n, recall = evaluation.classes[i], evaluation.support[i], evaluation.recall[i]
+        if not n:
+            rows.append([name, "0", "", "", "", Text("not tested", style="dim")])
+            continue
+        shares = [f"{evaluation.precision[i]:.1%}", f"{recall:.1%}"]
+        bar = Text("█" * round(20 * recall), style="green" if recall >= 0.9 else "yellow")
+        rows.append([name, str(n), str(evaluation.confusion[i, i]), *shares, bar])
+    if len(shown) < len(evaluation.classes):
+        left_out = len(evaluation.classes) - len(shown)
+        rows.append([Text(f"… and {left_out:,} with higher recall (--json lists all)", "dim")])
+    numbers = ("images", "right", "precision", "recall")
+    print_table(["class", *numbers, ""], rows, right=numbers)
+    show(evaluation.headline)

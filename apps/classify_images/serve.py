@@ -6,49 +6,40 @@ import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import FILE, RESOURCES, flag, group
+from visualwords.apps.command_line.verb import Verb
 
 MOST_REPORT = 1 << 28  # bytes
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("models", type=click.Path(), nargs=-1, required=True)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="Port to listen on; 0 chooses a free one.",
-)
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False),
-    metavar="HTML",
-    help="Report to link on the page [default: the .html file beside MODEL].",
-)
-@click.option(
-    "--allow-host",
-    "names",
+@flag("--host ADDRESS", "Address to listen on.", default="127.0.0.1")
+@options.port
+@flag("--report HTML", "Report to link on the page [default: the .html file beside MODEL].", FILE)
+@flag(
+    "--allow-host NAME",
+    "Accept requests for this host name too; may be repeated.",
+    name="names",
     multiple=True,
-    metavar="NAME",
-    help="Accept requests for this host name too; may be repeated.",
 )
-@click.option(
-    "--api-key-file",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
+@flag(
+    "--api-key-file FILE",
+    "Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
+    FILE,
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, shared.MOST_JOBS),
-    metavar="N",
-    help="Images to work on at the same time [default: one for each core, at least 2].",
-)
-@click.option("--reload", is_flag=True, help="Load a model again when its file is replaced.")
-@click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@options.network
+@flag("--reload", "Load a model again when its file is replaced.")
+@options.open_browser
 @shared.quiet
+@group(
+    RESOURCES,
+    flag(
+        "--jobs N",
+        "Images to work on at the same time [default: one for each core, at least 2].",
+        click.IntRange(1, shared.MOST_JOBS),
+    ),
+)
+@options.network
 def serve(
     models: tuple[str, ...],
     host: str,
@@ -98,7 +89,7 @@ def serve(
 
 
 def _read_report(report: str | None, model: str) -> bytes | None:
-    """Return the given report, or the one beside the model if there is one."""
+    """The given report, or the one beside the model if there is one."""
     from visualwords.errors import FolderError
     from visualwords.files import open_regular
 

@@ -7,99 +7,101 @@ import click
 
 from visualwords.apps.classify_images import options, recipe_flags
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import DECISIONS, RECIPE, RESOURCES, TESTING, flag, group
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.evaluation.trial import Trial
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-    from visualwords.apps.pipeline.recipes import Recipe
+    from visualwords.apps.pipeline.recipe import Recipe
     from visualwords.folders import ImageFolder
 
 MOST_THUMBNAILS = 5000
 FEW_IMAGES = 10  # of a class
 
+BASICS = (
+    options.output("-o --output M.vw", "Model file to write.", required=True),
+    flag(
+        "--budget TIME",
+        "Work that auto may plan, in time of two reference cores: 90s, 10m, 1h. The choice does "
+        "not depend on the clock.",
+        shared.DURATION,
+        default=60.0,
+        show_default="60s",
+    ),
+    flag(
+        "--test-size SHARE",
+        "Hold out this share of every class for testing, such as 0.2.",
+        shared.SHARE,
+    ),
+    shared.report,
+    flag("--name TEXT", "Name of the model, kept in its file."),
+    flag("--note TEXT", "Remark on the model, kept in its file."),
+    options.label_from,
+)
+CHOICE = (
+    flag(
+        "--representation KIND",
+        "Let auto choose among recipes of this kind only: histogram, words, fisher, second-order "
+        "or pyramid-match; evidence is exact for histograms and words [default: all but "
+        "pyramid-match].",
+        click.Choice(["histogram", "words", "fisher", "second-order", "pyramid-match"]),
+    ),
+    flag(
+        "--metric NAME",
+        "What auto optimises: mean-per-class (all classes alike), accuracy (all images alike), or "
+        "cost (the mean of --cost).",
+        click.Choice(["mean-per-class", "accuracy", "cost"]),
+        default="mean-per-class",
+    ),
+)
+TESTS = (
+    flag("--test DIR", "Test on these labelled images.", shared.PATH),
+    flag(
+        "--folds N",
+        "Test by cross-validation in N folds; the saved model is trained on all images.",
+        shared.FOLDS,
+    ),
+)
+WEIGHTS = flag(
+    "--class-weight balanced",
+    "Let all classes count alike, in the classifier and in the probabilities [default: between "
+    "images and classes, in the probabilities].",
+    click.Choice(["balanced"]),
+)
+LIMITS = (
+    flag(
+        "--deadline TIME",
+        "Time by the clock that auto may take; what it had no time for is listed.",
+        shared.DURATION,
+    ),
+    flag(
+        "--memory SIZE",
+        "Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of "
+        "histograms, words or Fisher vectors).",
+        shared.SIZE,
+    ),
+    flag(
+        "--thumbnails/--no-thumbnails",
+        "Store thumbnails of at most 5,000 training images in the model, 2 kB each, so that its "
+        "page can show similar images [default: yes].",
+        default=True,
+    ),
+    flag(
+        "--embed-network",
+        "Store the ONNX files of the recipe in the model [default: names and SHA-256 only].",
+    ),
+)
+
 
 @click.command(cls=Verb)
 @click.argument("folder", type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False),
-    metavar="M.vw",
-    help="Model file to write.",
-)
-@recipe_flags.composing
-@click.option(
-    "--representation",
-    type=click.Choice(["histogram", "words", "fisher", "second-order", "pyramid-match"]),
-    help="Let auto choose among recipes of this kind only; evidence is exact for histograms and "
-    "words [default: all but pyramid-match].",
-)
-@click.option(
-    "--budget",
-    type=options.Seconds(),
-    default=60.0,
-    metavar="TIME",
-    help="Work that auto may plan, in time of two reference cores: 90s, 10m, 1h. The choice does "
-    "not depend on the clock [default: 60s].",
-)
-@click.option(
-    "--deadline",
-    type=options.Seconds(),
-    metavar="TIME",
-    help="Time by the clock that auto may take; what it had no time for is listed.",
-)
-@options.label_from
-@click.option("--test", type=click.Path(), metavar="DIR", help="Test on these labelled images.")
-@click.option(
-    "--test-size",
-    type=shared.Number(0, 1, min_open=True, max_open=True),
-    metavar="SHARE",
-    help="Hold out this share of every class for testing.",
-)
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Test by cross-validation in N folds; the saved model is trained on all images.",
-)
-@click.option(
-    "--thumbnails/--no-thumbnails",
-    default=True,
-    help="Store thumbnails of at most 5,000 training images in the model, 2 kB each, so that its "
-    "page can show similar images [default: yes].",
-)
-@click.option(
-    "--embed-network",
-    is_flag=True,
-    help="Store the ONNX files of the recipe in the model [default: names and SHA-256 only].",
-)
-@click.option(
-    "--memory",
-    type=options.Bytes(),
-    metavar="SIZE",
-    help="Memory for feature vectors, such as 2GB; beyond it, train from disk (recipes of "
-    "histograms, words or Fisher vectors).",
-)
-@click.option(
-    "--class-weight",
-    type=click.Choice(["balanced"]),
-    help="Let all classes count alike, in the classifier and in the probabilities [default: "
-    "between images and classes, in the probabilities].",
-)
+@group(shared.BASICS, *BASICS)
+@group(TESTING, *TESTS)
+@group(RECIPE, recipe_flags.composing, *CHOICE)
+@group(DECISIONS, WEIGHTS)
+@group(RESOURCES, *LIMITS)
 @options.deciding
-@click.option(
-    "--metric",
-    type=click.Choice(["mean-per-class", "accuracy", "cost"]),
-    default="mean-per-class",
-    show_default=True,
-    help="What auto optimises: all classes alike, all images alike, or the mean of --cost.",
-)
-@click.option("--name", metavar="TEXT", help="Name of the model, kept in its file.")
-@click.option("--note", metavar="TEXT", help="Remark on the model, kept in its file.")
-@shared.report
 @shared.seed
 @options.reading
 def train(
@@ -107,26 +109,19 @@ def train(
     output: str,
     recipe: "str | Recipe",
     overrides: dict[str, Any],
-    representation: str | None,
-    budget: float,
-    deadline: float | None,
     label_from: str | None,
     test: str | None,
     test_size: float | None,
     folds: int | None,
     thumbnails: bool,
     embed_network: bool,
-    memory: int | None,
-    class_weight: str | None,
-    costs: tuple[tuple[tuple[str, str], float], ...],
-    thresholds: tuple[tuple[str, float], ...],
-    unknown: float | None,
-    metric: str,
     name: str | None,
     note: str | None,
+    rule: options.Rule,
     report: str | None,
     seed: int,
-    **reading: Any,
+    run: "Run",
+    **choices: Any,
 ) -> int:
     """Train on the labelled images of FOLDER and write a model file.
 
@@ -134,101 +129,139 @@ def train(
     or JSONL table with the columns path and label (and split, group). Features are cached: a
     second run, or one after an interruption, reuses them.
     """
-    from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.command_line.terminal import check_output, say
+    from visualwords.apps.command_line.terminal import say
+    from visualwords.apps.evaluation.trial import cross_validate
+    from visualwords.apps.pipeline.dataset import test_part
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
-    from visualwords.apps.pipeline.networks import read_networks
-    from visualwords.duplicates import describe_duplicates
-    from visualwords.errors import FolderError
     from visualwords.folders import ImageFolder
 
     channels = overrides.get("channels", ()) if isinstance(recipe, str) else recipe.channels
-    if embed_network:
+    _check_usage(choices, rule, recipe == "auto", embed_network, channels)
+    if sum(value is not None for value in (test, test_size, folds)) > 1:
+        raise click.UsageError("--test, --test-size and --folds exclude each other")
+    images = ImageFolder(folder, label_from=label_from)
+    rule.checked(images.classes)
+    _check_classes(images)
+    model = ImageClassifier(
+        recipe,
+        random_state=seed,
+        thumbnails=thumbnails and len(images) <= MOST_THUMBNAILS,
+        costs=dict(rule.costs) or None,
+        thresholds=dict(rule.thresholds) or None,
+        unknown=rule.unknown,
+        **choices,
+        **overrides,
+    )
+    for sentence in [*images.warnings, *_duplicates(run, images)]:
+        say(f"warning: {sentence}")
+    training, testing = images, None
+    if test is not None:
+        testing = test_part(ImageFolder(test, label_from=label_from))
+    elif test_size is not None:
+        training, testing = _readable(run, images).split(test_size, seed)
+    elif "train" in images.splits:
+        training = images.part("train")
+        testing = images.part("test") if "test" in images.splits else None
+    trial = None
+    if folds is not None:
+        with run.progress() as progress:
+            data = run.dataset(training)
+            trial = cross_validate(run.prepare(model), data, folds, progress=progress)
+    run.train(model, training)
+    _warn_of_few(model)
+    run.skip(images.skipped)
+    run.check_strict()
+    _save(model, output, {"name": name, "note": note}, embed_network)
+    summary = {
+        "model": output,
+        "recipe": model.recipe_.name,
+        "recipe_toml": model.recipe_.to_toml(),
+        "recipes_tried": model.tried_,
+        "seconds": run.times.seconds,
+    }
+    if testing is not None and trial is None:
+        trial = run.test(model, testing)
+    if trial is not None:
+        run.show_trial(model, trial, testing.path if testing else folder, report, summary)
+    else:
+        if report is not None:
+            say("warning: no report is written without a test; add --test, --test-size or --folds")
+        run.show_held_out(model, summary)
+    return run.exit_code()
+
+
+def _check_usage(
+    choices: dict[str, Any], rule: options.Rule, is_auto: bool, embed: bool, channels: Any
+) -> None:
+    """Refuse flags that do not go together."""
+    from visualwords.apps.pipeline.networks import read_networks
+
+    if embed:
         try:
             read_networks(channels)
         except ValueError as problem:
             raise click.UsageError(f"--embed-network: {problem}") from None
-    if sum(value is not None for value in (test, test_size, folds)) > 1:
-        raise click.UsageError("--test, --test-size and --folds exclude each other")
-    if metric == "cost" and not costs:
+    if choices["metric"] == "cost" and not rule.costs:
         raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
-    if representation is not None and recipe != "auto":
+    if choices["representation"] is not None and not is_auto:
         raise click.UsageError("--representation is for auto; leave out the recipe and its flags")
-    model = ImageClassifier(
-        recipe,
-        random_state=seed,
-        representation=representation,
-        budget=budget,
-        deadline=deadline,
-        **overrides,
-        memory=memory,
-        class_weight=class_weight,
-        costs=dict(costs) or None,
-        thresholds=dict(thresholds) or None,
-        unknown=unknown,
-        metric=metric,
-    )
-    for path in (output, report):
-        if path is not None:
-            check_output(path)
-    images = ImageFolder(folder, label_from=label_from)
-    model.set_params(thumbnails=thumbnails and len(images) <= MOST_THUMBNAILS)
-    options.check_decision(images.classes, costs, thresholds, unknown)
-    run = Run(**reading)
-    copies = describe_duplicates(images, run.fingerprints(model, images))
+
+
+def _check_classes(images: "ImageFolder") -> None:
+    """Refuse a single class before any image is read."""
+    from visualwords.errors import FolderError
+
     if len(images.classes) < 2:
         raise FolderError(
-            f"{folder}: found only class {images.classes[0]!r}; at least two classes are needed to "
-            "tell apart: make a folder of images for each, such as one of other images"
+            f"{images.path}: found only class {images.classes[0]!r}; at least two classes are "
+            "needed to tell apart: make a folder of images for each, such as one of other images"
         )
-    for sentence in [*images.warnings, *copies]:
-        say(f"warning: {sentence}")
-    other = None if test is None else ImageFolder(test, label_from=label_from)
-    training, testing = _divide(run, images, other, test_size, seed)
-    trial = run.cross_validate(model, training, folds) if folds else None
-    _learn(
-        run, model, training, images.skipped, output, {"name": name, "note": note}, embed_network
-    )
-    if testing is not None and trial is None:
-        trial = run.test(model, testing)
-    _tell(run, model, trial, testing.path if testing else folder, report, output)
-    return run.exit_code()
 
 
-def _learn(
-    run: "Run",
-    model: "ImageClassifier",
-    images: "ImageFolder",
-    skipped: list[tuple[str, str]],
-    output: str,
-    about: dict[str, str | None],
-    embed_network: bool,
+def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:
+    """Sentences about files that are the same in several classes or splits."""
+    from visualwords.apps.pipeline.stage import fingerprint_files
+    from visualwords.duplicates import describe_duplicates
+
+    with run.progress() as progress:
+        found = fingerprint_files(run.dataset(images), run.environment(progress))
+    return describe_duplicates(images, found)
+
+
+def _readable(run: "Run", images: "ImageFolder") -> "ImageFolder":
+    """The images that can be read, near duplicates in one group; the others are noted."""
+    from visualwords.apps.pipeline.copies import find_copies, keep_together
+
+    data = run.dataset(images)
+    with run.progress() as progress:
+        copies = find_copies(data, run.environment(progress))
+    run.skip(copies.skipped)
+    broken = {one.source for one in copies.skipped}
+    found = images.grouped(keep_together(data, copies))
+    return found.select(i for i, path in enumerate(found.paths) if path not in broken)
+
+
+def _save(
+    model: "ImageClassifier", output: str, about: dict[str, str | None], embed_network: bool
 ) -> None:
+    """Write the model file, and say what is in it."""
     from visualwords.apps.command_line.terminal import note
     from visualwords.apps.pipeline.networks import read_networks
     from visualwords.apps.pipeline.saving import today
 
-    run.train(model, images)
-    _warn_of_few(model)
-    run.skip(skipped)
-    run.check_strict()
     embed_network &= model.recipe_.has_network  # auto may have left it out
     model.save(output, **about, date=today(), embed_network=embed_network)
-    size = os.path.getsize(output)
     if embed_network:
         for sha256, content in read_networks(model.recipe_.channels).items():
             note(f"network {sha256[:12]}… is in the model: {content.nbytes / 1e6:.1f} MB")
     note(
         f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
-        f"recipe {model.recipe_.name}, {size / 1000:,.0f} kB"
+        f"recipe {model.recipe_.name}, {os.path.getsize(output) / 1000:,.0f} kB"
     )
-    note("the recipe, as a file for --recipe:")
-    for line in model.recipe_.to_toml().splitlines():
-        note(f"  {line}".rstrip())
+    note(f"the recipe as TOML: classify-images info {output}")
 
 
 def _warn_of_few(model: "ImageClassifier") -> None:
-    """Warn of classes whose probabilities rest on few images, and of one called "unknown"."""
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.pipeline.decision import UNKNOWN
 
@@ -237,54 +270,9 @@ def _warn_of_few(model: "ImageClassifier") -> None:
             f"warning: a class is called {UNKNOWN!r}; images that are none of the classes are "
             f"labelled {model.decision_.rejected!r} instead"
         )
-    for name, count in zip(model.classes_, model.class_counts_):
-        if count < FEW_IMAGES:
-            images = "1 image" if count == 1 else f"{count} images"
-            say(
-                f"warning: class {name} has {images}; its probabilities are rough estimates, "
-                f"add images until there are {FEW_IMAGES} or more"
-            )
-
-
-def _tell(
-    run: "Run",
-    model: "ImageClassifier",
-    trial: "Trial | None",
-    title: str,
-    report: str | None,
-    output: str,
-) -> None:
-    from visualwords.apps.command_line.terminal import say
-
-    summary = {
-        "model": output,
-        "recipe": model.recipe_.name,
-        "recipe_toml": model.recipe_.to_toml(),
-        "recipes_tried": model.tried_,
-        "seconds": run.times.seconds,
-    }
-    if trial is not None:
-        run.tell(model, trial, title, report, summary)
-        return
-    if report is not None:
-        say("warning: no report is written without a test; add --test, --test-size or --folds")
-    run.tell_held_out(model, summary)
-
-
-def _divide(
-    run: "Run",
-    images: "ImageFolder",
-    test: "ImageFolder | None",
-    test_size: float | None,
-    seed: int,
-) -> tuple["ImageFolder", "ImageFolder | None"]:
-    """Return training and test images: as the flags say, else by the splits of the folder."""
-    from visualwords.apps.pipeline.dataset import test_part
-
-    if test is not None:
-        return images, test_part(test)
-    if test_size is not None:
-        return run.readable(images).split(test_size, seed)
-    if "train" in images.splits:
-        return images.part("train"), images.part("test") if "test" in images.splits else None
-    return images, None
+    few = [f"{c} ({n})" for c, n in zip(model.classes_, model.class_counts_) if n < FEW_IMAGES]
+    if few:
+        say(
+            f"warning: few images of class {', '.join(few)}; probabilities of such classes are "
+            f"rough estimates, add images until there are {FEW_IMAGES} or more of each"
+        )

@@ -1,65 +1,68 @@
 """classify-images watch"""
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import FILE, flag
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
-    from visualwords.apps.watching.watcher import Watcher
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
 
 
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
 @click.argument("folder", type=click.Path())
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Append the results to FILE; .csv names the format, else JSON lines [default: print].",
+@options.output(
+    "-o --output FILE",
+    "Append the results to FILE; .csv names the format, else JSON lines [default: print].",
 )
 @options.sort_into
-@click.option(
-    "--journal",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Where the files that are done are kept [default: beside the results, else in the user's "
-    "folder for states].",
+@flag(
+    "--journal FILE",
+    "File that records which images were processed [default: beside the results, else in the "
+    "user's folder for states].",
+    FILE,
 )
-@click.option("--reload", is_flag=True, help="Load the model again when its file is replaced.")
-@click.option("--once", is_flag=True, help="Predict the files that are there, then stop.")
-@click.option(
-    "--settle",
-    type=options.Seconds(),
+@flag("--reload", "Load the model again when its file is replaced.")
+@flag("--once", "Predict the files that are there, then stop.")
+@flag(
+    "--settle TIME",
+    "A file that did not change for this long is complete.",
+    shared.DURATION,
     default=0.3,
     show_default="0.3s",
-    metavar="TIME",
-    help="A file that did not change for this long is complete.",
 )
-@options.min_confidence
-@options.network
-@options.deciding
 @shared.as_json
 @shared.as_csv
+@shared.quiet
+@options.min_confidence
+@options.deciding
 @shared.jobs
 @options.max_pixels
-@shared.quiet
+@options.network
 def watch(
     model: str,
     folder: str,
     output: str | None,
+    sort_into: str | None,
+    journal: str | None,
+    reload: bool,
     once: bool,
+    settle: float,
+    min_confidence: float,
+    network: str | None,
+    rule: options.Rule,
     as_csv: bool,
     as_json: bool,
     quiet: bool,  # read by `note`
-    **settings: Any,
+    jobs: int | None,
+    max_pixels: int,
 ) -> int:
     """Predict the images of FOLDER with MODEL as they arrive, each one once.
 
@@ -69,66 +72,35 @@ def watch(
     keeps which files are done. Ctrl-C ends it.
     """
     from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-    from visualwords.apps.command_line.terminal import check_output, note
-
-    if as_csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other")
-    if output is not None:
-        check_output(output)
-    form = "csv" if as_csv or (output or "").lower().endswith(".csv") else "text"
-    if as_json or (output is not None and form == "text"):
-        form = "json"
-    with _watcher(model, folder, output, form, **settings) as watcher:
-        line = f"predicting the files of {folder}" if once else f"watching {folder}; Ctrl-C ends it"
-        note(line)
-        watcher.run(once=once)
-    return SKIPPED if watcher.n_skipped else DONE
-
-
-@contextmanager
-def _watcher(
-    model: str,
-    folder: str,
-    output: str | None,
-    form: str,
-    *,
-    sort_into: str | None,
-    journal: str | None,
-    reload: bool,
-    settle: float,
-    min_confidence: float,
-    network: str | None,
-    costs: tuple[tuple[tuple[str, str], float], ...],
-    thresholds: tuple[tuple[str, float], ...],
-    unknown: float | None,
-    jobs: int | None,
-    max_pixels: int,
-) -> "Iterator[Watcher]":
-    """Give what predicts the files of a folder, ready to run."""
-    from visualwords.apps.classify_images.sort_into import Sorter
-    from visualwords.apps.command_line.terminal import say
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.command_line.sort_into import Sorter
+    from visualwords.apps.command_line.terminal import note, say
     from visualwords.apps.pipeline.loading import load_image_classifier
     from visualwords.apps.pipeline.saving import golden_images
     from visualwords.apps.watching.journal import Journal, open_results
     from visualwords.apps.watching.watcher import Arrivals, ReloadedModel, Results, Watcher
     from visualwords.errors import FolderError
 
-    def load() -> ImageClassifier:
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other")
+    form = "csv" if as_csv or (output or "").lower().endswith(".csv") else "text"
+    if as_json or (output is not None and form == "text"):
+        form = "json"
+    if not os.path.isdir(folder):
+        raise FolderError(f"{folder}: not a folder; create it first")
+
+    def load() -> "ImageClassifier":
         classifier = load_image_classifier(model, network)
-        options.decide_otherwise(classifier, model, costs, thresholds, unknown)
+        rule.change(classifier, model)
         classifier.set_params(n_jobs=shared.n_threads(jobs), max_pixels=max_pixels)
         classifier.score_images(golden_images())  # loads what the first image would wait for
         return classifier
 
-    if not os.path.isdir(folder):
-        raise FolderError(f"{folder}: not a folder; create it first")
     place = journal or (f"{output}.journal" if output else _state_file(folder))
     outside = [path for path in (sort_into, output, place, model) if path]
     with ExitStack() as stack:
         file = None if output is None else stack.enter_context(open_results(output))
         kept = stack.enter_context(Journal(place, file))
-        yield Watcher(
+        watcher = Watcher(
             ReloadedModel(load, model if reload else None),
             Arrivals(folder, kept.is_done, settle=settle, outside=outside),
             Results(form, file),
@@ -137,10 +109,13 @@ def _watcher(
             min_confidence=min_confidence,
             say=say,
         )
+        note(f"predicting the files of {folder}" if once else f"watching {folder}; Ctrl-C ends it")
+        watcher.run(once=once)
+    return SKIPPED if watcher.n_skipped else DONE
 
 
 def _state_file(folder: str) -> str:
-    """Return where the journal of a folder is if its results are printed."""
+    """Where the journal of a folder is if its results are printed."""
     import hashlib
 
     import platformdirs

@@ -1,18 +1,27 @@
-"""Options that the commands share."""
+"""Options that the commands share, the kinds of their values, and what Tab offers for them."""
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 MOST_JOBS = 1024  # more threads than that fail to start
 MOST_SEED = 2**32 - 1  # of NumPy's generators
+BASICS, TESTING, DECISIONS = "Basics", "Testing", "Decisions"  # groups of options in the help
+RECIPE, RESOURCES = "Recipe", "Resources"
+
+Declaration = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Number(click.FloatRange):
-    """A number in a range; "nan" and "inf", which a range of click lets through, are none."""
+    """A number in a range, not "nan" or "inf", which a range of click lets through."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         """Return the number."""
@@ -22,50 +31,112 @@ class Number(click.FloatRange):
         return number
 
 
-jobs = click.option(
-    "--jobs",
-    type=click.IntRange(1, MOST_JOBS),
-    metavar="N",
-    help="Number of threads [default: all cores]. Results do not depend on it.",
+class Amount(click.ParamType):
+    """A number with a unit, such as ``90s`` or ``2GB``.
+
+    Parameters
+    ----------
+    name, example : str
+        For the sentence that refuses other words.
+    units : mapping of the unit in small letters to its size; "" is that of a bare number
+    kind : type
+        Of the number, float or int.
+    """
+
+    def __init__(self, name: str, example: str, units: Mapping[str, float], kind: type = float):
+        self.name, self.example, self.units, self.kind = name, example, units, kind
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the number, in the unit of size 1."""
+        if not isinstance(value, str):
+            return self.kind(value)
+        match = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?([a-zA-Z]*)", value, re.ASCII)
+        unit = self.units.get(match[2].lower(), math.nan) if match else math.nan
+        number = float(match[1]) * unit if match else math.nan
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a {self.name}; write it like {self.example}", param, ctx)
+        return self.kind(number)
+
+
+class OutputFile(click.Path):
+    """A file that can be written, which is checked before any work."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the path, or raise an error with the reason why it can't be written."""
+        from visualwords.apps.command_line.terminal import check_output
+
+        path = super().convert(value, param, ctx)
+        check_output(path)
+        return path
+
+
+PATH, FILE, FOLDER = click.Path(), click.Path(dir_okay=False), click.Path(file_okay=False)
+OUTPUT = OutputFile(dir_okay=False)
+COUNT, FOLDS = click.IntRange(min=1), click.IntRange(min=2)
+SHARE = Number(0, 1, min_open=True, max_open=True)
+DURATION = Amount("duration", "90s, 10m or 1h", {"": 1, "s": 1, "m": 60, "h": 3600})
+BYTES = {f"{prefix}b": 1000**i for i, prefix in enumerate(("", "k", "m", "g"))}
+BYTES |= {f"{prefix}ib": 1024**i for i, prefix in enumerate(("", "k", "m", "g"))}
+SIZE = Amount("memory size", "500MB or 2GB", {"": 1} | BYTES, int)
+
+
+def flag(words: str, help: str, kind: Any = None, name: str = "", **more: Any) -> Declaration:
+    """Declare an option in one line.
+
+    Parameters
+    ----------
+    words : str
+        Its names and the placeholder of its value: ``"-o --output FILE"``. Without a placeholder
+        it is a switch.
+    help : str
+        What it does; a default is shown after it.
+    kind : click.ParamType, optional
+        Of the value.
+    name : str
+        Of the parameter of the verb; by default the longest name.
+    more : as in `click.option`
+    """
+    names = [word for word in words.split() if word.startswith("-")]
+    value = " ".join(word for word in words.split() if not word.startswith("-"))
+    settings = {"metavar": value, "type": kind} if value else {"is_flag": True}
+    is_shown = bool(value) and more.get("default") is not None
+    names += [name] * bool(name)
+    return click.option(*names, help=help, **{"show_default": is_shown, **settings, **more})
+
+
+def group(title: str, *declarations: Declaration) -> Declaration:
+    """Declare options that the help shows as a group of this title, after the basic ones."""
+
+    def declare(verb: Callable[..., Any]) -> Callable[..., Any]:
+        known = list(getattr(verb, "__click_params__", []))
+        for declaration in reversed(declarations):
+            verb = declaration(verb)
+        for parameter in getattr(verb, "__click_params__", []):
+            if parameter not in known and parameter.name != "recipe":  # a recipe is basic
+                parameter.panel = title
+        return verb
+
+    return declare
+
+
+jobs = group(
+    RESOURCES,
+    flag(
+        "--jobs N",
+        "Number of threads [default: all cores]. Results do not depend on it.",
+        click.IntRange(1, MOST_JOBS),
+    ),
 )
-seed = click.option(
-    "--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Random seed."
-)
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print the results as CSV.")
-raw = click.option(
+seed = group(TESTING, flag("--seed N", "Random seed.", click.IntRange(0, MOST_SEED), default=0))
+as_json = flag("--json", "Print the results as JSON.", name="as_json")
+as_csv = flag("--csv", "Print the results as CSV.", name="as_csv")
+raw = flag(
     "--raw",
-    is_flag=True,
-    help="Write CSV text as it is; else a quote precedes what a spreadsheet takes for a formula, "
-    "and control characters are escaped.",
+    "Write CSV text as it is; by default, formula-like cells are prefixed with ' and control "
+    "characters are escaped.",
 )
-strict = click.option("--strict", is_flag=True, help="Fail if any file has to be skipped.")
-report = click.option(
-    "--report", type=click.Path(dir_okay=False), metavar="HTML", help="Write an HTML report."
-)
-
-
-def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that decide how much is printed to stderr: -q and -v."""
-    for option in (
-        click.option(
-            "-v",
-            "--verbose",
-            is_flag=True,
-            expose_value=False,
-            callback=_remember,
-            help="Print every step and how long it took.",
-        ),
-        click.option(
-            "-q",
-            "--quiet",
-            is_flag=True,
-            callback=_remember,
-            help="Print results, warnings and errors only.",
-        ),
-    ):
-        verb = option(verb)
-    return verb
+strict = flag("--strict", "Fail if any file has to be skipped.")
+report = flag("--report HTML", "Write an HTML report.", OUTPUT)
 
 
 def _remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
@@ -74,67 +145,55 @@ def _remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
     return value
 
 
+def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that decide how much is printed to stderr: -q and -v."""
+    silent = flag("-q --quiet", "Print results, warnings and errors only.", callback=_remember)
+    verbose = flag(
+        "-v --verbose",
+        "Print every step and how long it took.",
+        callback=_remember,
+        expose_value=False,
+    )
+    return silent(verbose(verb))
+
+
+STREAMS = (
+    flag("--every N", "Take every N-th frame of a video, camera or stream.", COUNT, default=1),
+    flag("--frames N", "Stop a video, camera or stream after N frames.", COUNT, name="most"),
+    flag(
+        "--max-fps N",
+        "Take at most N frames a second, the newest each time; others are dropped.",
+        Number(0, min_open=True),
+    ),
+    flag(
+        "--timeout SECONDS",
+        "Report a camera or stream as stalled after this long without a frame.",
+        Number(0, 3600, min_open=True),
+        default=10.0,
+    ),
+    flag(
+        "--reconnect N",
+        "Open an address again, N times in a row at most, when it ends or stalls.",
+        click.IntRange(min=0),
+        name="reconnects",
+        default=0,
+    ),
+    flag(
+        "--allow-url",
+        "Open addresses such as rtsp://camera/1; without it nothing reaches the network.",
+    ),
+)
+
+
 def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of verbs that follow videos, cameras and addresses, as ``stream``."""
 
-    @click.option(
-        "--every",
-        type=click.IntRange(min=1),
-        default=1,
-        metavar="N",
-        help="Take every N-th frame of a video, camera or stream [default: 1].",
-    )
-    @click.option(
-        "--frames",
-        "most",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Stop a video, camera or stream after N frames.",
-    )
-    @click.option(
-        "--max-fps",
-        type=Number(0, min_open=True),
-        metavar="N",
-        help="Take at most N frames a second, the newest each time; others are dropped.",
-    )
-    @click.option(
-        "--timeout",
-        type=Number(0, 3600, min_open=True),
-        default=10.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Report a camera or stream as stalled after this long without a frame.",
-    )
-    @click.option(
-        "--reconnect",
-        "reconnects",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        metavar="N",
-        help="Open an address again, N times in a row at most, when it ends or stalls.",
-    )
-    @click.option(
-        "--allow-url",
-        is_flag=True,
-        help="Open addresses such as rtsp://camera/1; without it nothing reaches the network.",
-    )
     @functools.wraps(verb)
-    def following(
-        *args: Any,
-        every: int,
-        most: int | None,
-        max_fps: float | None,
-        timeout: float,
-        reconnects: int,
-        allow_url: bool,
-        **kwargs: Any,
-    ) -> Any:
-        stream = {"every": every, "most": most, "max_fps": max_fps, "timeout": timeout}
-        stream |= {"reconnects": reconnects}
-        return verb(*args, stream=stream, allow_url=allow_url, **kwargs)
+    def following(*args: Any, **kwargs: Any) -> Any:
+        names = ("every", "most", "max_fps", "timeout", "reconnects")
+        return verb(*args, stream={name: kwargs.pop(name) for name in names}, **kwargs)
 
-    return following
+    return group("Videos and cameras", *STREAMS)(following)
 
 
 def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
@@ -151,11 +210,6 @@ def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
 def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that moves all parallel work of a verb to a cluster."""
 
-    @click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Run on a Dask cluster: tcp://host:port, or local:4 for four local processes.",
-    )
     @functools.wraps(verb)
     def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
         if scheduler is None:
@@ -168,7 +222,8 @@ def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
                 say(f"cluster dashboard: {client.dashboard_link}")
             return verb(*args, **kwargs)
 
-    return anywhere
+    about = "Run on a Dask cluster: tcp://host:port, or local:4 for four local processes."
+    return group(RESOURCES, flag("--scheduler ADDRESS", about))(anywhere)
 
 
 def n_threads(jobs: int | None) -> int:
@@ -176,3 +231,45 @@ def n_threads(jobs: int | None) -> int:
     from joblib import cpu_count
 
     return jobs or cpu_count()
+
+
+def complete_recipes(
+    ctx: click.Context, parameter: click.Parameter, typed: str
+) -> "list[CompletionItem]":
+    """Offer the names of recipes after the Tab key, each with its summary."""
+    from visualwords.apps.pipeline.recipes import RECIPES
+
+    known = {"auto": "choose one by cross-validation"}
+    known |= {recipe.name: recipe.summary for recipe in RECIPES.values()}
+    return _starting(typed, known)
+
+
+def complete_kernels(
+    ctx: click.Context, parameter: click.Parameter, typed: str
+) -> "list[CompletionItem]":
+    """Offer the names of kernels after the Tab key."""
+    from visualwords.apps.pipeline.recipe_names import kernel_names
+
+    return _starting(typed, dict.fromkeys(kernel_names()))
+
+
+def complete_classes(
+    ctx: click.Context, parameter: click.Parameter, typed: str
+) -> "list[CompletionItem]":
+    """Offer the classes of the model that the command line names; nothing if it can't be read."""
+    from visualwords.errors import VisualWordsError
+    from visualwords.model_file import read_manifest
+
+    words = [ctx.params.get("model"), *ctx.args]  # click leaves arguments there before a bare flag
+    model = next((word for word in words if word), "")
+    with suppress(VisualWordsError, OSError, KeyError, TypeError, ValueError):
+        return _starting(typed, dict.fromkeys(read_manifest(model)["classes"]))
+    return []
+
+
+def _starting(typed: str, known: Mapping[str, str | None]) -> "list[CompletionItem]":
+    from click.shell_completion import CompletionItem
+
+    return [
+        CompletionItem(name, help=about) for name, about in known.items() if name.startswith(typed)
+    ]

@@ -6,29 +6,30 @@ Results go to stdout, everything else to stderr.
 import json
 import math
 import os
+import shlex
 import shutil
 import sys
 import tempfile
+import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, ClassVar, TextIO, cast
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
 
 MOST_LISTED = 10
-MOST_CLASSES = 60  # in the table of results
+LONG = 2.0  # seconds of compiling that are noted
+COMPILING = "visualwords.compiling"  # in a context: it has been noted
 
 
 def stdout() -> Console:
@@ -42,6 +43,41 @@ def stdout() -> Console:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
+
+
+def show(line: str) -> None:
+    """Write a line of results to stdout."""
+    stdout().print(Text(printable(line)))
+
+
+def print_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence["str | Text | list[str]"]],
+    right: Container[str] = (),
+    title: str = "",
+) -> None:
+    """Print a table.
+
+    Parameters
+    ----------
+    head : names of the columns
+    rows : cells of text; a list has several lines, and rich's own text keeps its colour
+    right : names of columns whose cells are aligned on the right
+    title : str
+    """
+    table = Table(title=Text(printable(title)) if title else None, title_justify="left")
+    for name in head:
+        table.add_column(Text(name), overflow="fold", justify="right" if name in right else "left")
+    for row in rows:
+        table.add_row(*(_cell(cell) for cell in row))
+    stdout().print(table)
+
+
+def _cell(cell: "str | Text | list[str]") -> Text:
+    if isinstance(cell, Text):
+        return cell
+    lines = [cell] if isinstance(cell, str) else cell
+    return Text("\n".join(printable(line) for line in lines))
 
 
 def printable(name: str) -> str:
@@ -123,90 +159,55 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
     """Show progress on stderr while the block runs; nothing where stderr is not a terminal."""
     if quiet:
         yield Silent()
-        return
-    if not _is_terminal(sys.stderr):
+    elif not _is_terminal(sys.stderr):
         lines = _Lines()
         with _compiling_noted(lines):
             yield lines
-        return
-    console = Console(file=sys.stderr)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with RichProgress(*columns, console=console, redirect_stdout=False) as bars:
-        shown = _Bars(bars)
-        with _compiling_noted(shown):
-            yield shown
+    else:
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        console = Console(file=sys.stderr)
+        with RichProgress(*columns, console=console, redirect_stdout=False) as bars:
+            shown = _Bars(bars)
+            with _compiling_noted(shown):
+                yield shown
 
 
 @contextmanager
 def _compiling_noted(progress: Progress) -> Iterator[None]:
-    """Say once that numba compiles, which takes seconds and is cached for later runs.
+    """Note that numba compiles, once in a command and only where that takes long.
 
-    numba's events are no public interface: with a numba that has none, nothing is said.
+    Compiled loops are cached for later runs. numba's events are no public interface: with a numba
+    that has none, nothing is noted.
     """
     try:
         from numba.core import event
     except ImportError:
         yield
         return
+    ctx = click.get_current_context(silent=True)
+    noted: dict[str, Any] = {} if ctx is None else ctx.meta
 
-    class Once(event.Listener):
-        said = False
+    class Clock(event.Listener):
+        begun: ClassVar[list[float]] = []  # of compilations that call for others
+        seconds = 0.0
 
         def on_start(self, event: event.Event) -> None:
-            if not self.said:
-                self.said = True
-                progress.note("compiling, first run only")
+            self.begun.append(time.perf_counter())
 
         def on_end(self, event: event.Event) -> None:
-            pass
+            took = time.perf_counter() - self.begun.pop()
+            self.seconds += 0 if self.begun else took
+            if self.seconds + took * bool(self.begun) > LONG and not noted.get(COMPILING):
+                noted[COMPILING] = True
+                progress.note("compiling loops, which later runs need not")
 
-    with event.install_listener("numba:compile", Once()):
+    with event.install_listener("numba:compile", Clock()):
         yield
-
-
-def print_results(evaluation: Evaluation) -> None:
-    """Print precision and recall of every class, and the accuracy in a sentence."""
-    console = stdout()
-    console.print(_results_table(evaluation))
-    console.print(evaluation.headline)
-
-
-def _results_table(evaluation: Evaluation) -> Table:
-    """Return the table of precision and recall."""
-    table = Table()
-    table.add_column("class", overflow="fold")
-    for column in ("images", "right", "precision", "recall"):
-        table.add_column(column, justify="right")
-    table.add_column("")
-    shown = np.arange(len(evaluation.classes))
-    if len(shown) > MOST_CLASSES:  # those with the lowest recall, in their order
-        tested = np.where(evaluation.support > 0, evaluation.recall, np.inf)
-        shown = np.sort(np.argsort(tested, kind="stable")[:MOST_CLASSES])
-    for i in shown.tolist():
-        name = evaluation.classes[i]
-        if not evaluation.support[i]:
-            table.add_row(Text(printable(name)), "0", "", "", "", Text("not tested", style="dim"))
-            continue
-        recall = evaluation.recall[i]
-        table.add_row(
-            Text(printable(name)),
-            str(evaluation.support[i]),
-            str(evaluation.confusion[i, i]),
-            f"{evaluation.precision[i]:.1%}",
-            f"{recall:.1%}",
-            Text("█" * round(20 * recall), style="green" if recall >= 0.9 else "yellow"),
-        )
-    if len(shown) < len(evaluation.classes):
-        more = (
-            f"… and {len(evaluation.classes) - len(shown):,} with higher recall (--json lists all)"
-        )
-        table.add_row(Text(more, style="dim"))
-    return table
 
 
 def print_json(value: Any) -> None:
@@ -266,3 +267,64 @@ def results_in(path: str | None, *, held: bool = False) -> Iterator[None]:
         else:
             written = cast(BinaryIO, file.buffer)
             write_atomically(path, lambda target: shutil.copyfileobj(written, target))
+
+
+def equivalent_command(ctx: click.Context | None = None) -> str:
+    """The command line that says the same without a settings file.
+
+    Flags at their defaults are left out.
+    """
+    ctx = ctx or click.get_current_context()
+    flags: list[str] = []
+    names: list[str] = []
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            names += [str(one) for one in (value if isinstance(value, tuple) else (value,))]
+        elif parameter.name in ctx.params:
+            flags += _flag_words(parameter, value)
+    words = [*names, *flags]
+    if any(name.startswith("-") for name in names):
+        words = [*flags, "--", *names]
+    return shlex.join([*ctx.command_path.split(), *words])
+
+
+def _flag_words(option: click.Parameter, value: Any) -> list[str]:
+    """The words of one option; none where it has its default."""
+    if value is None or value == () or value == option.default:
+        return []
+    if value is False:
+        return option.secondary_opts[:1]
+    if value is True:
+        return option.opts[:1]
+    values = value if isinstance(value, tuple) else (value,)
+    return [word for one in values for word in (option.opts[0], _written(one))]
+
+
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def typed(command: str, *words: str) -> str:
+    """A command line that runs in the user's shell, in the current folder, for hints.
+
+    The name alone where the shell finds this installation's script, else the path of the script,
+    else Python with the module.
+
+    Examples
+    --------
+    >>> typed("classify-images", "predict", "m.vw", "two words.jpg").split("predict ")[1]
+    "m.vw 'two words.jpg'"
+    """
+    return shlex.join([*_program(command), *words])
+
+
+def _program(command: str) -> list[str]:
+    script = shutil.which(command, path=os.path.dirname(sys.executable))
+    if script is None:
+        return [sys.executable, "-m", f"visualwords.apps.{command.replace('-', '_')}"]
+    found = shutil.which(command)
+    if found is not None and os.path.samefile(found, script):
+        return [command]
+    near = os.path.relpath(script)
+    return [script if near.startswith(os.pardir) else near]

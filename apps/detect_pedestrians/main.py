@@ -7,11 +7,12 @@ from typing import NoReturn
 import click
 
 import visualwords
-from visualwords.apps.command_line import exit_codes
-from visualwords.apps.command_line.verb import VerbGroup, run_command, run_installed
+from visualwords.apps.command_line.exit_codes import HELP
+from visualwords.apps.command_line.info import info_verb
+from visualwords.apps.command_line.verb import HELP_NAMES, VerbGroup, run_command, run_installed
 from visualwords.apps.detect_pedestrians.demo import demo
 from visualwords.apps.detect_pedestrians.evaluate import evaluate
-from visualwords.apps.detect_pedestrians.info import info
+from visualwords.apps.detect_pedestrians.options import SHIPPED
 from visualwords.apps.detect_pedestrians.run import run
 from visualwords.apps.detect_pedestrians.train import train
 
@@ -32,11 +33,7 @@ def _is_source(word: str) -> bool:
     return os.path.exists(word) or word.isdecimal() or any(mark in word for mark in "./\\")
 
 
-@click.group(
-    cls=_RunByDefault,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=exit_codes.HELP,
-)
+@click.group(cls=_RunByDefault, context_settings=HELP_NAMES, epilog=HELP)
 @click.version_option(visualwords.__version__, prog_name="detect-pedestrians")
 def command() -> None:
     """Detect pedestrians in images and videos, or objects of a class you train on.
@@ -49,7 +46,7 @@ def command() -> None:
     """
 
 
-for verb in (run, train, evaluate, demo, info):
+for verb in (run, train, evaluate, demo, info_verb(SHIPPED)):
     command.add_command(verb)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from visualwords.apps.classify_images.sort_into import FORBIDDEN, alike, folder_name
+from visualwords.apps.command_line.sort_into import FORBIDDEN, alike, folder_name
 from visualwords.apps.command_line.terminal import printable
 from visualwords.errors import FolderError
 from visualwords.folders import NOT_IMAGES, ImageFolder, files_below, folders_in

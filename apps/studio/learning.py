@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from visualwords.apps.command_line.typed import typed
+from visualwords.apps.command_line.terminal import typed
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of

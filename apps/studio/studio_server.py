@@ -11,8 +11,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.command_line.typed import typed
+from visualwords.apps.command_line.terminal import printable, typed
 from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY, RefusedError
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question

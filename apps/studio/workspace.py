@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from visualwords.apps.classify_images.sort_into import alike
+from visualwords.apps.command_line.sort_into import alike
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.studio.change_log import TRASH, ChangeLog, Move
 from visualwords.apps.studio.class_folders import (

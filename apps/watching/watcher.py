@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from io import FileIO, StringIO
 from typing import Any, Generic, TypeVar
 
-from visualwords.apps.classify_images.sort_into import Sorter, folder_of_rejected
 from visualwords.apps.command_line.csv_cells import csv_cells, short_number
+from visualwords.apps.command_line.sort_into import Sorter, folder_of_rejected
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images

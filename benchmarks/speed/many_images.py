@@ -30,7 +30,7 @@ N_PHOTOGRAPHS = 300
 
 SORT = """
 import sys
-from visualwords.apps.classify_images.sort_into import sort_images
+from visualwords.apps.command_line.sort_into import sort_images
 from visualwords.folders import list_files
 paths = list_files(sys.argv[1])[0]
 sort_images(paths, ["one label"] * len(paths), sys.argv[2])

@@ -136,7 +136,8 @@ OF_ONE = {  # command → values of its own
 PATCHES = ("words", "codebook", "fisher", "second_order", "sets")
 MADE_OF = ("recipe", "features", *PATCHES, "pyramid", "kernel", "solver", "settings")
 TESTS, FORMS = ("test", "test_size", "folds"), ("as_json", "as_csv", "as_markdown")
-CLUSTER = "scheduler"  # starts processes: tests/apps/cluster
+# Tested elsewhere: processes of a cluster, the help.
+ALONE = ("scheduler", "help_all")
 
 
 def clashes(verb):
@@ -390,7 +391,7 @@ def check_line(verb, row, out, code, printed, told):
 )
 def test_every_pair_of_options_ends_as_documented(verb, world):
     known = VALUES | OF_ONE.get(verb, {})
-    names = [p.name for p in command.commands[verb].params if p.name != CLUSTER]
+    names = [p.name for p in command.commands[verb].params if p.name not in ALONE]
     assert [name for name in names if not known.get(name)] == []  # options that occur in no pair
     rows, apart = covering_rows({name: known[name] for name in names}, clashes(verb))
     assert len(rows) > 3

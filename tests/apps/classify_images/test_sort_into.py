@@ -8,8 +8,8 @@ import os
 import pytest
 
 import visualwords.files
-from visualwords.apps.classify_images import sort_into as sorting
-from visualwords.apps.classify_images.sort_into import folder_name, sort_images
+from visualwords.apps.command_line import sort_into as sorting
+from visualwords.apps.command_line.sort_into import folder_name, sort_images
 from visualwords.errors import FolderError
 
 

@@ -7,7 +7,7 @@ import time
 
 BUSY = """
 import hashlib
-from visualwords.apps.command_line.interruption import answer_ctrl_c_in_time
+from visualwords.apps.command_line.verb import answer_ctrl_c_in_time
 answer_ctrl_c_in_time()
 print("ready", flush=True)
 hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # compiled, deaf to signals, takes many minutes

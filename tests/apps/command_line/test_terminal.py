@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from visualwords.apps.classify_images.running import print_results
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import (
     MOST_LISTED,
     _compiling_noted,
-    print_results,
     printable,
     say_skipped,
 )

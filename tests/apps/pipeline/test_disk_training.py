@@ -6,7 +6,7 @@ import pytest
 
 import visualwords
 from visualwords import ImageClassifier
-from visualwords.apps.classify_images import options
+from visualwords.apps.command_line.options import SIZE
 from visualwords.apps.pipeline import disk_training, similarity
 from visualwords.classifiers.solvers import byte_rows
 from visualwords.errors import FolderError
@@ -103,10 +103,10 @@ def test_auto_compares_recipes_on_some_of_many_images(photos, small_blocks, monk
     [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), ("500mb", 5 * 10**8), ("7", 7)],
 )
 def test_amounts_of_memory_are_read(text, n_bytes):
-    assert options.Bytes().convert(text, None, None) == n_bytes
+    assert SIZE.convert(text, None, None) == n_bytes
 
 
 @pytest.mark.parametrize("text", ["much", "GB", "2 boxes", "1.2.3GB"])
 def test_what_is_no_amount_of_memory_is_refused(text):
     with pytest.raises(click.BadParameter, match="write it like 500MB or 2GB"):
-        options.Bytes().convert(text, None, None)
+        SIZE.convert(text, None, None)

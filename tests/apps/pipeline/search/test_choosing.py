@@ -11,7 +11,7 @@ import pytest
 
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.classify_images.running import _repeating
+from visualwords.apps.classify_images.running import repeating
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.pipeline import image_classifier
 from visualwords.apps.pipeline.recipes import RECIPES, Channel, recipes_to_try
@@ -122,7 +122,7 @@ def test_a_choice_that_no_budget_repeats_is_repeated_by_its_recipe():
         for recipe, named in ((RECIPES["tiny"], "tiny"), (changed, "RECIPE.toml")):
             ctx.params = {"folder": "photos", "output": "m.vw", "deadline": 9.0, "recipe": "auto"}
             model = SimpleNamespace(recipe_=recipe, repeated_by_=None)
-            words = _repeating(model).split()
+            words = repeating(model).split()
             assert words[words.index("--recipe") + 1] == named
             assert "--deadline" not in words
 

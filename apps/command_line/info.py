@@ -1,25 +1,43 @@
-"""The contents of a model file as a table or as JSON, for the verb info of all commands."""
+"""The verb info of all commands: the contents of a model file as a table or as JSON."""
 
 import json
 import os
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
+import click
 
-from visualwords.apps.command_line.terminal import print_json, printable, stdout
-from visualwords.apps.pipeline.loading import model_path
-from visualwords.apps.pipeline.metric import METRICS
-from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.errors import ModelFileError
-from visualwords.model_file import read_manifest
+from visualwords.apps.command_line.exit_codes import DONE
+from visualwords.apps.command_line.options import PATH, as_json
+from visualwords.apps.command_line.verb import Verb
 
 TOML = "as TOML"
 FEW = 8  # numbers of a list that are shown
 
 
+def info_verb(default: str | None = None) -> click.Command:
+    """The verb, for a command; ``default`` is the model without an argument."""
+
+    @click.command("info", cls=Verb)
+    @click.argument("model", type=PATH, required=default is None, default=default)
+    @as_json
+    def info(model: str, as_json: bool) -> int:
+        """Print the contents of a MODEL file: classes, recipe, training summary and versions.
+
+        MODEL is a model file, or "pedestrian" for the bundled detector.
+        """
+        print_model_info(model, as_json)
+        return DONE
+
+    return info
+
+
 def print_model_info(model: str, as_json: bool) -> None:
     """Print the manifest of a model file, or of the bundled detector ("pedestrian")."""
+    from visualwords.apps.command_line.terminal import print_json, print_table
+    from visualwords.apps.pipeline.loading import model_path
+    from visualwords.errors import ModelFileError
+    from visualwords.model_file import read_manifest
+
     path = model_path(model)
     manifest = read_manifest(path)
     if as_json:
@@ -33,20 +51,19 @@ def print_model_info(model: str, as_json: bool) -> None:
         raise ModelFileError(
             f"{model}: the manifest does not describe a model ({type(problem).__name__}: {problem})"
         ) from None
-    table = Table(show_header=False, title=Text(printable(os.path.basename(model))))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        lines = value.splitlines() if name == TOML else [str(value)]
-        table.add_row(name, Text("\n".join(printable(line) for line in lines)))
-    stdout().print(table)
+    lines = [[k, v.splitlines() if k == TOML else str(v)] for k, v in rows.items()]
+    print_table([os.path.basename(model), ""], lines)
 
 
 def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
+    from visualwords.apps.pipeline.metric import METRICS
+    from visualwords.apps.pipeline.recipe import Recipe
+
     training, recipe, arrays = manifest["training"], manifest["recipe"], manifest["arrays"]
     counts = zip(manifest["classes"], training["images_per_class"])
     about = dict(manifest.get("about", {}))
     source = f"{about.pop('trained on')}: " if "trained on" in about else ""
+    has_chances, few = "calibration/slope" in arrays, "no: too few training images"
     rows = {
         **about,
         "recipe": ": ".join(filter(None, (recipe["name"], recipe["summary"]))),
@@ -54,10 +71,8 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
         f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
         "trained on": f"{source}{training['images']:,} images, {training['skipped']} skipped, "
         f"seed {training['random_state']}",
-        "probabilities": _probabilities(arrays),
-        "unknown images": "yes"
-        if "novelty/known" in arrays
-        else "no: an older version, or too few training images",
+        "probabilities": "yes" if has_chances else few,
+        "unknown images": "yes" if "novelty/known" in arrays else few,
         "similar images": "yes" if "gallery/signatures" in arrays else "not kept",
     }
     if training["recipes_tried"]:
@@ -74,20 +89,14 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
     return rows
 
 
-def _probabilities(arrays: Any) -> str:
-    if "calibration/slope" in arrays:
-        return "yes"
-    return "no: too few training images"
-
-
 def _of_other(manifest: dict[str, Any]) -> dict[str, str]:
-    """Return the manifest of a model of another command."""
-    shown_above = ("arrays", "checksum", "kind", "versions")
-    return {name: _shown(value) for name, value in manifest.items() if name not in shown_above}
-
-
-def _shown(value: Any) -> str:
-    """Return a value as text; of many numbers only how many there are, and their range."""
-    if isinstance(value, list) and len(value) > FEW and all(isinstance(v, float) for v in value):
-        return f"{len(value)} numbers from {min(value):.3g} to {max(value):.3g}"
-    return json.dumps(value)
+    """The manifest of a model of another command; long lists of numbers as their range."""
+    rows = {}
+    for name in manifest.keys() - {"arrays", "checksum", "kind", "versions"}:
+        value = manifest[name]
+        is_long = isinstance(value, list) and len(value) > FEW
+        if is_long and all(isinstance(number, float) for number in value):
+            rows[name] = f"{len(value)} numbers from {min(value):.3g} to {max(value):.3g}"
+        else:
+            rows[name] = json.dumps(value)
+    return dict(sorted(rows.items()))
