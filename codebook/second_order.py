@@ -54,7 +54,7 @@ class SecondOrderPooling(WindowVectors):
     Deviations from [1]_: components in place of all numbers of a descriptor, so that a window has
     d (d + 1) / 2 numbers (2,080 of 64); nothing is said about places and colours; moments are those
     of whitened components, and ε is larger, as folds of training images prefer
-    (docs/choices.md). A window without descriptors is 0. Logarithms are computed without
+    (docs/lab/defaults.md). A window without descriptors is 0. Logarithms are computed without
     eigenvectors, in single precision, to some 1e-5 (:mod:`visualwords.codebook._second_order`).
 
     References

@@ -1,15 +1,21 @@
-"""Pages of the site that are made from the code, written before it is built.
+"""Reference pages made from the code, so that they cannot go stale.
 
-Python names come from ``__all__`` and their docstrings, commands from click and recipe files from
-the recipes themselves, so that none of them can go stale.
+    python docs/reference_pages.py        commands.md, recipes.md and python.md, which are committed
+
+Commands come from click, recipe files from the recipes themselves, and Python names from
+``__all__``. The site also gets a page for each package in ``reference/api``, from docstrings.
 """
 
+import collections
+import copy
 import dataclasses
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -22,23 +28,29 @@ PACKAGES = (
     "visualwords.classifiers.kernels",
     "visualwords.images",
     "visualwords.folders",
-    "visualwords.apps.pipeline.recipes",
 )
 COMMANDS = ("classify_images", "detect_pedestrians")
+SHARED = 4  # an option with one text in so many commands is described once
+WIDTH = 110
 OUTSIDE = re.compile(r"\[([^]]+)\]\((?:\.\./)+((?!docs/)[\w./-]+)(?:#[^)]*)?\)")
 
 
-def write(folder: Path) -> None:
-    """Write all generated pages into a folder; those that stay as they were keep their dates."""
-    pages = {
-        "python.md": python_index(),
-        **{_file_of(package): python_page(package) for package in PACKAGES},
+def pages() -> dict[str, str]:
+    """The committed pages, by name."""
+    made = {
         "commands.md": commands_page(),
-        "recipe-files.md": recipes_page(),
+        "recipes.md": recipes_page(),
+        "python.md": python_index(),
     }
-    folder.mkdir(exist_ok=True)
-    for name, text in pages.items():
+    return {name: _wrapped_paragraphs(text) for name, text in made.items()}
+
+
+def write(folder: Path) -> None:
+    """Write all generated pages into a folder; unchanged ones keep their dates."""
+    made = pages() | {f"api/{package}.md": python_page(package) for package in PACKAGES}
+    for name, text in made.items():
         path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
@@ -60,44 +72,35 @@ def is_routing(app: Any, what: str, name: str, found: Any, skip: bool, options: 
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
-def _file_of(package: str) -> str:
-    return package.replace("visualwords.apps.pipeline.", "").replace(".", "-") + ".md"
-
-
 def python_index() -> str:
-    """Return the page that lists all public names with their first sentences."""
-    parts = ["# Python reference", "Every public name, from its docstring."]
+    """The page that lists all public names."""
+    parts = [
+        "# Python",
+        "Every public name. The documentation site has a page for each package, with all "
+        "parameters; `help(name)` prints the same. Kernels and their formulas are in "
+        "[parts](parts.md#kernels).",
+    ]
     for package in PACKAGES:
-        module = importlib.import_module(package)
-        parts.append(f"## [`{package}`]({_file_of(package)})\n\n{_first_line(module)}")
-        rows = [
-            f"| [`{name}`](#{_anchor(found)}) | {_first_line(found)} |"
-            for name, found in public(module)
-        ]
-        parts.append("\n".join(["| name | what it is |", "|---|---|", *rows]))
-    pages = "\n".join(_file_of(package).removesuffix(".md") for package in PACKAGES)
-    parts.append(f"```{{toctree}}\n:hidden:\n\n{pages}\n```")
+        names = ", ".join(f"`{name}`" for name, _ in public(importlib.import_module(package)))
+        parts.append(f"- **`{package}`**: {names}")
+    listed = "\n".join(f"api/{package}" for package in PACKAGES)
+    parts.append(f"```{{toctree}}\n:hidden:\n\n{listed}\n```")
     return "\n\n".join(parts) + "\n"
 
 
 def python_page(package: str) -> str:
-    """Return the page of a package: autodoc and numpydoc render every public name."""
+    """The page of a package: autodoc and numpydoc render every public name."""
     module = importlib.import_module(package)
-    parts = [f"# {package}", _first_line(module)]
+    parts = [f"# {package}", (module.__doc__ or "").strip().splitlines()[0]]
     for name, found in public(module):
         kind = "autoclass" if inspect.isclass(found) else "autofunction"
-        parts += [
-            f"## {name}",
-            f"```{{eval-rst}}\n.. {kind}:: {_anchor(found)}\n```",
-        ]
+        place = f"{found.__module__}.{found.__qualname__}"
+        parts += [f"## {name}", f"```{{eval-rst}}\n.. {kind}:: {place}\n```"]
     return "\n\n".join(parts) + "\n"
 
 
-def public(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the public functions and classes of a package, or those defined in a module.
-
-    What a package before it in `PACKAGES` has is left out: every name has one page.
-    """
+def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Public functions and classes of a package, but those of packages before it."""
     earlier = PACKAGES[: PACKAGES.index(module.__name__)]
     shown = {name for package in earlier for name in _names(importlib.import_module(package))}
     for name in _names(module):
@@ -107,7 +110,7 @@ def public(module: Any) -> Iterator[tuple[str, Any]]:
             yield name, found
 
 
-def _names(module: Any) -> list[str]:
+def _names(module: ModuleType) -> list[str]:
     if hasattr(module, "__all__"):
         return list(module.__all__)
     return [
@@ -117,39 +120,75 @@ def _names(module: Any) -> list[str]:
     ]
 
 
-def _anchor(found: Any) -> str:
-    return f"{found.__module__}.{found.__qualname__}"
-
-
-def _first_line(found: Any) -> str:
-    return (found.__doc__ or "").strip().splitlines()[0].replace("|", "\\|")
-
-
 def commands_page() -> str:
-    """Return the page of all commands, from click's own descriptions."""
-    parts = ["# Commands", "Made from the commands' own help. Exit codes are the same for all."]
-    for name in COMMANDS:
-        main = importlib.import_module(f"visualwords.apps.{name}.main")
-        parts += list(_described(main.command, name.replace("_", "-"), None))
+    """The page of all commands, from click's own descriptions."""
+    described = [
+        one
+        for name in COMMANDS
+        for one in _commands(
+            importlib.import_module(f"visualwords.apps.{name}.main").command,
+            click.Context(
+                importlib.import_module(f"visualwords.apps.{name}.main").command,
+                info_name=name.replace("_", "-"),
+            ),
+        )
+    ]
+    uses = collections.Counter(record for _, context in described for record in _records(context))
+    shared = [record for record, n in uses.items() if n >= SHARED]
+    parts = [
+        "# Commands",
+        "Made from the commands' own help by `python docs/reference_pages.py`. `visualwords` is "
+        "another name of `classify-images`. All have the same [exit codes](files.md#exit-codes).",
+        "## Options of several commands",
+        _table(shared),
+    ]
+    for command, context in described:
+        own = [record for record in _records(context) if record not in shared]
+        also = [record[0] for record in _records(context) if record in shared]
+        parts.append(f"## {context.command_path}")
+        parts.append(f"```text\n{_usage(context)}\n```")
+        parts.append(_prose(command.help))
+        parts += [_table(own)] if own else []
+        parts += [f"Also {', '.join(_short(flags) for flags in also)}."] if also else []
     return "\n\n".join(parts) + "\n"
 
 
-def _described(command: Any, name: str, parent: Any) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent)
-    level = "##" if parent is None else "###"
-    yield f"{level} {context.command_path}"
-    yield f"```text\n{context.get_usage()}\n```"
-    yield _prose(command.help)
-    yield _options(command, context)
+def _commands(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    yield command, context
     if isinstance(command, click.Group):
-        for verb in command.list_commands(context):
-            yield from _described(command.get_command(context, verb), verb, context)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _commands(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def _records(context: click.Context) -> list[tuple[str, str]]:
+    """Flags and texts of a command's options, also of those that only --help-all shows."""
+    found = []
+    for option in context.command.get_params(context):
+        if isinstance(option, click.Option) and "help" not in option.name.split("_"):
+            option = copy.copy(option)
+            option.hidden = False
+            record = option.get_help_record(context)
+            if record is not None:
+                found.append(record)
+    return found
+
+
+def _usage(context: click.Context) -> str:
+    return " ".join(context.get_usage().removeprefix("Usage: ").split())
+
+
+def _short(flags: str) -> str:
+    return f"`{flags.split(', ')[-1].split(' ')[0]}`"
 
 
 def _prose(text: str | None) -> str:
-    """Return a help text as Markdown; what click keeps as it is becomes a block."""
+    """A help text as Markdown; what click keeps as it is becomes a block."""
     parts = []
-    for part in (text or "").split("\n\n"):
+    for part in inspect.cleandoc(text or "").split("\n\n"):
         if part.startswith("\b"):
             parts.append("```text\n" + part.removeprefix("\b").strip("\n") + "\n```")
         else:
@@ -157,16 +196,29 @@ def _prose(text: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _options(command: Any, context: click.Context) -> str:
-    records = [
-        record
-        for option in command.get_params(context)
-        if (record := option.get_help_record(context)) is not None
-    ]
-    if not records:
-        return ""
+def _table(records: list[tuple[str, str]]) -> str:
     rows = [f"| `{flags}` | {_escaped(text)} |" for flags, text in records]
     return "\n".join(["| option | meaning |", "|---|---|", *rows])
+
+
+def _wrapped_paragraphs(page: str) -> str:
+    """A page whose paragraphs and items keep to the width; blocks and tables stay as they are."""
+    parts = re.split(r"(^```.*?^```$)", page, flags=re.S | re.M)
+    for k in range(0, len(parts), 2):
+        parts[k] = "\n\n".join(
+            one if len(one) <= WIDTH or one.lstrip("\n")[:1] in "|#" else _filled(one)
+            for one in parts[k].split("\n\n")
+        )
+    return "".join(parts)
+
+
+def _filled(paragraph: str) -> str:
+    if max(map(len, paragraph.split("\n"))) <= WIDTH:
+        return paragraph
+    hang = "  " if paragraph.startswith("- ") else ""
+    return textwrap.fill(
+        paragraph, WIDTH, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _escaped(text: str) -> str:
@@ -176,24 +228,24 @@ def _escaped(text: str) -> str:
 
 
 def recipes_page() -> str:
-    """Return the page of recipe files: every table with its keys, and the built-in recipes."""
+    """The page of recipe files: every table with its keys, and the built-in recipes."""
     from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, MatchedSets, Recipe, Words
     from visualwords.apps.pipeline.recipes import RECIPES
 
     parts = [
-        "# Recipe files",
-        "A recipe is a TOML file, a Python value ([`Recipe`](python.md)) and a set of flags: the "
-        "same thing three times. [Recipes](../recipes.md) is the guide; this page lists every key "
-        'with its default. Where a default is None, the file says `"none"`.',
+        "# Recipes",
+        "A recipe is a TOML file, a Python value (`visualwords.Recipe`) and a set of flags: the "
+        "same thing three times. [Choose a recipe](../how-to/choose-a-recipe.md) is the guide; "
+        "this page lists every key with its default. Where a default is None, the file says "
+        '`"none"`.',
         "## The file",
         _keys(Recipe, without=("channels", "classifier", "classifier_params")),
-        "A file may leave out `name` and `summary`. Then follow one or more tables `[[channels]]`, "
-        "and one `[classifier]` with `kind` (`icd`, "
-        "`pmsvm`, `kernel` or `linear`), `kernel`, `C` and `params`: the parameters of the "
-        "classifier's [class](visualwords-classifiers.md).",
+        "`name` and `summary` may be left out. Then follow one or more tables `[[channels]]`, "
+        "and one `[classifier]` with `kind` (`icd`, `pmsvm`, `kernel` or `linear`), `kernel`, `C` "
+        "and `params`: the parameters of the [classifier](parts.md#classifiers).",
         "## [[channels]]",
         _keys(Channel, without=("words", "fisher", "sets", "hashes", "linear")),
-        "At most one of the next three tables says what becomes of patches; `hashes` may follow. "
+        "At most one of the next tables says what becomes of patches; `hashes` may follow. "
         "A file calls codebooks `kmeans`, `kmeans-root` (the default: of square roots) and `hik`.",
     ]
     for key, kind in {
@@ -205,16 +257,13 @@ def recipes_page() -> str:
         parts += [f"## channels.{key}", _keys(kind, without=("codebook_params",))]
     parts.append("## Built-in recipes")
     for recipe in RECIPES.values():
-        parts += [
-            f"### {recipe.name}",
-            f"{recipe.summary}.",
-            f"```toml\n{recipe.to_toml().strip()}\n```",
-        ]
+        toml = recipe.to_toml().strip()
+        parts += [f"### {recipe.name}", f"{recipe.summary}.", f"```toml\n{toml}\n```"]
     return "\n\n".join(parts) + "\n"
 
 
 def _keys(kind: Any, without: tuple[str, ...]) -> str:
-    """Return what a part of a recipe is, by its docstring, and a table of its fields."""
+    """What a part of a recipe is, by its docstring, and a table of its fields."""
     rows = []
     for one in dataclasses.fields(kind):
         if one.name in without:
@@ -229,3 +278,8 @@ def _keys(kind: Any, without: tuple[str, ...]) -> str:
     prose = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(kind) or "")
     prose = re.sub(r"(?<!`)`visualwords[\w.]*\.(\w+)`", r"`\1`", prose)
     return "\n".join([prose, "", "| key | type | default |", "|---|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        Path(__file__).with_name("reference").joinpath(name).write_text(text, encoding="utf-8")

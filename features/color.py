@@ -219,7 +219,7 @@ class ColorStatistics(Extractor):
     three equal planes.
 
     Such descriptors are usual beside SIFT, as local colour statistics (LCS) of RGB; folds of
-    training images preferred Lab (docs/choices.md).
+    training images preferred Lab (docs/lab/defaults.md).
 
     Examples
     --------

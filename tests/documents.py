@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,16 +12,18 @@ import numpy as np
 from onnx import TensorProto, helper, save
 
 from tests.conftest import ROOT
-from visualwords import ImageClassifier
+from visualwords import ImageClassifier, Recipe
 from visualwords.apps.classify_images.demo_images import texture_tiles, write_demo
 from visualwords.apps.detection.demo_picture import demo_picture
 
-GENERATED = ROOT / "docs" / "reference"  # by the site, from the code
-TUTORIALS = ROOT / "docs" / "tutorials"  # run part by part in a folder of their own
+DOCS = ROOT / "docs"
+TUTORIALS = DOCS / "tutorials"  # run in a folder of their own, which their first block fills
+GENERATED = DOCS / "reference" / "api"  # by the site, from docstrings
+RESULTS = DOCS / "results"  # by benchmarks.papers, from stored figures
 PAGES = sorted(
     [
-        *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
-        *(page for page in (ROOT / "docs").rglob("*.md") if GENERATED not in page.parents),
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+        *(page for page in DOCS.rglob("*.md") if not {GENERATED, RESULTS} & {*page.parents}),
     ]
 )
 BLOCK = re.compile(
@@ -29,25 +32,20 @@ BLOCK = re.compile(
 OUTPUT = re.compile(r"\s*^```\n(?P<text>.*?)^```", re.S | re.M)  # directly below a command
 NOT_RUN = {  # commands that neither the tests nor the walk run, and why
     r"python3? -m venv": "the walk itself runs the first one; the other is the test suite",
-    r"pip install|pip-audit": "the walk installs what the pages need",
-    r"-m pytest|ruff |\.ci/|fuzz_images": "checks of the project, minutes to hours",
+    r"pip install|git tag": "the walk installs what the pages need",
+    r"-m pytest|ruff |\.ci/": "checks of the project, minutes to hours",
     r"-m benchmarks\.|-m tests\.": "measurements, minutes to hours",
     r"^dask |tcp://": "needs several machines",
-    r"million/": "needs a million images",
-    r"run 0 |parts\.vw 0 |rtsp:": "needs a camera",
+    r"parts\.vw 0 |rtsp:": "needs a camera",
     r"^classify-images watch ": "never ends",
-    r"corel1000/": "needs Corel-1000",
-    r"train mug-crops/|mugs\.vw": "needs crops of mugs",
+    r"train mug-crops/|mugs\.vw": "needs pictures of mugs",
     r"\.mp4": "needs a video",
 }
 SLOW = {  # commands that only the walk runs
-    r"compare .*--seeds 3": "trains 360 models",
-    r"compare textures/": "trains 36 models",
     r"--scheduler local": "starts processes",
     r" serve | studio|^curl ": "a server",
     r"classify-images demo": "trains two models with auto",
     r"evaluate scenes/": "searches pictures for people",
-    r"--words 500|my-words\.toml": "learns 500 words",
 }
 
 
@@ -62,13 +60,8 @@ class Step(NamedTuple):
         return any(re.search(pattern, self.command) for pattern in patterns)
 
 
-def steps(page: Path) -> list[Step]:
-    """Return the commands of a page's bash blocks, in their order."""
-    return [part for part in parts(page) if part.kind == "bash"]
-
-
 def parts(page: Path) -> list[Step]:
-    """Return the commands and Python blocks of a page that are run, in their order."""
+    """The commands and Python blocks of a page, in their order."""
     text, found = page.read_text(encoding="utf-8"), []
     for block in BLOCK.finditer(text):
         if block["kind"] not in ("bash", "python") or block["why"]:
@@ -89,7 +82,7 @@ def _whole_lines(block: str) -> list[str]:
 
 
 def comparable(output: str) -> list[str]:
-    """Return the lines of an output without what differs between machines: numbers and widths."""
+    """The lines of an output without what differs between machines: numbers and widths."""
     lines = [re.sub(r"[\d,.]+", "#", line) for line in output.splitlines()]
     lines = [re.sub(r"[\s─━═┄]+", " ", line).strip() for line in lines]
     return [line for line in lines if re.search(r"\w", line) and "made with" not in line]
@@ -112,21 +105,23 @@ def write_user_folder(folder: Path) -> None:
     }.items():
         own = [tile for tile, found in zip(tiles, labels) if found == label]
         for name in names:
-            for number, tile in enumerate(own[:6]):
+            for number, tile in enumerate(own[:10]):
                 write(f"{name}/{number}.jpg", tile)
     for name in ("new/1.jpg", "new/2.jpg", "photo.jpg"):
         write(name, tiles[0])
-    for name in ("street.jpg", "scenes/1.jpg", "kitchen.jpg"):
+    for name in ("street.jpg", "scenes/1.jpg"):
         write(name, demo_picture())
     (folder / "boxes.csv").write_text(
         "file,xmin,ymin,xmax,ymax\n1.jpg,10,10,60,140\n", encoding="utf-8"
     )
+    (folder / "key").write_text("secret\n", encoding="utf-8")
+    (folder / "inbox").mkdir()
     write_demo("tiles", os.path.join(folder, "visualwords-demo", "tiles"))
-    mine = 'name = "hue"\n[[channels]]\nextractor = "ColorHistogram"\nparams = { space = "hsv" }\n'
-    (folder / "mine.toml").write_text(mine, encoding="utf-8")
-    for name, recipe in {"photos": "color", "old": "color", "new": "texture"}.items():
-        ImageClassifier(recipe).fit(folder / "photos").save(folder / f"{name}.vw")
-    (folder / "net.toml").write_text("mean = 0.5\nstd = 0.5\n", encoding="utf-8")
+    hue = '[[channels]]\nextractor = "ColorHistogram"\nparams = { space = "hsv" }\n'
+    for name in ("photos", "old", "new", "parts"):
+        images = folder / ("parts" if name == "parts" else "photos")
+        recipe = Recipe.from_toml(hue) if name == "old" else "tiny"
+        ImageClassifier(recipe).fit(images).save(folder / f"{name}.vw")
     _write_network(folder / "net.onnx")
     _write_tables(folder)
 
@@ -153,47 +148,43 @@ def _write_tables(folder: Path) -> None:
     """Write the settings and recipes that pages show, each under the name that it has there."""
     for page in PAGES:
         for text, _ in blocks(page, "toml"):
-            named = re.match(r"# ([\w-]+\.toml)", text) or re.match(r'name = "([\w-]+)"', text)
+            named = re.match(r"# ([\w-]+\.toml)", text)
             if named:
-                name = named[1].removesuffix(".toml") + ".toml"
-                (folder / name).write_text(text, encoding="utf-8")
+                (folder / named[1]).write_text(text, encoding="utf-8")
 
 
-def blocks(page, kind):
-    """Yield the text of every block of a kind, and why it is not run."""
+def blocks(page: Path, kind: str) -> Iterator[tuple[str, str | None]]:
+    """The text of every block of a kind, and why it is not run."""
     for found in BLOCK.finditer(page.read_text(encoding="utf-8")):
         if found["kind"] == kind:
             yield found["text"], found["why"]
 
 
-def code_of(page):
-    """Return the Python blocks of a page, one after the other, at their own line numbers."""
-    text = page.read_text(encoding="utf-8")
-    lines = [""] * text.count("\n")
-    for found in BLOCK.finditer(text):
-        if found["kind"] == "python" and not found["why"]:
-            first = text.count("\n", 0, found.start("text"))
-            lines[first : first + found["text"].count("\n")] = found["text"].splitlines()
+def prose(page: Path) -> str:
+    """A page without its blocks, tables, pictures, comments and headings."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    lines = [line for line in text.splitlines() if not re.match(r"\||#|!\[|<|>|:::", line)]
     return "\n".join(lines)
 
 
-def inline_code(page):
-    """Return what stands between backticks outside of blocks."""
+def inline_code(page: Path) -> list[str]:
+    """What stands between backticks outside of blocks."""
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     return [" ".join(one.split()) for one in re.findall(r"`([^`]+)`", text)]
 
 
-def command_lines(page):
-    """Yield the words of every command of a page, and whether it is whole: one of a bash block."""
+def command_lines(page: Path) -> Iterator[tuple[list[str], bool]]:
+    """The words of every command of a page, and whether it is whole: one of a bash block."""
     for text, _ in blocks(page, "bash"):
         for line in text.replace("\\\n", " ").splitlines():
             yield from (
                 (words, True) for part in re.split(r"&&|\|", line) if (words := _words(part))
             )
-    yield from ((words, False) for one in inline_code(page) if (words := _words(one)))
+    for one in inline_code(page):
+        yield from ((words, False) for part in one.split("|") if (words := _words(part)))
 
 
-def _words(line):
+def _words(line: str) -> list[str]:
     try:
         words = shlex.split(line, comments=True)
     except ValueError:  # code of another kind, with a single quotation mark
@@ -203,5 +194,5 @@ def _words(line):
     return words
 
 
-def ids(page):
+def ids(page: Path) -> str:
     return str(page.relative_to(ROOT))

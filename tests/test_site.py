@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 from tests.test_public_names import PUBLIC
 
 DOCS = ROOT / "docs"
-LOOKED_AT = ("index", "tutorials/defects", "hik-svm", "reference/commands", "gallery")
+LOOKED_AT = ("index", "tutorials/defects", "explanation/hik-svm", "reference/commands", "gallery")
 TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.S)
 
 
@@ -26,10 +26,8 @@ def listed_pages():
 
 def test_every_page_is_in_a_menu():
     listed = set(listed_pages())
-    results = DOCS / "results"
-    pages = [
-        page for page in DOCS.rglob("*.md") if page.parent not in (results, DOCS / "reference")
-    ]
+    made = (DOCS / "results", DOCS / "reference" / "api")
+    pages = [page for page in DOCS.rglob("*.md") if page.parent not in made]
     missing = [page.name for page in pages if page.with_suffix("") not in listed]
     assert missing == ["index.md"]
 

@@ -1,7 +1,7 @@
 """Walk the README and all guides as a newcomer: a new environment, every command, every block.
 
     python -m tests.walk_documents                     all pages
-    python -m tests.walk_documents README.md docs/page.md
+    python -m tests.walk_documents README.md docs/how-to/use-a-cluster.md
 
 Copies the committed files, runs the README's first command in the copy, and then, in a folder with
 images, the commands and the Python of every page, one after the other. Outputs are compared with
@@ -27,11 +27,9 @@ from tests.documents import (
     TUTORIALS,
     Step,
     blocks,
-    code_of,
     comparable,
     ids,
     parts,
-    steps,
     write_user_folder,
 )
 
@@ -113,10 +111,8 @@ class Walk:
             self.server.communicate(timeout=20)
             self.server = None
 
-    def tutorial(self, page: Path) -> None:
-        """Run a tutorial part by part; a block of Python begins with those above it."""
-        guides, self.folder = self.folder, self.folder / page.stem
-        self.folder.mkdir()
+    def steps(self, page: Path) -> None:
+        """Run a page part by part; a block of Python begins with those above it."""
         code = ""
         for step in parts(page):
             if step.kind == "bash":
@@ -127,24 +123,18 @@ class Walk:
             script.write_text(code, encoding="utf-8")
             self.compare(step.output or "", self.run(["python", str(script)]))
         self.stop_server()
-        self.folder = guides
 
     def page(self, page: Path) -> None:
-        """Run the commands of a page, then its Python; what it says one needs is installed."""
+        """Run a page, a tutorial in a folder of its own; install what it says one needs."""
         print(f"\n{ids(page)}", flush=True)
         for command in NEEDED.findall(page.read_text(encoding="utf-8")):
             self.run(command)
+        guides = self.folder
         if page.parent == TUTORIALS:
-            self.tutorial(page)
-            return
-        for step in steps(page):
-            self.step(step)
-        self.stop_server()
-        code = code_of(page)
-        if code.strip():
-            script = self.folder / "page.py"
-            script.write_text(code, encoding="utf-8")
-            self.run(["python", "-W", "error::UserWarning", str(script)])
+            self.folder = guides / page.stem
+            self.folder.mkdir()
+        self.steps(page)
+        self.folder = guides
 
 
 def walk(pages: list[Path], place: Path) -> int:
@@ -161,8 +151,8 @@ def walk(pages: list[Path], place: Path) -> int:
     first = FIRST.search(readme)
     assert first is not None
     printed = walk.run(first[1], copy)
-    shown, _ = next(blocks(copy / "README.md", ""))
-    walk.compare(shown, printed)
+    shown = next(blocks(copy / "README.md", ""), None)
+    walk.compare(shown[0] if shown else "", printed)
     for line in re.findall(r"^(?:Predict|See why): +(.+)$", printed, re.M):  # as the demo says
         if " serve " in line:
             walk.serve(line, copy)
@@ -170,7 +160,7 @@ def walk(pages: list[Path], place: Path) -> int:
             walk.run(line, copy)
     walk.stop_server()
     walk.activate(copy / ".venv")
-    walk.run(f"pip install -q -e '{copy}[{EXTRAS}]'")
+    walk.run(f"pip install -q '{copy}[{EXTRAS}]'")
     for page in pages:
         walk.page(page)
     return walk.failures

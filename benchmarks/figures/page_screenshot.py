@@ -1,4 +1,4 @@
-"""Make the picture of the page for docs/page.md, from images that come with scikit-image.
+"""Make the picture of the page for docs/how-to, from images that come with scikit-image.
 
     python -m benchmarks.figures.page_screenshot docs/images/page.png
 

@@ -1,4 +1,4 @@
-"""Make the pictures of the studio for docs/studio.md, from images that come with scikit-image.
+"""Make the pictures of the studio for docs/how-to, from images that come with scikit-image.
 
     python -m benchmarks.figures.studio_screenshot docs/images
 

@@ -19,7 +19,7 @@ PICTURES = {  # tutorial → the file that one of its parts writes
     "defects": "why.png",
     "detector": "found/new.png",
     "photographs": "why.png",
-    "research": "compare.svg",
+    "compare": "compare.svg",
 }
 
 
@@ -39,7 +39,7 @@ def main():
         walk = Walk(Path(place))
         walk.activate(Path(sys.executable).parent.parent)
         for name, picture in PICTURES.items():
-            walk.tutorial(TUTORIALS / f"{name}.md")
+            walk.page(TUTORIALS / f"{name}.md")
             target = folder / f"tutorial-{name}{Path(picture).suffix}"
             keep(Path(place, name, picture), target)
             print(target, target.stat().st_size // 1000, "kB")

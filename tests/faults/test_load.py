@@ -1,6 +1,6 @@
 """Work that goes on for long takes no more memory than work that begins.
 
-Minutes of it: `docs/reliability.md` has the commands for the server and the detector.
+Minutes of it: `docs/explanation/guarantees.md` has the commands for the server and the detector.
 """
 
 import gc
