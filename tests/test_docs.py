@@ -6,7 +6,6 @@ runs those that are only slow, as a newcomer would, in a new environment.
 """
 
 import glob
-import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
@@ -225,18 +224,6 @@ def words_of_a_sentence(text: str) -> float:
     text = re.sub(r"\n\s*([-*]|\d+\.) |\n\n", ". ", text)
     sentences = [one for one in re.split(r"[.:;?!]\W*\s", text) if len(one.split()) > 2]
     return sum(len(one.split()) for one in sentences) / max(1, len(sentences))
-
-
-def test_generated_pages_are_those_of_the_code():
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "reference_pages.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    stale = [
-        name
-        for name, text in made.pages().items()
-        if (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") != text
-    ]
-    assert stale == [], "run python docs/reference_pages.py"
 
 
 def test_there_is_one_version():
