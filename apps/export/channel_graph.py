@@ -8,21 +8,25 @@ import numpy as np
 from visualwords.apps.export.centrist_graph import census_counts, census_patches
 from visualwords.apps.export.color_graph import color_counts, color_patches
 from visualwords.apps.export.graph import DOUBLE, FLOAT, FLOAT16, INT8, Value
+from visualwords.apps.export.hog_graph import hog_patches, hog_vector
 from visualwords.apps.export.model_parts import LENGTH, UNIT, ChannelParts
 from visualwords.apps.export.patch_graph import Grid
 from visualwords.apps.export.sift_graph import sift_patches
+from visualwords.apps.export.window_vector_graph import fisher_vector, second_moments
 from visualwords.apps.export.word_graph import word_counts
-from visualwords.codebook import BagOfWords
+from visualwords.codebook import BagOfWords, FisherVectors
 
 # Graphs of vectors and of patches of an image by the names of extractors.
 VECTORS: dict[str, Callable[[Any, Value], Value]] = {
     "Centrist": census_counts,
     "ColorHistogram": color_counts,
+    "HOG": hog_vector,
 }
 PATCHES: dict[str, Callable[[Any, Value], list[Grid]]] = {
     "Centrist": census_patches,
     "ColorHistogram": color_patches,
     "DenseSIFT": sift_patches,
+    "HOG": hog_patches,
 }
 
 
@@ -45,7 +49,13 @@ def channel_row(parts: ChannelParts, planes: Value) -> Value:
         if encoder.norm is not None and not channel.linear:
             counts = (counts * UNIT).cast(FLOAT16).cast(FLOAT)  # as rows are kept
         return _row_of(parts, counts)
-    raise NotImplementedError
+    if channel.fisher is not None and channel.fisher.root:
+        grids = [grid._replace(descriptors=grid.descriptors.sqrt()) for grid in grids]
+    vector = fisher_vector if isinstance(encoder, FisherVectors) else second_moments
+    numbers = vector(encoder, grids).reshape(-1) * LENGTH
+    if channel.linear:
+        return weighted_bytes(numbers, float(channel.weight))
+    return _limited(numbers) * float(1 / np.float32(LENGTH))
 
 
 def _row_of(parts: ChannelParts, numbers: Value) -> Value:

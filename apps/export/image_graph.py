@@ -7,7 +7,7 @@ does with bytes.
 
 import numpy as np
 
-from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT64, Value
+from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT32, INT64, Value
 
 LARGEST_FACTOR = 8.0  # by which images are enlarged
 _SOBEL = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
@@ -44,7 +44,7 @@ def resize_view(planes: Value, max_side: int | None, min_side: int | None) -> Va
         small, factor = planes, g.op("Reciprocal", _longer_side(planes)) * min_side
         planes = g.either(
             factor > 1.0,
-            lambda: interpolate(small, *_scaled(small, factor.at_most(LARGEST_FACTOR)), "cubic"),
+            lambda: interpolate_cubic(small, *_scaled(small, factor.at_most(LARGEST_FACTOR))),
             lambda: small,
         )
     return planes
@@ -53,11 +53,11 @@ def resize_view(planes: Value, max_side: int | None, min_side: int | None) -> Va
 def resize_image(planes: Value, width: int, height: int) -> Value:
     """Planes of a fixed size: areas are averaged to shrink them, else pixels interpolated."""
     g = planes.graph
-    have, want = height_width(planes), (g.shape(height), g.shape(width))
+    have = height_width(planes)
     return g.either(
         (have[0] > height) & (have[1] > width),
-        lambda: shrink_to_area(planes, *want),
-        lambda: interpolate(planes, *want, "linear"),
+        lambda: shrink_to_area(planes, g.shape(height), g.shape(width)),
+        lambda: interpolate(planes, height, width),
     )
 
 
@@ -96,12 +96,34 @@ def _means_of_rows(planes: Value, n: Value, scale: Value) -> Value:
     return g.op("Squeeze", g.op("Unsqueeze", weights, [1]) @ rows, [3])
 
 
-def interpolate(planes: Value, height: Value, width: Value, mode: str) -> Value:
-    """Planes of another size by "linear" or "cubic" interpolation."""
+def interpolate_cubic(planes: Value, height: Value, width: Value) -> Value:
+    """Planes of another size by cubic interpolation."""
     g = planes.graph
     sizes = g.shape(planes.size(0), 1, height, width)
-    found = g.op("Resize", planes, None, None, sizes, mode=mode, cubic_coeff_a=-0.75)
+    found = g.op("Resize", planes, None, None, sizes, mode="cubic", cubic_coeff_a=-0.75)
     return found.round().at_least(0.0).at_most(255.0)
+
+
+def interpolate(planes: Value, height: int, width: int) -> Value:
+    """Planes of another size by linear interpolation, with OpenCV's weights in 1/2048."""
+    columns, weights = _neighbours(planes.size(3), width)
+    parts = [planes.gather(column, axis=3) * weight for column, weight in zip(columns, weights)]
+    sums = ((parts[0] + parts[1]) / 16.0).floor().cast(INT32)
+    rows, weights = _neighbours(planes.size(2), height)
+    parts = [
+        sums.gather(row, axis=2) * weight.cast(INT32).reshape(-1, 1) / (1 << 16)
+        for row, weight in zip(rows, weights)
+    ]
+    return ((parts[0] + parts[1] + 2) / 4).cast(FLOAT)
+
+
+def _neighbours(n: Value, wanted: int) -> tuple[list[Value], list[Value]]:
+    """The two pixels, of n, between which each of the wanted ones lies, and their weights."""
+    scale = n.cast(DOUBLE) / float(wanted)
+    place = (scale * (np.arange(wanted) + 0.5) - 0.5).cast(FLOAT)
+    first, last = place.floor(), (n - 1).cast(FLOAT)
+    places = [one.at_least(0.0).at_most(last).cast(INT64) for one in (first, first + 1.0)]
+    return places, [(share * 2048.0).round() for share in (first + 1.0 - place, place - first)]
 
 
 def color_planes(planes: Value, color: str, sobel: bool = False) -> Value:

@@ -5,9 +5,17 @@ import pytest
 
 from tests.apps.export.graphs import images, runner
 from visualwords.apps.export.channel_graph import PATCHES
+from visualwords.apps.export.window_vector_graph import fisher_vector, second_moments
 from visualwords.apps.export.word_graph import word_counts
-from visualwords.codebook import BagOfWords, HIKCodebook, KMeansCodebook, SpatialPyramid
-from visualwords.features import Centrist, DenseSIFT
+from visualwords.codebook import (
+    BagOfWords,
+    FisherVectors,
+    HIKCodebook,
+    KMeansCodebook,
+    SecondOrderPooling,
+    SpatialPyramid,
+)
+from visualwords.features import HOG, Centrist, DenseSIFT
 from visualwords.features.local_features import LocalFeatureSets
 
 SIFT = DenseSIFT([4, 6], 5)
@@ -46,3 +54,20 @@ def difference(extractor, encoder, graph_of):
 def test_words_are_counted_in_the_same_windows(extractor, words):
     # A number of SIFT may be rounded the other way, and then a patch may have another word.
     assert difference(extractor, words, word_counts) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("extractor", "fisher"),
+    [
+        (SIFT, FisherVectors(8, 12, THIRDS, 0)),
+        (SIFT, FisherVectors(5, 20, 31, 0, power=1.0, scope="image")),
+        (HOG(cell_size=4), FisherVectors(6, None, 1, 0)),
+    ],
+)
+def test_fisher_vectors_are_the_same(extractor, fisher):
+    assert difference(extractor, fisher, lambda *given: fisher_vector(*given[:2])) < 0.02
+
+
+def test_second_moments_are_the_same():
+    pooling = SecondOrderPooling(8, THIRDS, 0)
+    assert difference(SIFT, pooling, lambda *given: second_moments(*given[:2])) < 0.02

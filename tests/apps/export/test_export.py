@@ -36,7 +36,7 @@ def answers(path, pictures):
     return [label[0] for label, _ in found], np.concatenate([p for _, p in found])
 
 
-@pytest.mark.parametrize("recipe", ["tiny", "words"])
+@pytest.mark.parametrize("recipe", ["tiny", "words", "photo"])
 def test_the_file_answers_as_the_model_does_whatever_the_size(recipe, tmp_path):
     model, path = trained(recipe), tmp_path / "model.onnx"
     visualwords.export_onnx(model, path)

@@ -18,7 +18,12 @@ PIXELS = {
     "smaller": (lambda p: image_graph.resize_view(p, 40, None), lambda i: shrink(i, 40), 1),
     "half": (lambda p: image_graph.resize_view(p, 32, None), lambda i: shrink(i, 32), 1),
     "larger": (lambda p: image_graph.resize_view(p, None, 96), View(None, 96).of, 1),
-    "fixed": (lambda p: image_graph.resize_image(p, 50, 40), lambda i: resize_image(i, 50, 40), 1),
+    "stretched": (
+        lambda p: image_graph.resize_image(p, 150, 210),
+        lambda i: resize_image(i, 150, 210),
+        0,
+    ),
+    "fixed": (lambda p: image_graph.resize_image(p, 50, 64), lambda i: resize_image(i, 50, 64), 1),
     "hsv": (
         lambda p: image_graph.in_space(p, "hsv"),
         lambda i: cv2.cvtColor(i, cv2.COLOR_RGB2HSV_FULL),
@@ -66,6 +71,8 @@ EXTRACTORS = [
     ("Centrist", {"layout": "pyramid", "sobel": True}, 0),
     ("Centrist", {"layout": "dense", "patch_size": 24}, 0),
     ("Centrist", {"layout": "dense", "patch_size": 7, "step": 9}, 0),
+    ("HOG", {"resize_wh": (64, 64)}, 2e-3),
+    ("HOG", {"resize_wh": (90, 135), "cell_size": 5, "n_orientations": 12, "color": "grey"}, 2e-3),
     ("DenseSIFT", {"bin_size": [4, 6], "step": 8}, 1),
     ("DenseSIFT", {"bin_size": 5, "step": 3, "contrast_threshold": 9.0, "sobel": True}, 1),
     ("DenseSIFT", {"bin_size": 3, "root": True, "color": "opponent"}, 1),

@@ -1,0 +1,152 @@
+"""Graphs of Fisher vectors and of second moments: sums over the patches of windows."""
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from visualwords.apps.export.graph import Value
+from visualwords.apps.export.patch_graph import Grid
+from visualwords.apps.export.word_graph import cells_of, normalized
+from visualwords.codebook import FisherVectors, SecondOrderPooling, SpatialPyramid
+from visualwords.codebook.fisher import LEAST
+from visualwords.codebook.projection import Projection
+from visualwords.codebook.spatial_pyramid import as_pyramid
+
+NARROWEST = 1e-6  # least variance of standardised coordinates
+ROUNDING = 1e-6  # of sums of eigenvalues in single precision
+CONDITION = 4096.0  # largest ratio of eigenvalues; smaller ones are raised
+BLOCK, BLOCKS = 16, 14  # of the polynomial: its degree is below their product
+
+
+def fisher_vector(fisher: FisherVectors, grids: list[Grid]) -> Value:
+    """The gradients of all windows, (n_windows, 2 K d)."""
+    g, pyramid, mixture = grids[0].descriptors.graph, as_pyramid(fisher.pyramid), fisher.mixture_
+    center, spread = mixture.center, mixture.spread
+    standard = mixture.moved(1 / spread, -center / spread)
+    standard.variances = np.maximum(standard.variances, NARROWEST)
+    x = _projected(grids, fisher.projection_, center, spread)
+    both = g.concat([x, x * x], 1)
+    factors, constants = standard.log_factors()
+    logits = both @ factors.T.astype(np.float32) + constants.astype(np.float32)
+    shares = g.op("Exp", logits - g.op("ReduceMax", logits, [1]))
+    shares = g.where(shares >= LEAST, shares, 0.0)
+    shares = shares / shares.sum(1, keep=True)
+    ones = g.op("Expand", np.ones((1, 1), np.float32), g.shape(both.size(0), 1))
+    sums, n = _sums_in_windows(shares, g.concat([both, ones], 1), pyramid, grids)
+    k, d = standard.means.shape
+    sums = sums.reshape(pyramid.n_windows, k, 2 * d + 1) / n.at_least(1.0).reshape(-1, 1, 1)
+    first, second, mass = (sums.slice(2, *part) for part in ((0, d), (d, 2 * d), (2 * d,)))
+    means, variances = (a.astype(np.float32) for a in (standard.means, standard.variances))
+    root = np.sqrt(standard.weights)[:, None]
+    of_means = (first - mass * means) * _single(1 / (root * np.sqrt(standard.variances)))
+    squares = second - (first * 2.0 - mass * means) * means - mass * variances
+    of_spreads = squares * _single(1 / (np.sqrt(2) * root * standard.variances))
+    gradients = g.concat([part.reshape(-1, k * d) for part in (of_means, of_spreads)], 1)
+    return normalized(gradients, pyramid, "l2", fisher.scope, fisher.power)
+
+
+def second_moments(pooling: SecondOrderPooling, grids: list[Grid]) -> Value:
+    """The logarithms of the second moments of all windows, (n_windows, d (d + 1) / 2)."""
+    g, pyramid = grids[0].descriptors.graph, as_pyramid(pooling.pyramid)
+    x = _projected(grids, pooling.projection_, pooling.center_, pooling.spread_)
+    sums, n = _sums_in_windows(x, x, pyramid, grids)
+    d = len(pooling.center_)
+    moments = sums.reshape(-1, d, d) / n.at_least(1.0).reshape(-1, 1, 1)
+    found = _logarithm(moments, pyramid.n_windows, d, float(pooling.regularization))
+    row, column = np.triu_indices(d)
+    upper = found.reshape(-1, d * d).gather(row * d + column, axis=1)
+    upper = upper * np.where(row == column, 1.0, np.sqrt(2.0)).astype(np.float32)
+    upper = g.where(n.reshape(-1, 1) > 0.0, upper, 0.0)
+    return normalized(upper, pyramid, "l2", pooling.scope, pooling.power)
+
+
+def _projected(
+    grids: list[Grid], projection: Projection, center: np.ndarray, spread: np.ndarray
+) -> Value:
+    """The components of descriptors, less their centers, divided by their spreads."""
+    x = grids[0].descriptors.graph.concat([grid.descriptors for grid in grids], 0)
+    matrix = (projection.directions / spread[:, None]).T
+    return x @ _single(matrix) - _single((projection.offset + center) / spread)
+
+
+def _single(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, np.float32)
+
+
+def _sums_in_windows(
+    left: Value, right: Value, pyramid: SpatialPyramid, grids: list[Grid]
+) -> tuple[Value, Value]:
+    """Σ left rightᵀ over the patches of every window, and their number.
+
+    Patches are sorted by cells; windows are sums of cells.
+
+    Returns
+    -------
+    (n_windows, columns of left × columns of right) and (n_windows,) float32
+    """
+    g, n_cells = left.graph, pyramid.membership.shape[1]
+    cells = cells_of(pyramid, grids)
+    counts = g.count(cells, n_cells)
+    if n_cells > 1:
+        _, places = g.sorted(cells)
+        left, right = left.gather(places), right.gather(places)
+    left = left.transpose(1, 0)
+    ends = g.op("CumSum", counts, np.array(0)).cast(7)
+    sums, start = [], g.shape(0)
+    for cell in range(n_cells):
+        end = ends.slice(0, cell, cell + 1)
+        product = left.slice(1, start, end) @ right.slice(0, start, end)
+        sums.append(product.reshape(1, -1))
+        start = end
+    membership = g.constant(pyramid.membership)
+    return membership @ g.concat(sums, 0), membership @ counts
+
+
+def _logarithm(matrices: Value, n: int, d: int, epsilon: float) -> Value:
+    """log(A + ε I) of symmetric positive semi-definite matrices (n, d, d).
+
+    A polynomial of A divided by a bound of its eigenvalues: matrices that are multiples of one
+    another commute, and operators for matrices have products only. Chebyshev's polynomials are
+    added up in blocks, so that a degree of 223 needs 29 products.
+    """
+    g = matrices.graph
+    eye = np.eye(d, dtype=np.float32)
+    trace = (matrices * eye).reshape(n, -1).sum(1, keep=True)
+    length = g.op("ReduceL2", matrices.reshape(n, d * d), [1])
+    lowest = g.op("Max", trace * ROUNDING, length * (1 / CONDITION), epsilon)
+    bound = (length + lowest).reshape(-1, 1, 1)
+    low = 1 / CONDITION
+    unit = (matrices + lowest.reshape(-1, 1, 1) * eye) / bound
+    x = unit * (2 / (1 - low)) - eye * np.float32((1 + low) / (1 - low))
+    coefficients = _blocks_of(
+        chebyshev.chebinterpolate(
+            lambda y: np.log((1 - low) / 2 * y + (1 + low) / 2), BLOCK * BLOCKS - 1
+        )
+    )
+    powers = [x * 0.0 + eye, x]
+    while len(powers) <= BLOCK:
+        powers.append(x @ powers[-1] * 2.0 - powers[-2])
+    last = powers.pop()
+    flat = g.concat([power.reshape(1, -1) for power in powers], 0)
+    parts = (g.constant(_single(coefficients)) @ flat).reshape(BLOCKS, n, d, d)
+    above, found = None, parts.gather(np.array(BLOCKS - 1))
+    for block in range(BLOCKS - 2, -1, -1):
+        product = last @ found * (2.0 if block else 1.0) + parts.gather(np.array(block))
+        above, found = found, product if above is None else product - above
+    return found + g.op("Log", bound) * eye
+
+
+def _blocks_of(coefficients: np.ndarray) -> np.ndarray:
+    """Coefficients of T_i(x) T_j(T_m(x)) from those of T_k(x), (BLOCKS, BLOCK): k = j m + i.
+
+    T_{j m + i} = 2 T_i T_{j m} − T_{j m − i}.
+    """
+    found = np.zeros((BLOCKS, BLOCK))
+    rest = coefficients.copy()
+    for k in range(len(rest) - 1, -1, -1):
+        j, i = divmod(k, BLOCK)
+        if i and j:
+            found[j, i] = 2 * rest[k]
+            rest[j * BLOCK - i] -= rest[k]
+        else:
+            found[j, i] = rest[k]
+    return found
