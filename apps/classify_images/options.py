@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import DECISIONS, FOLDER, RESOURCES, flag, group
+from visualwords.apps.command_line.options import DECISIONS, FILE, FOLDER, RESOURCES, flag, group
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.decision import Decision
@@ -199,10 +199,22 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+host = flag("--host ADDRESS", "Address to listen on.", default="127.0.0.1")
 port = flag(
     "--port N",
     "Port to listen on; 0 chooses a free one.",
     click.IntRange(0, 65535),
     default=8000,
+)
+allow_host = flag(
+    "--allow-host NAME",
+    "Accept requests for this host name too; may be repeated.",
+    name="names",
+    multiple=True,
+)
+api_key_file = flag(
+    "--api-key-file FILE",
+    "Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
+    FILE,
 )
 open_browser = flag("--open", "Open the page in a browser.", name="open_browser")

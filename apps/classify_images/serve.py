@@ -14,20 +14,11 @@ MOST_REPORT = 1 << 28  # bytes
 
 @click.command(cls=Verb)
 @click.argument("models", type=click.Path(), nargs=-1, required=True)
-@flag("--host ADDRESS", "Address to listen on.", default="127.0.0.1")
+@options.host
 @options.port
 @flag("--report HTML", "Report to link on the page [default: the .html file beside MODEL].", FILE)
-@flag(
-    "--allow-host NAME",
-    "Accept requests for this host name too; may be repeated.",
-    name="names",
-    multiple=True,
-)
-@flag(
-    "--api-key-file FILE",
-    "Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
-    FILE,
-)
+@options.allow_host
+@options.api_key_file
 @flag("--reload", "Load a model again when its file is replaced.")
 @options.open_browser
 @shared.quiet

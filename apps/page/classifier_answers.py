@@ -14,10 +14,9 @@ from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
-from visualwords.apps.pipeline.decision import Decided, Decision
+from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.saving import golden_images
-from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.apps.pipeline.predictions import Answer
 from visualwords.images import encode_image
 
 MAP_SIDE = 64  # places along the longer side of an evidence map
@@ -50,15 +49,15 @@ class ClassifierAnswers:
         self.name = name
         # Names of folders may not be valid text; the page shows them as the terminal does.
         self.labels = [printable(str(label)) for label in model.classes_]
-        self.explain(encode_image(golden_images()[0]), 1, None)  # warm up: compile and load
+        noise = np.random.default_rng(0).integers(0, 256, (96, 128, 3), dtype=np.uint8)
+        self.explain(encode_image(noise), 1, None)  # warm up: compile and load
 
     def about(self) -> dict[str, Any]:
         """Return a description of the model."""
         model = self.model
-        recipe = f"{model.recipe_.name}: {model.recipe_.summary}"
         gallery = model.gallery_
         facts = {
-            "recipe": recipe,
+            "recipe": f"{model.recipe_.name}: {model.recipe_.summary}",
             "trained on": f"{int(model.class_counts_.sum()):,} images",
             "probabilities": "not calibrated: too few images"
             if model.calibration_ is None
@@ -82,42 +81,40 @@ class ClassifierAnswers:
     def predict(self, data: bytes, question: Question) -> dict[str, Any]:
         """Return the best classes of an image."""
         start = time.perf_counter()
-        found = self.model.score_images([data])
-        for skipped in found.skipped:
-            raise skipped.error()
-        scores, decided = both_classes(found.values)[0], self.model.decide(found)
-        shares = None if decided.probabilities is None else decided.probabilities[0]
-        strange, label = decided.novelty, self._label(decided, question)
+        answer = self.model.predict_one(data)
+        scores = np.array([answer.scores[str(name)] for name in self.model.classes_])
+        shares = None
+        if answer.probabilities is not None:
+            shares = np.array([answer.probabilities[str(name)] for name in self.model.classes_])
+        label = self._label(answer, shares, question)
         return {
             "kind": "classifier",
             "label": label,
             "unknown": label not in self.labels,
-            "novelty": None if strange is None else round(float(strange[0]), 6),
+            "novelty": None if answer.novelty is None else round(answer.novelty, 6),
             "classes": _ranked(self.labels, scores, shares)[: question.top],
             "seconds": round(time.perf_counter() - start, 4),
         }
 
-    def _label(self, decided: Decided, question: Question) -> str:
+    def _label(self, answer: Answer, shares: np.ndarray | None, question: Question) -> str:
         """Return the label, by the rule of the model or by that of the request."""
-        model, shares = self.model, decided.probabilities
         thresholds = {self._class_of(name): share for name, share in question.thresholds}
-        asks = thresholds or question.unknown is not None or question.min_confidence
-        if not asks:
-            return printable(str(decided.labels[0]))
-        if shares is None or (question.unknown is not None and decided.novelty is None):
+        if not (thresholds or question.unknown is not None or question.min_confidence):
+            return printable(answer.label)
+        if shares is None or (question.unknown is not None and answer.novelty is None):
             raise RefusedError(
                 409, "the model has no probabilities, or can't tell unknown images; train it again"
             )
-        asked = Decision.of(model.classes_, None, thresholds, question.unknown)
-        rule = replace(
-            model.decision_,
-            thresholds=asked.thresholds if thresholds else model.decision_.thresholds,
-            unknown=asked.unknown or model.decision_.unknown,
+        rule = self.model.decision_
+        asked = Decision.of(rule.classes, None, thresholds, question.unknown)
+        changes = {"thresholds": asked.thresholds} if thresholds else {}
+        rule = replace(rule, unknown=asked.unknown or rule.unknown, **changes)
+        novelty = None if answer.novelty is None else np.array([answer.novelty])
+        label = str(rule.labels(shares[None], novelty)[0])
+        is_sure = label == rule.rejected or (
+            shares[rule.classes.tolist().index(label)] >= question.min_confidence
         )
-        code = int(rule.codes(shares, decided.novelty)[0])
-        if code < 0 or shares[0, code] < question.min_confidence:
-            return rule.rejected
-        return self.labels[code]
+        return printable(label) if is_sure else rule.rejected
 
     def _class_of(self, label: str) -> str:
         if label not in self.labels:
@@ -146,15 +143,15 @@ class ClassifierAnswers:
         gallery = self.model.gallery_
         if gallery is None:
             return []
-        positions, similarities = gallery.query(self.model.transform([data]), N_SIMILAR)
+        pictures = dict(zip(gallery.names, gallery.thumbnails or []))
         return [
             {
-                "name": printable(gallery.names[i]),
-                "label": printable(str(gallery.labels[i])),
-                "similarity": round(float(similarity), 4),
-                "thumbnail": _data_url(gallery.thumbnails[i]) if gallery.thumbnails else "",
+                "name": printable(name),
+                "label": printable(label),
+                "similarity": round(similarity, 4),
+                "thumbnail": _data_url(pictures[name]) if name in pictures else "",
             }
-            for i, similarity in zip(positions[0], similarities[0])
+            for name, label, similarity in self.model.similar(data, N_SIMILAR)
         ]
 
 

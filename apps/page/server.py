@@ -28,7 +28,7 @@ from visualwords.apps.page.guards import (
 from visualwords.apps.page.limits import Bodies, Limits, Workers
 from visualwords.apps.page.questions import Question, images_of, one_image
 from visualwords.apps.page.served_models import Answers, ServedModels
-from visualwords.errors import CrashedDecoderError, ImageError
+from visualwords.errors import ImageError
 from visualwords.images import encode_image, read_image
 
 Found = TypeVar("Found")
@@ -194,7 +194,7 @@ class ModelApi:
                 try:
                     answer = await self.work(request, answers.predict, image, question)
                 except RefusedError as refused:
-                    if refused.status not in (422, 500):
+                    if refused.status != 422:
                         raise
                     answer = {"error": str(refused)}  # the others are answered nevertheless
                 found.append({"name": printable(name), **answer})
@@ -225,11 +225,9 @@ class ModelApi:
         """Work on an image in a worker thread; one that can't be used is refused."""
         try:
             return await self.workers.run(request, work, image, *arguments)
-        except CrashedDecoderError:
-            logger.warning("the decoder of an image crashed; its request was answered with 500")
-            raise RefusedError(500, "the decoder of this image crashed; try another file") from None
         except ImageError as problem:
-            raise RefusedError(422, f"this image can't be used: {problem}") from None
+            reason = str(problem).removeprefix("image 0: ")
+            raise RefusedError(422, f"this image can't be used: {reason}") from None
 
     async def _watch_files(self) -> None:
         while True:

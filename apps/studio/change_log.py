@@ -13,9 +13,9 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -50,8 +50,8 @@ class Change:
 
     token: str
     what: str
-    moves: list[Move] = field(default_factory=list)
-    accepted: list[tuple[str, str]] = field(default_factory=list)
+    moves: list[Move]
+    accepted: list[tuple[str, str]]
 
 
 class ChangeLog:
@@ -76,7 +76,7 @@ class ChangeLog:
         try:
             if not lock_file(self._file):
                 raise FolderError(f"{root}: open in another studio; close that one first")
-            self._replay(journal)
+            self._read(journal)
         except BaseException:
             self._file.close()
             raise
@@ -109,45 +109,35 @@ class ChangeLog:
             If the disk is full, or a file can't be moved; nothing has changed then.
         """
         entry = {"change": token, "what": what, "moves": moves, "accepted": accepted}
-        change = Change(token, what, list(moves), list(accepted))
         with self._lock:
-            self._step(entry, moves, lambda: self._remember(change), source, is_new=True)
+            self._step(entry, moves, source)
 
     def undo(self) -> str | None:
-        """Undo the last change; return its words, or None if there is none.
+        """Undo the last change; its words, or None if there is none.
 
         A file that another program has deleted is left out; ``OSError`` if one can't be moved.
         """
-        with self._lock:
-            if not self.done:
-                return None
-            change = self.done[-1]
-            moves = [(end, start) for start, end in reversed(change.moves)]
-            entry = {"undo": change.token}
-            lost = self._step(entry, moves, lambda: self.undone.append(self.done.pop()))
-            return _with_lost(change.what, lost)
+        return self._turn("undo", self.done)
 
     def redo(self) -> str | None:
         """Repeat the change that was undone last, as `undo` does."""
-        with self._lock:
-            if not self.undone:
-                return None
-            change = self.undone[-1]
-            entry = {"redo": change.token}
-            lost = self._step(entry, change.moves, lambda: self.done.append(self.undone.pop()))
-            return _with_lost(change.what, lost)
+        return self._turn("redo", self.undone)
 
     def close(self) -> None:
-        """Let other processes have the folder."""
+        """Let another process have the folder."""
         self._file.close()
 
+    def _turn(self, way: str, changes: list[Change]) -> str | None:
+        with self._lock:
+            if not changes:
+                return None
+            change = changes[-1]
+            back = [(end, start) for start, end in reversed(change.moves)]
+            lost = self._step({way: change.token}, back if way == "undo" else change.moves)
+            return f"{change.what} (but {lost} of its files are gone)" if lost else change.what
+
     def _step(
-        self,
-        entry: dict[str, Any],
-        moves: Sequence[Move],
-        remember: Callable[[], None],
-        source: Path | None = None,
-        is_new: bool = False,
+        self, entry: dict[str, Any], moves: Sequence[Move], source: Path | None = None
     ) -> int:
         """Write a line and move all files, or none; return how many were lost before."""
         line = (json.dumps(entry) + "\n").encode()
@@ -160,22 +150,22 @@ class ChangeLog:
                     self._move(start, end, source)
                     moved.append((start, end))
                 except FileNotFoundError:
-                    if is_new:
+                    if "change" in entry:  # a new one
                         raise
                     lost += not (end and os.path.lexists(self.root / end))
         except BaseException as problem:
             for start, end in reversed(moved):
                 try:
-                    self._move(end, start, None)
+                    self._move(end, start)
                 except OSError:  # kept in the journal: what was moved can be undone later
-                    remember()
+                    self._apply(entry)
                     raise PartlyMovedError(*problem.args) from None
             self._file.truncate(begin)
             raise
-        remember()
+        self._apply(entry)
         return lost
 
-    def _move(self, start: str, end: str, source: Path | None) -> None:
+    def _move(self, start: str, end: str, source: Path | None = None) -> None:
         if not start:
             self._path(end).mkdir(exist_ok=True)
         elif not end:
@@ -193,22 +183,14 @@ class ChangeLog:
                 raise FileExistsError(errno.EEXIST, "exists already", end)
 
     def _path(self, place: str) -> Path:
-        """Return where a place is, which may itself be a link, but not below one."""
+        """Where a place is, which may itself be a link, but not below one."""
         path = self.root / place
         expected = os.path.join(os.path.realpath(self.root), place)
         if os.path.realpath(path.parent) != os.path.dirname(expected):
             raise OSError(errno.ELOOP, "a link leads there; the studio follows none", place)
         return path
 
-    def _remember(self, change: Change) -> None:
-        self.undone.clear()
-        if self.done and self.done[-1].token == change.token:
-            self.done[-1].moves += change.moves
-            self.done[-1].accepted += change.accepted
-        else:
-            self.done.append(change)
-
-    def _replay(self, journal: Path) -> None:
+    def _read(self, journal: Path) -> None:
         self._file.seek(0)
         content = self._file.readall()
         whole = content.rfind(b"\n") + 1  # what follows was cut short by a kill
@@ -223,6 +205,7 @@ class ChangeLog:
             self._file.truncate(whole)
 
     def _apply(self, entry: dict[str, Any]) -> None:
+        """Take over a line of the journal."""
         if "undo" in entry:
             self.undone.append(self.done.pop())
         elif "redo" in entry:
@@ -231,7 +214,11 @@ class ChangeLog:
             moves, accepted = _pairs(entry["moves"]), _pairs(entry["accepted"])
             if not all(_is_own(place) for move in moves for place in move if place):
                 raise ValueError("a place outside of the folder")
-            self._remember(Change(str(entry["change"]), str(entry["what"]), moves, accepted))
+            self.undone.clear()
+            if not (self.done and self.done[-1].token == entry["change"]):
+                self.done.append(Change(str(entry["change"]), str(entry["what"]), [], []))
+            self.done[-1].moves += moves
+            self.done[-1].accepted += accepted
 
 
 def _pairs(found: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
@@ -239,12 +226,8 @@ def _pairs(found: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
 
 
 def _is_own(place: str) -> bool:
-    """Return whether a place is in a class folder or in the trash, by its name alone."""
+    """Whether a place is in a class folder or in the trash, by its name alone."""
     names = place.removeprefix(f"{TRASH}/").split("/")
     return "\0" not in place and all(
         name and name[0] != "." and PurePath(name).name == name for name in names
     )
-
-
-def _with_lost(what: str, lost: int) -> str:
-    return f"{what} (but {lost} of its files are gone)" if lost else what

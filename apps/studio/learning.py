@@ -2,33 +2,33 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from visualwords.apps.command_line.terminal import typed
+from visualwords.apps.command_line.terminal import printable, typed
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
 from visualwords.apps.studio.class_folders import HIDDEN, Listed, own_folder
-from visualwords.apps.studio.tested_models import Shelf, TestedModel
-from visualwords.apps.studio.trainer import Job, warm_up
-from visualwords.apps.studio.training_process import TrainingProcess
+from visualwords.apps.studio.tested_models import UNKNOWN, Shelf, TestedModel
+from visualwords.apps.studio.trainer import BUDGET, FOLDS, Job, warm_up
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import VisualWordsError
 from visualwords.files import read_settings
 
 QUIET = 0.35  # seconds without a change before a quick model is trained
 LONGEST_WAIT = 2.5  # seconds after which it is trained while images still come
-FOLDS = 5
-BUDGET = 20.0  # of "auto" for the better model, for each of its trainings
-UNKNOWN = 0.05
-MOST_NOTES = 40
+MOST_NOTES = 200
 MOST_TABLE = 1 << 28  # bytes
 KINDS = ("better", "quick")
-SAYS_UNKNOWN = "unknown"  # a file that is there if strange images are to be "unknown"
+NEVER_UNKNOWN = "never-unknown"  # a file that is there if every image shall get a class
 
 
 @dataclass
@@ -39,24 +39,113 @@ class Running:
     ----------
     number : of the job; 0 before the first
     is_on : whether it is under way
-    version : of the folder, as it was at the start
     since : seconds of the clock at the start
-    stage, done, total, status, notes, failed : what it reported
-    ready_after, tested_after : seconds until the model could be used, and until it was tested
+    phase : "training", "testing" (the model can be used meanwhile) or "report"
+    stage, done, total : the stage of it
+    folds : for each fold that has begun, its name ("fold 2 of 5") and the seconds of the clock
+    notes, failed : what it said
     """
 
     number: int = 0
     is_on: bool = False
-    version: str = ""
     since: float = 0.0
+    phase: str = "preparing"
     stage: str = ""
     done: int = 0
     total: int = 0
-    status: str = ""
+    folds: list[tuple[str, float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failed: str = ""
-    ready_after: float | None = None
-    tested_after: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for the page."""
+        now = time.monotonic()
+        return {
+            "on": self.is_on,
+            "phase": self.phase,
+            "seconds": round(now - self.since, 1) if self.is_on else None,
+            "stage": printable(self.stage),
+            "done": self.done,
+            "total": self.total,
+            "fold": self.folds[-1][0] if self.folds else "",
+            "left": self._left(now),
+            "notes": [printable(note) for note in self.notes],
+            "failed": printable(self.failed),
+        }
+
+    def _left(self, now: float) -> float | None:
+        """Seconds until all folds are done, by those that are; None before the first is."""
+        if self.phase != "testing" or len(self.folds) < 2:
+            return None
+        n_done, (_, first), (name, last) = len(self.folds) - 1, self.folds[0], self.folds[-1]
+        n_left = int(name.rpartition(" ")[2]) - n_done
+        return round(max(1.0, n_left * (last - first) / n_done - (now - last)), 1)
+
+
+class TrainingProcess:
+    """A process that trains one model after another; started when it is needed.
+
+    Parameters
+    ----------
+    hear : function of a dict, called in a thread with each of the process's news
+    """
+
+    def __init__(self, hear: Callable[[dict[str, Any]], None]):
+        self.hear = hear
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Start the process, so that the first job need not wait for it."""
+        with self._lock:
+            self._running()
+
+    def send(self, job: Job) -> None:
+        """Give the process a job."""
+        with self._lock:
+            try:
+                self._running().stdin.write((json.dumps(asdict(job)) + "\n").encode())  # type: ignore[union-attr]
+            except OSError as problem:
+                sentence = f"the training process can't be started: {problem}"
+                self.hear({"job": job.number, "failed": sentence})
+
+    def stop(self) -> None:
+        """End the process, whatever it does; its files are complete or not there."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            with suppress(OSError):
+                process.stdin.close()  # type: ignore[union-attr]
+
+    def _running(self) -> "subprocess.Popen[bytes]":
+        if self._process is None or self._process.poll() is not None:
+            # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the
+            # server's.
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        return self._process
+
+    def _listen(self, process: "subprocess.Popen[bytes]") -> None:
+        number = 0
+        with open(process.stdout.fileno(), closefd=False) as lines:  # type: ignore[union-attr]
+            for line in lines:
+                with suppress(ValueError):  # what a library prints
+                    news = json.loads(line)
+                    number = news["job"]
+                    self.hear(news)
+        process.stdout.close()  # type: ignore[union-attr]
+        if process.wait() and self._process is process:
+            sentence = "the training process ended early; there may not be enough memory"
+            self.hear({"job": number, "failed": sentence})
 
 
 class Learning:
@@ -86,32 +175,30 @@ class Learning:
         self.folder = own_folder(workspace.root, f"{HIDDEN}/models")
         self.shelf = Shelf(self.folder)
         self.running = {kind: Running() for kind in KINDS}
-        self.knows_unknown = (self.folder / SAYS_UNKNOWN).exists()
         self._changed_at: float | None = None  # of the first change that no model knows
         self._last_change = 0.0
-        self._number = 0
         self._lock = threading.RLock()
-        self._loading = threading.Lock()
         self._is_closed = threading.Event()
         self._processes = {kind: TrainingProcess(self._hear) for kind in KINDS}
-        self._jobs: dict[int, str] = {}
         threading.Thread(target=self._begin, daemon=True).start()
+
+    @property
+    def says_unknown(self) -> bool:
+        """Whether images that are unlike all classes get none; a restart keeps the choice."""
+        return not (self.folder / NEVER_UNKNOWN).exists()
+
+    def say_unknown(self, wanted: bool) -> None:
+        """Choose whether images that are unlike all classes get none."""
+        if wanted:
+            (self.folder / NEVER_UNKNOWN).unlink(missing_ok=True)
+        else:
+            (self.folder / NEVER_UNKNOWN).touch()
 
     def note_change(self) -> None:
         """Say that images or classes have changed."""
         with self._lock:
-            now = time.monotonic()
-            self._last_change = now
-            self._changed_at = self._changed_at or now
-
-    def know_unknown(self, wanted: bool) -> None:
-        """Let models say "unknown" to strange images, or not; a restart keeps the choice."""
-        mark = self.folder / SAYS_UNKNOWN
-        if wanted:
-            mark.touch()
-        else:
-            mark.unlink(missing_ok=True)
-        self.knows_unknown = wanted
+            self._last_change = time.monotonic()
+            self._changed_at = self._changed_at or self._last_change
 
     def train_better(self) -> None:
         """Start the better model, in the place of one that is under way."""
@@ -119,39 +206,31 @@ class Learning:
         if len(listed.classes) < 2:
             raise RefusedError(409, "a model needs images of two classes; add some")
         self.cancel()
-        self._start("better", listed)
+        self._start("better")
 
     def cancel(self) -> None:
-        """Stop the training of the better model."""
+        """Stop the training of the better model; a model that is ready stays."""
         with self._lock:
             self._processes["better"].stop()
             self.running["better"] = Running(self.running["better"].number)
 
     def preferred(self) -> TestedModel | None:
-        """Return the model to use: the better one unless it lacks classes, else the quick one."""
-        listed = self.workspace.listed()
+        """The tested model to use: the better one unless it lacks classes, else the quick one."""
         better, quick = self.shelf.newest("better"), self.shelf.newest("quick")
-        if better is not None and better.classes == listed.classes:
+        if better is not None and better.classes == self.workspace.listed().classes:
             return better
         return quick or better
 
     def file_of(self, kind: str, suffix: str = ".vw") -> Path:
-        """Return the path of a model, its report (.html) or its table (.json)."""
+        """The path of a model, its report (.html) or its table (.json)."""
         return self.folder / f"{kind}{suffix}"
 
-    def command(self, kind: str, output: str | None = None) -> str:
-        """Return the command that trains the same model."""
-        target = output or str(self.file_of(kind))
-        words = ["train", str(self.workspace.root), "-o", target]
-        if kind == "quick":
-            words += ["--recipe", "tiny"]
-        else:
-            words += ["--budget", f"{BUDGET:g}s"]
-        words += ["--folds", str(FOLDS)]
-        if self.knows_unknown:
-            words += ["--unknown", f"{UNKNOWN:g}"]
-        if kind == "better":
-            words += ["--report", os.path.splitext(target)[0] + ".html"]
+    def command(self, kind: str, output: str, *, unknown: bool) -> str:
+        """The command that trains the same model."""
+        words = ["train", str(self.workspace.root), "-o", output, "--folds", str(FOLDS)]
+        words += ["--recipe", "tiny"] if kind == "quick" else ["--budget", f"{BUDGET:g}s"]
+        words += ["--unknown", f"{UNKNOWN:g}"] if unknown else []
+        words += ["--report", f"{os.path.splitext(output)[0]}.html"] if kind == "better" else []
         return typed("classify-images", *words)
 
     def close(self) -> None:
@@ -164,7 +243,7 @@ class Learning:
         """Load the models of the last time, and watch for changes."""
         self._processes["quick"].start()
         ClassifierAnswers(warm_up(), "warm", self.max_pixels)  # the first model answers at once
-        for kind in reversed(KINDS):
+        for kind in KINDS:
             if self.file_of(kind).is_file():
                 self._load(kind)
         newest = self.shelf.newest("quick")
@@ -172,11 +251,9 @@ class Learning:
             self.note_change()
         while not self._is_closed.wait(0.1):
             if self._is_due():
-                listed = self.workspace.listed()
-                with self._lock:
-                    self._changed_at = None
-                if len(listed.classes) > 1:
-                    self._start("quick", listed)
+                self._changed_at = None
+                if len(self.workspace.listed().classes) > 1:
+                    self._start("quick")
 
     def _is_due(self) -> bool:
         with self._lock:
@@ -185,89 +262,66 @@ class Learning:
             now = time.monotonic()
             return now - self._last_change > QUIET or now - self._changed_at > LONGEST_WAIT
 
-    def _start(self, kind: str, listed: Listed) -> None:
+    def _start(self, kind: str) -> None:
         with self._lock:
-            self._number += 1
-            self._jobs[self._number] = kind
-            self.running[kind] = Running(
-                self._number, True, listed.version, time.monotonic(), stage="starting"
-            )
+            number = 1 + max(running.number for running in self.running.values())
+            self.running[kind] = Running(number, True, time.monotonic())
             job = Job(
-                number=self._number,
+                number=number,
                 kind=kind,
                 root=str(self.workspace.root),
-                output=str(self.folder / f"new-{kind}.vw"),
-                recipe="tiny" if kind == "quick" else "auto",
-                budget=BUDGET,
-                unknown=UNKNOWN if self.knows_unknown else None,
+                output=str(self.file_of(f"new-{kind}")),
+                unknown=self.says_unknown,
                 max_pixels=self.max_pixels,
-                folds=FOLDS,
-                report=kind == "better",
-                command=self.command(kind),
                 n_jobs=self.n_jobs,
                 cache_dir=self.cache_dir,
-                is_patient=kind == "better",
+                command=self.command(kind, str(self.file_of(kind)), unknown=False),
             )
         self._processes[kind].send(job)
 
     def _hear(self, news: dict[str, Any]) -> None:
         """Take over what a training process reports."""
-        kind = self._jobs.get(news["job"])
-        if kind is None:
-            return
         with self._lock:
-            running = self.running[kind]
-            if running.number != news["job"] or not running.is_on:
+            started = [(k, r) for k, r in self.running.items() if r.number == news["job"]]
+            if not started or not started[0][1].is_on:
                 return  # of a training that was stopped
-            for name in ("stage", "done", "total", "status"):
-                if name in news:
-                    setattr(running, name, news[name])
-            if "note" in news:
-                running.notes = [*running.notes, news["note"]][-MOST_NOTES:]
-            if "failed" in news:
-                running.failed, running.is_on = news["failed"], False
+            kind, running = started[0]
+            for name in ("phase", "stage", "done", "total", "failed"):
+                setattr(running, name, news.get(name, getattr(running, name)))
+            running.notes = [*running.notes, *filter(None, [news.get("note")])][-MOST_NOTES:]
+            if "fold" in news:
+                running.folds.append((news["fold"], time.monotonic()))
+            running.is_on = not running.failed
         try:
             if "model" in news:
-                self._take_model(kind, running)
+                os.replace(self.file_of(f"new-{kind}"), self.file_of(kind))
+                self._load(kind)
             if "finished" in news:
-                self._take_table(kind, running)
+                self._finish(kind, running)
         except (OSError, ValueError) as problem:  # a full disk, mostly
-            with self._lock:
-                running.failed, running.is_on = f"the model can't be kept: {problem}", False
+            running.failed, running.is_on = f"the model can't be kept: {problem}", False
 
-    def _take_model(self, kind: str, running: Running) -> None:
-        os.replace(self.folder / f"new-{kind}.vw", self.file_of(kind))
-        self._load(kind)
-        running.ready_after = time.monotonic() - running.since
-
-    def _take_table(self, kind: str, running: Running) -> None:
-        report = self.folder / f"new-{kind}.html"
+    def _finish(self, kind: str, running: Running) -> None:
+        table = self.file_of(f"new-{kind}", ".json")
+        report = self.file_of(f"new-{kind}", ".html")
         if report.is_file():
             os.replace(report, self.file_of(kind, ".html"))
-        table = json.loads(read_settings(self.folder / f"new-{kind}.json", MOST_TABLE))
-        self.shelf.add(table)
-        (self.folder / f"new-{kind}.json").unlink(missing_ok=True)
-        if kind == "better":
-            with self._lock:  # its memory is given back
-                process, self._processes[kind] = self._processes[kind], TrainingProcess(self._hear)
-            threading.Thread(target=process.stop, daemon=True).start()
-        with self._lock:
-            running.tested_after = time.monotonic() - running.since
-            running.is_on = False
-        self._prefer()
+        self.shelf.add(json.loads(read_settings(table, MOST_TABLE)))
+        table.unlink(missing_ok=True)
+        running.is_on = False
 
     def _load(self, kind: str) -> None:
-        with self._loading:
-            try:
-                answers = answers_of(self.file_of(kind), self.max_pixels)
-            except VisualWordsError as problem:
-                logger.warning("%s", problem)
-                return
-            self.models.put(kind, answers)
-        self._prefer()
+        """Let a model answer requests."""
+        try:
+            self.models.put(kind, answers_of(self.file_of(kind), self.max_pixels))
+        except VisualWordsError as problem:
+            logger.warning("%s", problem)
+        self.prefer(self.workspace.listed())
 
-    def _prefer(self) -> None:
-        """Let the preferred model answer requests that name none."""
-        model = self.preferred()
-        if model is not None and model.kind in self.models.names:
-            self.models.put(model.kind, self.models.find(model.kind))
+    def prefer(self, listed: Listed) -> None:
+        """Put the model first that is to answer requests that name none."""
+        if len(self.models.names) == len(KINDS):
+            known = {one["label"] for one in self.models.find("better").about()["classes"]}
+            lacks = known != {printable(label) for label in listed.classes}
+            kind = "quick" if lacks else "better"
+            self.models.put(kind, self.models.find(kind))

@@ -1,34 +1,37 @@
-"""What models said of images when they were tested: figures, and what changed between two."""
+"""What models predicted for images they were not shown: figures, changes, what to correct."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from visualwords.apps.evaluation.figures import Evaluation, compare
-from visualwords.apps.evaluation.paired import PairedTrials, pair_trials
-from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.studio.class_folders import ImageFile
+from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.studio.class_folders import Listed, shown
 from visualwords.files import write_atomically
 
-MOST_KEPT = 12
+MOST_KEPT = 12  # models
+MOST_QUESTIONS = 500  # at once
+MOST_CHANGED = 400  # images whose label changed
+UNSURE = 0.25  # lead of the best class below which an image is worth a look
+UNKNOWN = 0.05  # share of known images that models may take for none of the classes
+
+Accepted = set[tuple[str, str]]  # images, and the labels that a person confirmed
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a model said of an image that it was not trained on.
+    """What a model predicted for an image that it was not trained on.
 
     Attributes
     ----------
     id : the image
-    truth, guess : its label at that time, and the predicted one
+    truth, guess : its label at that time, and the most probable class
     confidence, own : probabilities of the prediction and of the label
     margin : how far the best class is ahead of the next
     novelty : from 0 to 1; −1 where the model can't tell
+    suspicious : whether the label looks wrong
+    twin : the most similar image of the predicted class, of a suspicious one
     """
 
     id: str
@@ -38,6 +41,8 @@ class Row:
     own: float
     margin: float
     novelty: float
+    suspicious: bool = False
+    twin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,61 +71,27 @@ class TestedModel:
 
     @cached_property
     def rows(self) -> dict[str, Row]:
-        """What it said, by image."""
+        """What it predicted, by image."""
         return {row["id"]: Row(**row) for row in self.table["rows"]}
 
-    @cached_property
-    def evaluation(self) -> Evaluation | None:
-        """The figures by the labels of that time; None if it could not be tested."""
+    def to_json(self) -> dict[str, Any]:
+        """Its figures, for the page; ``tested`` is 0 where no class had two images."""
+        from scipy.stats import binomtest
+
         rows = self.rows.values()
-        if not rows:
-            return None
-        return compare([row.truth for row in rows], [row.guess for row in rows], self.classes)
-
-    def renamed(self, old: str, new: str) -> "TestedModel":
-        """Return the same with another name of a class."""
-
-        def name(label: str) -> str:
-            return new if label == old else label
-
-        rows = [
-            row | {"truth": name(row["truth"]), "guess": name(row["guess"])}
-            for row in self.table["rows"]
-        ]
-        doubts = [doubt | {"label": name(doubt["label"])} for doubt in self.table["doubts"]]
-        classes = sorted(name(label) for label in self.classes)
-        changes = {"rows": rows, "doubts": doubts, "classes": classes}
-        return TestedModel(self.number, self.table | changes)
-
-
-def what_changed(
-    first: TestedModel, second: TestedModel, images: Iterable[ImageFile]
-) -> PairedTrials | None:
-    """Compare two models on the images that both were tested on, by the labels of now.
-
-    A label that was corrected between the two counts as correct for both. None if they have no
-    image in common.
-    """
-    truth = {image.id: image.label for image in images}
-    trials = [_trial(model, truth) for model in (first, second)]
-    try:
-        return pair_trials(*trials)
-    except ValueError:
-        return None
-
-
-def _trial(model: TestedModel, truth: dict[str, str]) -> Trial:
-    rows = [row for row in model.rows.values() if row.id in truth]
-    classes = model.classes
-    return Trial(
-        classes=classes,
-        paths=[row.id for row in rows],
-        truth=[truth[row.id] for row in rows],
-        guesses=[row.guess for row in rows],
-        scores=np.zeros((len(rows), len(classes))),
-        probabilities=None,
-        skipped=[],
-    )
+        right = sum(row.guess == row.truth for row in rows)
+        interval = binomtest(right, len(rows)).proportion_ci(method="wilson") if rows else None
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "recipe": printable(self.table["recipe"]),
+            "images": self.table["images"],
+            "right": right,
+            "tested": len(rows),
+            "unknown": sum(row.novelty > 1 - UNKNOWN for row in rows),
+            "knows_unknown": self.table["unknown"],
+            "interval": interval and [interval.low, interval.high],
+        }
 
 
 class Shelf:
@@ -129,46 +100,138 @@ class Shelf:
     Parameters
     ----------
     folder : Path
-        Made if it is not there.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
         self.models: list[TestedModel] = []
         for path in sorted(folder.glob("tested-*.json")):
             try:
                 number = int(path.stem.removeprefix("tested-"))
                 model = TestedModel(number, json.loads(path.read_bytes()))
-                _ = model.rows, model.kind, model.table["doubts"], model.table["copies"]
+                _ = model.to_json(), model.classes, model.table["copies"]
                 self.models.append(model)
             except (ValueError, TypeError, KeyError, OSError):
                 continue  # a table that others wrote
 
-    def add(self, table: dict[str, Any]) -> TestedModel:
+    def add(self, table: dict[str, Any]) -> None:
         """Keep one more; the oldest ones go."""
         number = self.models[-1].number + 1 if self.models else 1
-        model = TestedModel(number, table)
-        self._write(model)
-        self.models = [*self.models, model]
-        for old in self.models[:-MOST_KEPT]:
-            self._path(old).unlink(missing_ok=True)
-        self.models = self.models[-MOST_KEPT:]
-        return model
+        write_atomically(self._path(number), json.dumps(table).encode())
+        models = [*self.models, TestedModel(number, table)]
+        for old in models[:-MOST_KEPT]:
+            self._path(old.number).unlink(missing_ok=True)
+        self.models = models[-MOST_KEPT:]
 
-    def rename(self, old: str, new: str) -> None:
-        """Take over another name of a class."""
-        self.models = [model.renamed(old, new) for model in self.models]
-        for model in self.models:
-            self._write(model)
+    def newest(self, kind: str) -> TestedModel | None:
+        """The last model of a kind."""
+        return next((model for model in reversed(self.models) if model.kind == kind), None)
 
-    def newest(self, kind: str | None = None) -> TestedModel | None:
-        """Return the last model, or the last one of a kind."""
-        wanted = [model for model in self.models if kind in (None, model.kind)]
-        return wanted[-1] if wanted else None
+    def _path(self, number: int) -> Path:
+        return self.folder / f"tested-{number:06d}.json"
 
-    def _path(self, model: TestedModel) -> Path:
-        return self.folder / f"tested-{model.number:06d}.json"
 
-    def _write(self, model: TestedModel) -> None:
-        write_atomically(self._path(model), json.dumps(model.table).encode())
+def questions(model: TestedModel, listed: Listed, accepted: Accepted) -> list[dict[str, Any]]:
+    """Return the images to look at, the most useful first.
+
+    First those whose label the model contradicts, the surest contradiction first; then those
+    where the best class leads least, which teach a model most [1]_. Images whose label was
+    confirmed are left out.
+
+    References
+    ----------
+    .. [1] T. Scheffer, C. Decomain, S. Wrobel: Active hidden Markov models for information
+       extraction, 2001 (margin sampling).
+    """
+    found = []
+    for image in listed.images:
+        row = model.rows.get(image.id)
+        if row is None or (image.id, image.label) in accepted:
+            continue
+        is_wrong = row.guess != image.label
+        if is_wrong or row.margin < UNSURE:
+            use = (0, row.own - row.confidence) if is_wrong else (1, row.margin)
+            suspicious = is_wrong and row.suspicious
+            twin = row.twin if suspicious and row.twin in listed.by_id else None
+            question = asdict(row) | {
+                "label": shown(image.label),
+                "guess": shown(row.guess),
+                "wrong": is_wrong,
+                "suspicious": suspicious,
+                "twin": twin,
+            }
+            found.append((use, question))
+    found.sort(key=lambda pair: pair[0])
+    return [question for _, question in found[:MOST_QUESTIONS]]
+
+
+def look_alikes(model: TestedModel, listed: Listed, accepted: Accepted) -> list[dict[str, Any]]:
+    """Return pairs of images that look the same; those in different classes come first."""
+    pairs = []
+    for one in model.table["copies"]:
+        here = [listed.by_id[image] for image in one if image in listed.by_id]
+        for other in here[1:]:
+            if not {(here[0].id, here[0].label), (other.id, other.label)} <= accepted:
+                apart = here[0].label != other.label
+                pairs.append({"ids": [here[0].id, other.id], "apart": apart})
+    return sorted(pairs, key=lambda pair: not pair["apart"])[:MOST_QUESTIONS]
+
+
+def what_changed(first: TestedModel, second: TestedModel, listed: Listed) -> dict[str, Any] | None:
+    """Compare two models on the images that both were tested on, by the labels of now.
+
+    A label that was corrected between the two counts as correct for both. ``p`` is McNemar's exact
+    test: how often chance alone would change as many for the better or the worse. None if the two
+    have no image in common.
+    """
+    from scipy.stats import binomtest
+
+    common = [one for one in listed.images if one.id in first.rows and one.id in second.rows]
+    if not common:
+        return None
+    n_right, changed = [0, 0], []
+    for image in common:
+        guesses = [model.rows[image.id].guess for model in (first, second)]
+        right = [guess == image.label for guess in guesses]
+        n_right = [n + is_right for n, is_right in zip(n_right, right)]
+        if guesses[0] != guesses[1]:
+            verdict = "better" if right[1] else "worse" if right[0] else "both wrong"
+            changed.append(
+                {
+                    "id": image.id,
+                    "truth": shown(image.label),
+                    "first": shown(guesses[0]),
+                    "second": shown(guesses[1]),
+                    "verdict": verdict,
+                }
+            )
+    better, worse = (sum(c["verdict"] == way for c in changed) for way in ("better", "worse"))
+    order = ("worse", "better", "both wrong")
+    return {
+        "images": len(common),
+        "first_right": n_right[0],
+        "second_right": n_right[1],
+        "better": better,
+        "worse": worse,
+        "p": binomtest(better, better + worse).pvalue if better + worse else 1.0,
+        "changed": sorted(changed, key=lambda c: order.index(c["verdict"]))[:MOST_CHANGED],
+    }
+
+
+def images_json(listed: Listed, model: TestedModel | None) -> dict[str, Any]:
+    """Return classes and images; images as short rows, for there may be thousands.
+
+    A row is the id, the position of the class, the file's name, and whether the model is right:
+    1 or 0, or −1 where it was not tested.
+    """
+    place = {label: i for i, label in enumerate(listed.folders)}
+    rows = {} if model is None else model.rows
+    classes = [{"name": shown(n), "images": 0, "right": 0, "tested": 0} for n in place]
+    images = []
+    for image in listed.images:
+        i, row = place[image.label], rows.get(image.id)
+        verdict = -1 if row is None else int(row.guess == image.label)
+        for name, more in (("images", 1), ("right", verdict == 1), ("tested", verdict >= 0)):
+            classes[i][name] += more  # type: ignore[operator]
+        images.append([image.id, i, printable(image.place.rpartition("/")[2]), verdict])
+    return {"version": listed.version, "classes": classes, "images": images}

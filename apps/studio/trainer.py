@@ -10,27 +10,33 @@ import queue
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from visualwords.apps.evaluation.checking import suspicious_labels
 from visualwords.apps.evaluation.trial import Trial, cross_validate
-from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.saving import golden_images, today
 from visualwords.apps.report import write_report
 from visualwords.apps.studio.class_folders import id_of
+from visualwords.apps.studio.tested_models import UNKNOWN, Row
 from visualwords.errors import ImageError, VisualWordsError
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
 from visualwords.progress import StageTimes
 
+FOLDS = 5
+BUDGET = 20.0  # of "auto" for the better model, for each of its trainings
+ENOUGH = 5  # images of every class from which novelty is no mere guess
 MOST_THUMBNAILS = 5000  # as of the command
-MOST_DOUBTED = 60  # suspicious labels that get a picture beside them
+MOST_DOUBTED = 60  # suspicious labels that get a similar image beside them
 REPORT_EVERY = 0.1  # seconds between news of one stage
 NICENESS = 10  # of work that takes long: the page goes first
 
@@ -45,29 +51,20 @@ class Job:
     kind : "quick" or "better"
     root : folder of classes
     output : the model file; a table of the trial (.json) and the report (.html) go beside it
-    recipe, budget, unknown, max_pixels : as in `ImageClassifier`
-    folds : of the cross-validation
-    report : whether to write one
-    command : str
-        The equivalent command, for the report.
-    n_jobs, cache_dir : as in `ImageClassifier`
-    is_patient : whether it leaves the processor to others
+    unknown : whether images unlike all classes get the label "unknown"
+    max_pixels, n_jobs, cache_dir : as in `ImageClassifier`
+    command : the equivalent command, for the report
     """
 
     number: int
     kind: str
     root: str
     output: str
-    recipe: str
-    budget: float
-    unknown: float | None
+    unknown: bool
     max_pixels: int
-    folds: int
-    report: bool
+    n_jobs: int | None
+    cache_dir: str | None
     command: str
-    n_jobs: int | None = None
-    cache_dir: str | None = None
-    is_patient: bool = False
 
 
 class News:
@@ -90,150 +87,109 @@ class News:
 
     def start(self, stage: str, total: int) -> None:
         """Begin a stage."""
-        self._stage, self._done, self._total = stage, 0, total
-        self._tell()
+        self._stage, self._done, self._total, self._told = stage, 0, total, 0.0
+        self.advance(0)
 
     def advance(self, steps: int = 1) -> None:
         """Finish some steps."""
         self._done += steps
         if time.monotonic() - self._told > REPORT_EVERY:
-            self._tell()
+            self._told = time.monotonic()
+            self.tell(stage=self._stage, done=self._done, total=self._total)
 
     def status(self, line: str) -> None:
-        """Say what comes next."""
-        self.tell(status=line)
+        """Say which fold is next; a search's guess at how long it takes is not passed on."""
+        if line.startswith("fold "):
+            self.tell(phase="testing", fold=line)
 
     def note(self, line: str) -> None:
         """Say a result."""
         self.tell(note=line)
 
-    def _tell(self) -> None:
-        self._told = time.monotonic()
-        self.tell(stage=self._stage, done=self._done, total=self._total)
-
 
 def run(job: Job, news: News) -> None:
     """Train, save, test by cross-validation, and write what the studio shows of it."""
-    if job.is_patient and hasattr(os, "nice"):
+    is_better = job.kind == "better"
+    if is_better and hasattr(os, "nice"):
         os.nice(NICENESS)
-    times = StageTimes(news)
-    folder = ImageFolder(job.root)
-    data = Dataset.of_folder(folder, contents=Contents())
-    ids = {path: _id(path) for path in data.names}  # now: people move images while it is trained
+    times, path = StageTimes(news), Path(job.output)
+    data = Dataset.of(ImageFolder(job.root))
+    ids = {name: _id(name) for name in data.names}  # now: people move images while it is trained
+    smallest = int(np.bincount(data.codes).min())
+    knows_unknown = job.unknown and smallest >= ENOUGH
     model = ImageClassifier(
-        job.recipe,
+        "auto" if is_better else "tiny",
         n_jobs=job.n_jobs,
         cache_dir=job.cache_dir,
-        budget=job.budget,
-        unknown=job.unknown,
+        budget=BUDGET,
+        unknown=UNKNOWN if knows_unknown else None,
         max_pixels=job.max_pixels,
         thumbnails=len(data) <= MOST_THUMBNAILS,
     )
+    news.tell(phase="training")
     model.fit(data, progress=times, warn=False)
-    model.save(job.output, date=today())
-    news.tell(model=job.output, recipe=model.recipe_.name, images=int(model.class_counts_.sum()))
-    trial = None
-    if min(np.bincount(data.codes)) > 1:
-        news.status(f"testing in {job.folds} folds")
-        trial = cross_validate(model, data, job.folds, progress=times)
+    model.save(path, date=datetime.now(UTC).date().isoformat())
+    news.tell(model=job.output)
+    rows: list[Row] = []
+    if smallest > 1:
+        plain = clone(model).set_params(unknown=None)  # figures are of the classes
+        trial = cross_validate(plain, data, FOLDS, progress=times)
         times.stop()
-    if trial is not None and job.report:
-        path = os.path.splitext(job.output)[0] + ".html"
-        name = os.path.basename(job.root)
-        write_report(
-            path,
-            model,
-            trial,
-            title=name,
-            command=job.command,
-            seconds=times.seconds.copy(),
-            progress=news,
-        )
-    table = _table(job, model, data, ids, trial)
-    path = os.path.splitext(job.output)[0] + ".json"
-    write_atomically(path, json.dumps(table).encode())
-    news.tell(finished=path)
-
-
-def _table(
-    job: Job, model: ImageClassifier, data: Dataset, ids: dict[str, str], trial: Trial | None
-) -> dict[str, Any]:
-    """Return what is known of each image and of the model."""
-    known: dict[str, Any] = {
+        rows = _rows(model, trial, data, ids)
+        if is_better:
+            news.tell(phase="report")
+            name, seconds = os.path.basename(job.root), times.seconds
+            page = path.with_suffix(".html")
+            write_report(
+                page, model, trial, title=name, command=job.command, seconds=seconds, progress=news
+            )
+    table = {
         "kind": job.kind,
         "recipe": model.recipe_.name,
-        "time": time.time(),
         "images": int(model.class_counts_.sum()),
         "classes": model.classes_.tolist(),
-        "command": job.command,
-        "tried": model.tried_,
-        "folds": job.folds if trial is not None else 0,
-        "skipped": [[os.path.relpath(s.source, job.root), s.reason] for s in model.skipped_],
-        "copies": [[ids[path] for path in one] for one in model.copies_],
-        "rows": [],
-        "doubts": [],
+        "unknown": knows_unknown,
+        "copies": [[ids[name] for name in one] for one in model.copies_],
+        "rows": [asdict(row) for row in rows],
     }
-    if trial is None:
-        return known
-    chances = trial.scores if trial.probabilities is None else trial.probabilities
+    write_atomically(path.with_suffix(".json"), json.dumps(table).encode())
+    news.tell(finished=True)
+
+
+def _rows(model: ImageClassifier, trial: Trial, data: Dataset, ids: dict[str, str]) -> list[Row]:
+    """Return what the models of the folds predicted for each image."""
+    chances = trial.certainty
     column = {name: i for i, name in enumerate(trial.classes)}
     ordered = np.sort(chances, axis=1)
-    margins = ordered[:, -1] - ordered[:, -2]
-    novelty = np.full(len(trial.paths), -1.0) if trial.novelty is None else trial.novelty
-    best = chances.argmax(axis=1)
-    for i, path in enumerate(trial.paths):
-        own = float(chances[i, column[trial.truth[i]]]) if trial.truth[i] in column else 0.0
-        known["rows"].append(
-            {
-                "id": ids[path],
-                "truth": trial.truth[i],
-                "guess": trial.guesses[i],
-                "confidence": round(float(trial.confidence[i]), 4),
-                "own": round(own, 4),
-                "margin": round(float(margins[i]), 4),
-                "novelty": round(float(novelty[i]), 4),
-            }
+    novelty = np.full(len(chances), -1.0) if trial.novelty is None else trial.novelty
+    named = {f"{y}/{os.path.basename(name)}": ids[name] for y, name in zip(data.labels, data.names)}
+    doubts = {finding.about[0] for finding in suspicious_labels(trial)[:MOST_DOUBTED]}
+    rows = []
+    for i, (path, truth) in enumerate(zip(trial.paths, trial.truth)):
+        guess = trial.classes[chances[i].argmax()]
+        rows.append(
+            Row(
+                id=ids[path],
+                truth=truth,
+                guess=guess,
+                confidence=round(float(ordered[i, -1]), 4),
+                own=round(float(chances[i, column[truth]]), 4) if truth in column else 0.0,
+                margin=round(float(ordered[i, -1] - ordered[i, -2]), 4),
+                novelty=round(float(novelty[i]), 4),
+                suspicious=path in doubts,
+                twin=_twin(model, path, guess, named) if path in doubts else None,
+            )
         )
-    looks_like = {path: trial.classes[best[i]] for i, path in enumerate(trial.paths)}
-    known["doubts"] = _doubts(model, data, trial, ids, looks_like)
-    return known
+    return rows
 
 
-def _doubts(
-    model: ImageClassifier,
-    data: Dataset,
-    trial: Trial,
-    ids: dict[str, str],
-    looks_like: dict[str, str],
-) -> list[dict[str, Any]]:
-    """Return images with a suspicious label, each with the most similar one of the other class."""
-    found = suspicious_labels(trial)[:MOST_DOUBTED]
-    if not found or model.gallery_ is None:
-        return []
-    left_out = {one.source for one in model.skipped_}
-    names = [name for name in data.names if name not in left_out]
-    paths = [finding.about[0] for finding in found]
-    doubted = data.part(map(data.names.index, paths))  # with the bytes: they may have been moved
-    try:
-        positions, _ = model.gallery_.query(model.transform(doubted), len(names))
-    except ImageError:  # more bytes than are kept, and a file is no longer there
-        return []
-    doubts = []
-    for finding, path, order in zip(found, paths, positions):
-        label = looks_like[path]
-        twin = next(
-            (names[i] for i in order if model.gallery_.labels[i] == label and names[i] != path),
-            None,
-        )
-        doubts.append(
-            {
-                "id": ids[path],
-                "label": label,
-                "sentence": finding.sentence,
-                "twin": None if twin is None else ids[twin],
-            }
-        )
-    return doubts
+def _twin(model: ImageClassifier, path: str, label: str, named: dict[str, str]) -> str | None:
+    """Return the most similar training image of a class, by what requests call it."""
+    with suppress(ImageError, ValueError):  # moved meanwhile; too few images to compare
+        for name, of_class, _ in model.similar(path, len(named)):
+            if of_class == label:
+                return named.get(name)
+    return None
 
 
 def _id(path: str) -> str:
@@ -246,13 +202,12 @@ def _id(path: str) -> str:
 @lru_cache(maxsize=1)
 def warm_up() -> ImageClassifier:
     """Train on a few small images, once: what is compiled and loaded then need not be later."""
-    images = [image for one in golden_images() for image in (one, np.ascontiguousarray(one[::-1]))]
-    labels = ["first", "second"] * (len(images) // 2)
-    return ImageClassifier("tiny", n_jobs=1).fit(images, labels, warn=False)
+    images = np.random.default_rng(0).integers(0, 256, (4, 96, 128, 3), dtype=np.uint8)
+    return ImageClassifier("tiny", n_jobs=1).fit(list(images), ["a", "a", "b", "b"], warn=False)
 
 
 def main() -> None:
-    """Run jobs until the input ends."""
+    """Run jobs until the input ends, or a better model is done."""
     jobs: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     warm_up()
@@ -265,17 +220,14 @@ def main() -> None:
             news.tell(failed=str(problem))
         except Exception as problem:
             news.tell(failed=f"training failed: {type(problem).__name__}: {problem}")
+        if job.kind == "better":  # its memory is given back
+            os._exit(0)
 
 
 def _read(jobs: "queue.Queue[dict[str, Any]]") -> None:
     for line in sys.stdin:
         jobs.put(json.loads(line))
     os._exit(0)
-
-
-def as_line(job: Job) -> bytes:
-    """Return a job as the process reads it."""
-    return (json.dumps(asdict(job)) + "\n").encode()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -48,50 +48,52 @@ class Workspace:
         remove_abandoned(incoming)
         self._lock = threading.RLock()
         self._listed = Listed({}, [])
-        self._watched: list[str] = []
-        self._folders: list[int] = []
+        self._watched: dict[str, int] = {}  # folder below the root → when it was changed last
         self._looked = 0.0
         self._look()
 
     def listed(self) -> Listed:
-        """Return what the folder holds now, whoever changed it.
+        """What the folder holds now, whoever changed it.
 
         All files are looked at when a folder has changed, and now and then: a file that was
         replaced does not change its folder.
         """
         with self._lock:
-            if time.monotonic() > self._looked + LOOK_AGAIN or self._folders != self._seen():
+            is_old = time.monotonic() > self._looked + LOOK_AGAIN
+            if is_old or self._watched != self._times(self._watched):
                 self._look()
             return self._listed
 
     def _look(self) -> None:
         found = list_classes(self.root)
         places = {image.place.rpartition("/")[0] for image in found.images}
-        self._watched = sorted({"", *chain(*found.folders.values()), *places})
-        self._folders, self._looked = self._seen(), time.monotonic()
+        self._watched = self._times({"", *chain(*found.folders.values()), *places})
+        self._looked = time.monotonic()
         if found.version != self._listed.version:
             self._listed = found
 
-    def _seen(self) -> list[int]:
-        """Return when each folder was changed last."""
-        times = []
-        for place in self._watched:
+    def _times(self, places: "dict[str, int] | set[str]") -> dict[str, int]:
+        times = dict.fromkeys(places, 0)
+        for place in places:
             try:
-                times.append(os.stat(self.root / place).st_mtime_ns)
-            except OSError:
-                times.append(0)
+                times[place] = os.stat(self.root / place).st_mtime_ns
+            except OSError:  # gone
+                continue
         return times
 
     def image(self, number: str) -> ImageFile:
-        """Return an image by what requests call it."""
+        """An image by what requests call it."""
         found = self._listed.by_id.get(number) or self.listed().by_id.get(number)
         if found is None:
             raise RefusedError(404, "the image is no longer there; it was deleted or replaced")
         return found
 
-    def path_of(self, image: ImageFile) -> Path:
-        """Return where an image is on this machine."""
-        return self.root / image.place
+    def label(self, name: str) -> str:
+        """The class that the page shows by a name."""
+        for label in self.listed().folders:
+            if shown(label) == name:
+                return label
+        raise RefusedError(404, "the class is no longer there; it was renamed or deleted")
 
     def add_class(self, name: str) -> str:
         """Make a class, or find the one of that name; return its label."""
@@ -124,15 +126,18 @@ class Workspace:
     def delete_class(self, label: str) -> None:
         """Move a class with its images to the trash."""
         with self._lock:
-            folders, token = _folders(self.listed(), label), _token()
-            moves = [(folder, f"{TRASH}/{token}/{folder}") for folder in folders]
-            self._do(f"delete class {label}", moves, token)
+            self._throw_away(f"delete class {label}", _folders(self.listed(), label))
 
     def add_image(self, label: str, name: str, data: bytes, token: str) -> tuple[ImageFile, bool]:
         """Keep an image in a class; return it, and whether it is new.
 
         A file of the same name and content is not added again.
         """
+
+        def is_equal(path: Path) -> bool:
+            is_long = path.is_file() and path.stat().st_size == len(data)
+            return is_long and path.read_bytes() == data
+
         temporary, file = create_temporary(self.root / INCOMING)
         try:
             with file:
@@ -141,8 +146,8 @@ class Workspace:
                 os.fsync(file.fileno())
             with self._lock:
                 listed = self._listed if label in self._listed.folders else self.listed()
-                folder = _folders(listed, label)[0]
-                place, is_new = self._place_for(folder, file_name(name), data)
+                place = self._free(_folders(listed, label)[0], file_name(name), or_if=is_equal)
+                is_new = not os.path.lexists(self.root / place)
                 if is_new:
                     move = (f"{TRASH}/{token}/{place}", place)
                     self.log.do(token, f"add to {label}", [move], source=temporary)
@@ -150,39 +155,34 @@ class Workspace:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _place_for(self, folder: str, name: str, data: bytes) -> tuple[str, bool]:
-        """Return a free place for a file, or that of an equal one, and whether it is free."""
-        stem, suffix = os.path.splitext(name)
-        number = 1
-        while True:
-            place = f"{folder}/{stem}-{number}{suffix}" if number > 1 else f"{folder}/{name}"
-            path = self.root / place
-            if not os.path.lexists(path):
-                return place, True
-            if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
-                return place, False
-            number += 1
-
     def move_images(self, numbers: Sequence[str], label: str) -> int:
         """Move images to another class; return how many."""
         with self._lock:
             listed = self.listed()
             folder = _folders(listed, label)[0]
             found = [image for image in _found(listed, numbers) if image.label != label]
-            moves: list[Move] = []
-            taken: set[str] = set()
+            moves: dict[str, str] = {}
             for image in found:
-                target = self._free(folder, image.place.rpartition("/")[2], taken)
-                moves.append((image.place, target))
-                taken.add(target)
+                name = image.place.rpartition("/")[2]
+                moves[image.place] = self._free(folder, name, taken=moves.values())
             if moves:
-                self._do(f"move {_counted(found)} to {label}", moves)
+                self._do(f"move {_counted(found)} to {label}", list(moves.items()))
             return len(moves)
 
-    def _free(self, folder: str, name: str, taken: set[str]) -> str:
+    def _free(
+        self,
+        folder: str,
+        name: str,
+        *,
+        taken: Collection[str] = (),
+        or_if: Callable[[Path], bool] = lambda _: False,
+    ) -> str:
+        """A place for a file, with a number where there is another of its name."""
         stem, suffix = os.path.splitext(name)
         number, place = 1, f"{folder}/{name}"
-        while place in taken or os.path.lexists(self.root / place):
+        while place in taken or (
+            os.path.lexists(self.root / place) and not or_if(self.root / place)
+        ):
             number += 1
             place = f"{folder}/{stem}-{number}{suffix}"
         return place
@@ -190,10 +190,9 @@ class Workspace:
     def delete_images(self, numbers: Sequence[str]) -> int:
         """Move images to the trash; return how many."""
         with self._lock:
-            found, token = _found(self.listed(), numbers), _token()
+            found = _found(self.listed(), numbers)
             if found:
-                moves = [(image.place, f"{TRASH}/{token}/{image.place}") for image in found]
-                self._do(f"delete {_counted(found)}", moves, token)
+                self._throw_away(f"delete {_counted(found)}", [image.place for image in found])
             return len(found)
 
     def accept_images(self, numbers: Sequence[str]) -> int:
@@ -205,13 +204,17 @@ class Workspace:
                 self.log.do(_token(), f"accept {_counted(found)}", [], pairs)
             return len(found)
 
-    def _do(self, what: str, moves: Sequence[Move], token: str | None = None) -> None:
-        self.log.do(token or _token(), what, moves)
-        self.listed()
-
     def close(self) -> None:
         """Let other processes have the folder."""
         self.log.close()
+
+    def _throw_away(self, what: str, places: Sequence[str]) -> None:
+        token = _token()
+        self._do(what, [(place, f"{TRASH}/{token}/{place}") for place in places], token)
+
+    def _do(self, what: str, moves: Sequence[Move], token: str | None = None) -> None:
+        self.log.do(token or _token(), what, moves)
+        self.listed()
 
 
 def _token() -> str:

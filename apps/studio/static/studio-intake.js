@@ -3,13 +3,12 @@
 // gets it when it is there again.
 
 import * as ask from "/asking.js";
-import { percent } from "/panels.js";
+import { openCamera, pictureOf } from "/camera.js";
 import { askName } from "/studio-dialogs.js";
 import { act, counted, look, options, state } from "/studio-state.js";
 
 const AT_ONCE = 3;
 const SHOTS = 180; // milliseconds between two pictures while the button is held
-const LONGER_SIDE = 640; // pixels of a picture from the camera
 const PATIENCE = 1500; // milliseconds until a server that does not answer is asked again
 const $ = (id) => document.getElementById(id);
 
@@ -175,22 +174,13 @@ async function filesOf(entry, above) {
 
 function listenForCamera(chosenClass) {
   const [dialog, video, shutter] = [$("camera"), $("viewfinder"), $("shutter")];
-  let [timer, live, shots, token, asking] = [null, null, 0, "", false];
+  let [timer, shots, token] = [null, 0, ""];
   $("camera-open").addEventListener("click", async () => {
-    // Browsers give pages the camera only on this machine or over https; a phone's file chooser
-    // opens its camera without asking.
-    if (!navigator.mediaDevices?.getUserMedia) return $("snapshot").click();
+    if (!navigator.mediaDevices) return $("snapshot").click(); // a phone without https
     if (!state.classes.length && await newClass("Class 1") === null) return;
     options($("camera-class"), state.classes.map(({ name }) => [name, name]), chosenClass() ?? undefined);
-    try {
-      const wanted = { video: { facingMode: "environment", width: { ideal: 1280 } } };
-      video.srcObject = await navigator.mediaDevices.getUserMedia(wanted);
-      dialog.showModal();
-      await video.play();
-      live = setInterval(predict, 600);
-    } catch {
-      $("snapshot").click();
-    }
+    const canPredict = () => state.status?.answering.length > 0;
+    if (!await openCamera(dialog, video, $("live"), canPredict)) $("snapshot").click();
   });
   const begin = () => {
     if (timer !== null || !video.videoWidth) return;
@@ -208,18 +198,8 @@ function listenForCamera(chosenClass) {
     const number = ++shots;
     $("shots").textContent = `${counted(number, "picture")} taken`;
     const time = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
-    const file = new File([await frame(video)], `camera-${time}-${number}.jpg`, { type: "image/jpeg" });
+    const file = new File([await pictureOf(video)], `camera-${time}-${number}.jpg`, { type: "image/jpeg" });
     addTo($("camera-class").value, [file], token);
-  };
-  const predict = async () => {
-    if (asking || !video.videoWidth || !state.status?.answering.length) return;
-    asking = true;
-    try {
-      const { label, classes } = await ask.predict(await frame(video));
-      $("live").textContent = `Looks like ${label} · ${percent(classes[0].probability ?? 0)}`;
-    } catch { /* the next frame may do */ } finally {
-      asking = false;
-    }
   };
   shutter.addEventListener("pointerdown", (event) => { shutter.setPointerCapture(event.pointerId); begin(); });
   for (const kind of ["pointerup", "pointercancel", "blur", "lostpointercapture"]) shutter.addEventListener(kind, end);
@@ -229,18 +209,5 @@ function listenForCamera(chosenClass) {
   shutter.addEventListener("keyup", end);
   shutter.addEventListener("contextmenu", (event) => event.preventDefault()); // a long touch
   $("camera-close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => {
-    end();
-    clearInterval(live);
-    $("live").textContent = "";
-    for (const track of video.srcObject?.getTracks() ?? []) track.stop();
-    video.srcObject = null;
-  });
-}
-
-function frame(video) {
-  const zoom = Math.min(1, LONGER_SIDE / Math.max(video.videoWidth, video.videoHeight));
-  const canvas = new OffscreenCanvas(video.videoWidth * zoom, video.videoHeight * zoom);
-  canvas.getContext("2d").drawImage(video, 0, 0, canvas.width, canvas.height);
-  return canvas.convertToBlob({ type: "image/jpeg", quality: 0.9 });
+  dialog.addEventListener("close", end);
 }

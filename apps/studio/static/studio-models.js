@@ -35,8 +35,8 @@ function preferred({ models, preferred: number }) {
   return models.find((model) => model.number === number);
 }
 
-function nameOf({ kind, recipe }) {
-  return kind === "quick" ? "Quick model" : `Better model (${recipe})`;
+function nameOf({ kind }) {
+  return kind === "quick" ? "Quick model" : "Better model";
 }
 
 function showLearner(status) {
@@ -49,16 +49,33 @@ function showLearner(status) {
   else if (status.answering.length) words = "Quick model ready; two images of each class are needed to test it.";
   else if (quick.on) words = "The first model is being trained…";
   if (quick.on && model) words += " · learning your changes…";
-  if (better.on) {
-    words = `${better.status || better.stage}${better.total > 1 ? ` · ${better.done} of ${better.total}` : ""}`;
-  }
+  if (better.on) words = `${stepOf(better)} · ${words}`;
   $("learner-words").textContent = words;
   $("learner").classList.toggle("on", quick.on || better.on);
   $("meter").hidden = !better.on;
-  $("meter").firstElementChild.style.setProperty("--share", `${better.total ? 100 * better.done / better.total : 5}%`);
+  $("meter").firstElementChild.style.setProperty("--share", `${100 * shareDone(better)}%`);
   for (const id of ["train", "train-here"]) $(id).disabled = !canTrain || better.on;
   $("train").hidden = better.on;
   $("cancel").hidden = !better.on;
+}
+
+// What a person waits for. Until the model is there nobody knows how long its search takes; then it
+// can be used, and folds that are done say how long the others take.
+function stepOf({ phase, seconds, stage, done, total, fold, left }) {
+  const step = total > 1 ? `${stage} (${done} of ${total})` : stage;
+  if (phase === "preparing") return "Getting ready";
+  if (phase === "training") return `Comparing recipes for ${duration(seconds)}${step && `: ${step}`}`;
+  if (phase === "report") return "The new model is ready · writing its report";
+  return `The new model is ready · testing it: ${fold}${left === null ? "" : `, about ${duration(left)} left`}`;
+}
+
+function shareDone({ phase, fold }) {
+  const [number, n] = (fold.match(/\d+/g) ?? [1, 1]).map(Number);
+  return { preparing: 0.02, training: 0.1, report: 1 }[phase] ?? 0.2 + 0.8 * (number - 1) / n;
+}
+
+function duration(seconds) {
+  return seconds < 100 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 }
 
 function percentOf({ right, tested }) {
@@ -72,7 +89,8 @@ function showFigures(status) {
   if (!model?.tested) return;
   const [low, high] = model.interval.map((share) => `${(100 * share).toFixed(0)} %`);
   $("figure-share").textContent = percentOf(model);
-  $("figure-words").textContent = `${nameOf(model)}: ${model.right} of ${model.tested} images right, each tested on a model that was not shown it (95 % interval ${low} to ${high}).`;
+  $("figure-words").textContent = `${nameOf(model)}: ${model.right} of ${model.tested} images right, each tested on a model that was not shown it (95 % interval ${low} to ${high}).${model.knows_unknown ? ` ${model.unknown} of them would be “none of these”.` : ""}`;
+  $("recipe").textContent = `Recipe: ${model.recipe}`;
   $("figure-classes").replaceChildren(...state.classes.filter((one) => one.tested).map(({ name, right, tested }) => {
     const bar = element("i");
     bar.style.setProperty("--share", `${100 * right / tested}%`);
@@ -88,6 +106,7 @@ function showTraining({ training: { better }, unknown }) {
   $("train-failed").textContent = better.failed;
   if ($("notes").childElementCount !== better.notes.length) {
     $("notes").replaceChildren(...better.notes.map((note) => element("li", { textContent: note })));
+    $("log").hidden = !better.notes.length;
   }
 }
 

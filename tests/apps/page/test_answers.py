@@ -126,9 +126,9 @@ def test_two_classes_of_any_name_are_shown_as_the_terminal_shows_them(tmp_path, 
 
 def test_what_is_no_usable_image_says_why(answers):
     for ask in (lambda d: answers.predict(d, Question()), lambda d: answers.explain(d, 1, None)):
-        with pytest.raises(ImageError, match=r"^not an image"):
+        with pytest.raises(ImageError, match="not an image"):
             ask(b"garbage")
-        with pytest.raises(ImageError, match=r"^[^i].*400"):
+        with pytest.raises(ImageError, match="400"):
             ask(encode_image(np.zeros((400, 400, 3), np.uint8)))
 
 

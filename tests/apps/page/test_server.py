@@ -81,7 +81,7 @@ def test_no_path_of_a_request_reaches_a_file(server):
         (b"x", "model=other", 404, "choose from echo"),
         (b"", "", 400, "send the bytes of an image file"),
         (b"damaged", "", 422, "the file ends too early"),
-        (b"crash", "", 500, "the decoder of this image crashed"),
+        (b"crash", "", 422, "its decoder crashed"),
     ],
 )
 def test_what_can_not_be_answered_gets_a_sentence(server, body, query, status, words):

@@ -16,7 +16,6 @@ from visualwords.apps.studio.learning import Learning
 from visualwords.apps.studio.studio_server import create_studio
 from visualwords.apps.studio.trainer import News, run
 from visualwords.apps.studio.workspace import Workspace
-from visualwords.errors import VisualWordsError
 from visualwords.images import encode_image
 
 LIMITS = Limits(max_bytes=2_000_000, max_pixels=1_000_000)
@@ -43,8 +42,8 @@ class Thread:
         teller.tell = lambda **news: self.news({"job": job.number, **news})
         try:
             run(job, teller)
-        except VisualWordsError as problem:
-            teller.tell(failed=str(problem))
+        except Exception as problem:  # a test sees it in the status
+            teller.tell(failed=repr(problem))
 
 
 class Studio:
@@ -92,14 +91,15 @@ class Studio:
             listed[found["classes"][place]["name"]].append((name, number))
         return listed
 
-    def wait_for(self, wanted):
+    def wait_for(self, wanted, pause=0.05):
         """Wait until something is true of the status; return the status."""
         end = time.monotonic() + 120
         while time.monotonic() < end:
             status = self.get("/studio/status").json()
+            assert not any(one["failed"] for one in status["training"].values()), status
             if wanted(status):
                 return status
-            time.sleep(0.05)
+            time.sleep(pause)
         raise AssertionError(f"did not come in time; last: {status}")
 
     def wait_until_tested(self, kind="quick", after=0):
@@ -118,7 +118,7 @@ class Studio:
 def open_studio(monkeypatch, tmp_path):
     """Give ``open(root)`` → a studio that trains in threads; all are closed at the end."""
     monkeypatch.setattr(learning_module, "TrainingProcess", Thread)
-    monkeypatch.setattr("visualwords.apps.studio.trainer.NICENESS", 0)
+    monkeypatch.setattr("visualwords.apps.studio.trainer.NICENESS", 0)  # of this process
     opened = []
 
     def open_it(root, **options):

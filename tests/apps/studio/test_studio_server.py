@@ -1,12 +1,17 @@
 """The requests of the studio's page: images in, models out, nothing lost on the way."""
 
 import json
+import re
 
 import httpx
 import numpy as np
+import pytest
 
-from tests.apps.studio.conftest import TOKEN
+from tests.apps.conftest import COLORS
+from tests.apps.page.conftest import running
+from tests.apps.studio.conftest import LIMITS, TOKEN
 from visualwords import load
+from visualwords.apps.studio.studio_server import create_studio
 from visualwords.images import encode_image, read_image
 
 
@@ -20,19 +25,22 @@ def fill(studio, pictures, classes=("sea", "sand", "wood"), n=5):
 
 def test_images_become_files_and_an_undo_takes_them_back(studio, pictures):
     fill(studio, pictures, n=2)
-    root = studio.workspace.root
-    assert (root / "sea" / "1.png").read_bytes() == pictures("sea", 1)
-    assert {label: len(rows) for label, rows in studio.images().items()} == {
-        "sand": 2,
-        "sea": 2,
-        "wood": 2,
-    }
+    assert (studio.workspace.root / "sea" / "1.png").read_bytes() == pictures("sea", 1)
+    assert {label: len(rows) for label, rows in studio.images().items()} == dict.fromkeys(COLORS, 2)
     assert studio.get("/studio/status").json()["undo"] == "add to wood"
     assert studio.post("/studio/undo").json()["what"] == "add to wood"
     assert studio.images()["wood"] == []
+    assert studio.post("/studio/redo").json()["what"] == "add to wood"
+    moved = [number for _, number in studio.images()["wood"]]
+    assert studio.post("/studio/move", images=moved, **{"class": "sea"}).json() == {"images": 2}
+    assert studio.post("/studio/class/delete", **{"class": "sea"}).status_code == 200
+    assert studio.post("/studio/class/delete", **{"class": "sea"}).status_code == 404
+    renamed = studio.post("/studio/class/rename", name="Küste", **{"class": "sand"}).json()
+    assert renamed == {"class": "Küste"}
+    assert set(studio.images()) == {"Küste", "wood"}
 
 
-def test_thumbnails_and_pictures_are_jpegs_that_browsers_keep(studio, pictures):
+def test_pictures_are_jpegs_that_browsers_keep(studio, pictures):
     fill(studio, pictures, ["sea"], 1)
     number = studio.images()["sea"][0][1]
     for kind in ("thumbnail", "picture"):
@@ -44,32 +52,53 @@ def test_thumbnails_and_pictures_are_jpegs_that_browsers_keep(studio, pictures):
     assert studio.get("/studio/thumbnail/..%2F..%2Fetc%2Fpasswd").status_code == 404
 
 
-def test_what_is_no_image_within_the_limits_is_not_kept(studio):
-    studio.post("/studio/class", name="sea")
-    for data, status in (
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
         (b"not an image", 422),
         (b"", 400),
         (b"x" * 2_500_000, 413),
         (encode_image(np.zeros((1200, 1200, 3), np.uint8)), 422),
-    ):
-        answer = studio.add("sea", "x.png", data)
-        assert answer.status_code == status
-        assert answer.json()["error"]
+    ],
+    ids=["no image", "empty", "long", "large"],
+)
+def test_what_is_no_image_within_the_limits_is_not_kept(studio, data, status):
+    studio.post("/studio/class", name="sea")
+    answer = studio.add("sea", "x.png", data)
+    assert answer.status_code == status
+    assert answer.json()["error"]
     assert studio.images() == {"sea": []}
 
 
 def test_foreign_hosts_and_pages_and_bodies_that_are_no_json_are_refused(studio):
-    client = studio.client
-    answer = client.post("/studio/undo", headers={"Origin": "http://evil.example"})
-    assert answer.status_code == 403
-    assert client.get("/studio/status", headers={"Host": "evil.example"}).status_code == 403
-    assert client.post("/studio/class", content=b'{"name": "x"}').status_code == 415
-    for body in (b"[]", b"{", b'{"name": 3}'):
-        answer = client.post(
-            "/studio/class", content=body, headers={"Content-Type": "application/json"}
-        )
-        assert answer.status_code == 400
+    client, path, kind = studio.client, "/studio/class", {"Content-Type": "application/json"}
+    evil = {"Origin": "http://evil.example"}, {"Host": "evil.example"}
+    assert [client.post(path, headers=headers).status_code for headers in evil] == [403, 403]
+    assert client.post(path, content=b'{"name": "x"}').status_code == 415
+    for body in (b"[]", b"{", b'{"name": 3}', b"[" * 100_000):
+        assert client.post(path, content=body, headers=kind).status_code == 400
+    assert studio.post("/studio/move", images=3, **{"class": "sea"}).status_code == 404
+    assert studio.post("/studio/delete", images="all").status_code == 400
+    assert studio.post("/studio/settings", unknown="yes").status_code == 400
     assert studio.images() == {}
+
+
+def test_with_a_key_everything_but_the_empty_page_needs_it(studio, pictures):
+    fill(studio, pictures, ["sea"], 1)
+    number = studio.images()["sea"][0][1]
+    key = "secret" * 4
+    app = create_studio(studio.workspace, studio.learning, limits=LIMITS, any_address=True, key=key)
+    with running(app, LIMITS) as (host, port):
+        address = f"http://{host}:{port}"
+        for path in ("status", "images", f"thumbnail/{number}", f"explain/{number}", "model.vw"):
+            assert httpx.get(f"{address}/studio/{path}").status_code == 401
+        assert httpx.post(f"{address}/studio/undo", json={}).status_code == 401
+        assert httpx.get(f"{address}/report").status_code == 401
+        assert httpx.get(address).text.startswith("<!doctype html>")
+        for cookie in (f"visualwords-key={key}", f"a=b; visualwords-key={key}"):
+            headers = {"Cookie": cookie, "Host": "192.168.1.5"}
+            assert httpx.get(f"{address}/studio/status", headers=headers).status_code == 200
+    assert len(studio.images()["sea"]) == 1
 
 
 def test_the_page_has_a_strict_policy_and_only_its_report_may_be_framed(studio):
@@ -77,8 +106,9 @@ def test_the_page_has_a_strict_policy_and_only_its_report_may_be_framed(studio):
     assert "script-src 'self';" in policy
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
+    assert studio.get("/report").status_code == 404
     studio.learning.file_of("better", ".html").write_text("<!doctype html>figures")
-    answer = studio.get("/report")
+    answer = studio.get("/report?download")
     assert answer.text.endswith("figures")
     assert "sandbox" in answer.headers["content-security-policy"]
     assert answer.headers["x-frame-options"] == "SAMEORIGIN"
@@ -101,71 +131,107 @@ def test_a_quick_model_comes_by_itself_and_answers_as_its_file_does(studio, pict
     assert "--recipe tiny" in status["commands"]["train"]
 
 
+def test_images_unlike_all_classes_are_none_of_these_unless_a_person_wants_a_class(
+    studio, pictures
+):
+    fill(studio, pictures, n=8)
+    first = studio.wait_until_tested()
+    noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    assert studio.client.post("/api/predict", content=encode_image(noise)).json()["unknown"]
+    assert first["models"][-1]["knows_unknown"]
+    assert first["models"][-1]["right"] == first["models"][-1]["tested"]  # figures of the classes
+    assert "--unknown 0.05" in first["commands"]["train"]
+    assert studio.post("/studio/settings", unknown=False).status_code == 200
+    after = studio.wait_until_tested(after=first["models"][-1]["number"])
+    assert not studio.client.post("/api/predict", content=encode_image(noise)).json()["unknown"]
+    assert "--unknown" not in after["commands"]["train"]
+
+
 def test_a_wrong_label_is_the_first_question_and_its_correction_shows_in_what_changed(
     studio, pictures
 ):
     fill(studio, pictures)
     studio.add("sand", "wrong.png", pictures("sea", 50))
-    first = studio.wait_until_tested()
+    first = studio.wait_until_tested()["models"][-1]
     question = studio.get("/studio/queue").json()["questions"][0]
-    wrong = dict((name, number) for name, number in studio.images()["sand"])["wrong.png"]
+    wrong = dict(studio.images()["sand"])["wrong.png"]
     assert (question["id"], question["label"], question["guess"]) == (wrong, "sand", "sea")
+    assert question["twin"] in dict(map(reversed, studio.images()["sea"]))
+
+    def asked():
+        return [one["id"] for one in studio.get("/studio/queue").json()["questions"]]
+
+    studio.post("/studio/accept", images=[wrong])
+    assert wrong not in asked()
+    studio.post("/studio/undo")
+    assert wrong in asked()
     assert studio.post("/studio/move", images=[wrong], **{"class": "sea"}).json() == {"images": 1}
-    second = studio.wait_for(lambda s: s["models"][-1]["number"] > first["models"][-1]["number"])
-    assert not [q for q in studio.get("/studio/queue").json()["questions"] if q["id"] == wrong]
-    numbers = [status["models"][-1]["number"] for status in (first, second)]
-    changed = studio.get(f"/studio/changed?first={numbers[0]}&second={numbers[1]}").json()
-    assert changed["images"] == 16
-    assert changed["second_right"] >= changed["first_right"]
-    assert "McNemar" in changed["sentence"]
+    second = studio.wait_for(lambda s: s["models"][-1]["number"] > first["number"])["models"][-1]
+    assert wrong not in asked()
+    changed = studio.get(f"/studio/changed?first={first['number']}&second={second['number']}")
+    found = changed.json()
+    assert found["images"] == 16
+    assert found["second_right"] >= found["first_right"]
+    assert 0 < found["p"] <= 1
     assert studio.get("/studio/changed?first=77&second=1").status_code == 404
 
 
-def test_an_accepted_label_is_not_asked_about_again_until_that_is_undone(studio, pictures):
+def test_look_alikes_are_shown_as_pairs(studio, pictures):
     fill(studio, pictures)
-    studio.add("sand", "wrong.png", pictures("sea", 50))
+    brighter = np.clip(read_image(pictures("wood", 1)).astype(int) + 2, 0, 255).astype("u1")
+    studio.add("sand", "copy.png", encode_image(brighter))
     studio.wait_until_tested()
-    asked = [q["id"] for q in studio.get("/studio/queue").json()["questions"]]
-    studio.post("/studio/accept", images=asked[:1])
-    assert asked[0] not in [q["id"] for q in studio.get("/studio/queue").json()["questions"]]
-    studio.post("/studio/undo")
-    assert asked[0] in [q["id"] for q in studio.get("/studio/queue").json()["questions"]]
+    (pair,) = studio.get("/studio/queue").json()["pairs"]
+    assert pair["apart"]
 
 
-def test_near_copies_are_shown_as_pairs(studio, pictures):
-    fill(studio, pictures)
-    pixels = read_image(pictures("wood", 1))
-    studio.add(
-        "sand", "copy.png", encode_image(np.clip(pixels.astype(int) + 2, 0, 255).astype("u1"))
-    )
-    studio.wait_until_tested()
-    pairs = studio.get("/studio/queue").json()["pairs"]
-    assert len(pairs) == 1
-    assert pairs[0]["apart"]
-
-
-def test_a_better_model_brings_its_report_and_can_be_stopped(studio, pictures, monkeypatch):
-    monkeypatch.setattr("visualwords.apps.studio.learning.BUDGET", 0.01)
+def test_a_better_model_answers_before_it_is_tested_and_shows_its_folds(
+    studio, pictures, monkeypatch
+):
+    monkeypatch.setattr("visualwords.apps.studio.trainer.BUDGET", 0.01)
     assert studio.post("/studio/train").status_code == 409
     fill(studio, pictures)
     studio.wait_until_tested()
     assert studio.post("/studio/train").status_code == 200
-    status = studio.wait_until_tested("better")
+    seen = []
+
+    def is_tested(status):
+        better = status["training"]["better"]
+        seen.append((better["phase"], better["fold"], better["left"], status["answering"]))
+        return not better["on"] and status["models"][-1]["kind"] == "better"
+
+    status = studio.wait_for(is_tested, pause=0.01)
+    assert all(left is None for phase, *_, left, _ in seen if phase != "testing")
+    testing = [(fold, left, names) for phase, fold, left, names in seen if phase == "testing"]
+    assert {names[0] for *_, names in testing} == {"better"}
+    assert all(re.fullmatch("fold [1-5] of 5", fold) for fold, *_ in testing)
+    assert all((left is None) == fold.startswith("fold 1") for fold, left, _ in testing)
     assert status["report"]
-    assert status["training"]["better"]["notes"][0].startswith("auto tries")
+    assert status["training"]["better"]["notes"]
     assert "right" in studio.get("/report").text
     assert studio.get("/api/model").json()["name"] == "better"
+    studio.post("/studio/class", name="fog")
+    studio.add("fog", "1.png", pictures("sea", 1))
+    studio.wait_for(lambda s: s["answering"] == ["quick"])  # the better one lacks a class
     assert studio.post("/studio/cancel").status_code == 200
 
 
-def test_unknown_is_learned_when_it_is_wanted(studio, pictures):
+def test_images_that_are_moved_while_a_model_is_tested_keep_their_results(
+    studio, pictures, monkeypatch
+):
+    from visualwords.apps.studio import trainer
+
+    test = trainer.cross_validate
+
+    def move_and_test(*arguments, **named):
+        (studio.workspace.root / "sand").rename(studio.workspace.root / "moved")
+        return test(*arguments, **named)
+
+    monkeypatch.setattr(trainer, "cross_validate", move_and_test)
     fill(studio, pictures)
-    before = studio.wait_until_tested()["models"][-1]["number"]
-    assert studio.post("/studio/settings", unknown="yes").status_code == 400
-    assert studio.post("/studio/settings", unknown=True).status_code == 200
-    studio.wait_until_tested(after=before)
-    assert load(studio.learning.file_of("quick")).decision_.unknown is not None
-    assert "--unknown 0.05" in studio.get("/studio/status").json()["commands"]["train"]
+    before = {number for rows in studio.images().values() for _, number in rows}
+    studio.wait_for(lambda s: s["models"] and s["models"][-1]["images"] == 15)
+    assert set(studio.learning.shelf.models[-1].rows) == before
 
 
 def test_a_restart_finds_images_models_and_undo_again(open_studio, pictures, tmp_path):
@@ -174,21 +240,12 @@ def test_a_restart_finds_images_models_and_undo_again(open_studio, pictures, tmp
     before.wait_until_tested()
     images = before.images()
     before.__exit__()
+    (tmp_path / "mine" / ".studio" / "models" / "tested-9.json").write_text("{}")
     after = open_studio(tmp_path / "mine")
     status = after.wait_for(lambda s: s["answering"])
     assert after.images() == images
     assert len(status["models"]) == len(before.learning.shelf.models)
     assert status["undo"] == "add to wood"
-
-
-def test_renaming_a_class_renames_it_in_what_models_said(studio, pictures):
-    fill(studio, pictures)
-    studio.wait_until_tested()
-    answer = studio.post("/studio/class/rename", name="Meeresküste", **{"class": "sea"})
-    assert answer.json() == {"class": "Meeresküste"}
-    assert all(
-        m["classes"][0] == "Meeresküste" for m in studio.get("/studio/status").json()["models"]
-    )
 
 
 def test_a_full_disk_is_a_sentence_and_nothing_is_changed(studio, pictures, monkeypatch):
@@ -216,11 +273,10 @@ def test_two_clients_at_once_lose_no_image(studio, pictures):
 
 
 def test_names_that_are_no_text_are_shown_and_can_be_used(open_studio, pictures, tmp_path):
-    root = tmp_path / "mine"
-    odd = root / "<b>bold"
+    odd = tmp_path / "mine" / "<b>bold"
     odd.mkdir(parents=True)
     (odd / "a\udcff.png").write_bytes(pictures("sea", 1))
-    studio = open_studio(root)
+    studio = open_studio(tmp_path / "mine")
     assert json.dumps(studio.images())
     number = studio.images()["<b>bold"][0][1]
     assert studio.get(f"/studio/thumbnail/{number}").status_code == 200
