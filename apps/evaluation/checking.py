@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -105,8 +105,8 @@ def check_folder(
     has_look = np.isfinite(looks[:, 0])
     readable = data.part(np.flatnonzero(has_look))
     findings += _of_classes(folder.labels, readable.labels.tolist())
-    findings += _of_copies(readable, looks if has_look.all() else looks[has_look])
-    if labels and _can_be_learned(readable):
+    findings += _of_duplicates(readable, looks if has_look.all() else looks[has_look])
+    if labels and len(readable.classes) > 1 and np.bincount(readable.codes).min() > 1:
         findings += suspicious_labels(cross_validate(model, readable, n_folds, progress=progress))
     order = list(KINDS)
     return sorted(findings, key=lambda finding: order.index(finding.kind))
@@ -147,10 +147,6 @@ def suspicious_labels(trial: Trial) -> list[Finding]:
     ]
 
 
-def _can_be_learned(data: Dataset) -> bool:
-    return len(data.classes) > 1 and np.bincount(data.codes).min() > 1
-
-
 def _of_classes(labels: list[str], readable: list[str]) -> Iterable[Finding]:
     counts = Counter(dict.fromkeys(labels, 0))
     counts.update(readable)
@@ -159,49 +155,43 @@ def _of_classes(labels: list[str], readable: list[str]) -> Iterable[Finding]:
             sentence = f"{count} readable image: it can't be learned and tested"
             yield Finding("class of one image", [label], sentence)
         elif count < FEW_IMAGES:
-            yield Finding(
-                "small class", [label], f"{count} images; {FEW_IMAGES} or more are better"
-            )
-    most = max(counts, key=lambda label: counts[label], default="")
-    least = min(counts, key=lambda label: counts[label], default="")
-    if counts and counts[most] > LARGEST_RATIO * max(counts[least], 1):
-        sentence = f"{counts[most]:,} images of {most}, {counts[least]:,} of {least}"
-        yield Finding("uneven classes", [most, least], sentence)
+            sentence = f"{count} images; {FEW_IMAGES} or more are better"
+            yield Finding("small class", [label], sentence)
+    if counts:
+        (most, n_most), *_, (least, n_least) = [*counts.most_common(), *counts.most_common()[-1:]]
+        if n_most > LARGEST_RATIO * max(n_least, 1):
+            sentence = f"{n_most:,} images of {most}, {n_least:,} of {least}"
+            yield Finding("uneven classes", [most, least], sentence)
 
 
-def _of_copies(data: Dataset, portraits: np.ndarray) -> Iterable[Finding]:
+def _of_duplicates(data: Dataset, portraits: np.ndarray) -> Iterable[Finding]:
     sizes = portraits[:, -2:].astype(np.int64)
     for i in np.flatnonzero(sizes.max(axis=1, initial=0) < TINY):
         width, height = sizes[i]
         yield Finding("tiny image", [data.names[i]], f"{width}×{height} pixels")
     same = find_duplicates(data.fingerprints)
     for group in same:
-        yield _copies(data, group, "copy", "")
-    copies_of = {group[0]: group for group in same}  # one of each stands for all
-    is_extra = np.zeros(len(data), bool)
-    is_extra[[i for group in same for i in group[1:]]] = True
-    alone = np.flatnonzero(~is_extra).tolist()
+        yield _duplicates(data, group, "copy", "are one picture")
+    same_as = {group[0]: group for group in same}  # one of each stands for all
+    extra = {i for group in same for i in group[1:]}
+    alone = [i for i in range(len(data)) if i not in extra]
     near = find_near_duplicates(portraits[alone])
     for one in near.sets:
-        group = [k for i in one for k in copies_of.get(alone[i], [alone[i]])]
-        yield _copies(data, sorted(group), "near copy", "nearly the same ")
+        group = sorted(k for i in one for k in same_as.get(alone[i], [alone[i]]))
+        yield _duplicates(data, group, "near copy", "look alike")
     for first, second, similarity in near.links:
-        pair = _copies(data, [alone[first], alone[second]], "near copy", "nearly the same ")
-        yield replace(pair, sentence=f"{pair.sentence} (similarity {similarity:.3f})")
+        what = f"look alike (similarity {similarity:.3f})"
+        yield _duplicates(data, [alone[first], alone[second]], "near copy", what)
 
 
-def _copies(data: Dataset, group: list[int], kind: str, prefix: str) -> Finding:
-    splits = sorted({str(data.splits[i]) for i in group})
-    labels = sorted({str(data.labels[i]) for i in group})
-    sentence = f"{len(group):,} files" + (" are one picture" if kind == "copy" else " look alike")
-    if len(splits) > 1:
-        kind, sentence = f"{prefix}in several splits", f"{sentence}, in {_listed(splits)}"
-    elif len(labels) > 1:
-        kind, sentence = f"{prefix}in several classes", f"{sentence}, in {_listed(labels)}"
-    return Finding(kind, [data.names[i] for i in group], sentence)
-
-
-def _listed(names: list[str]) -> str:
-    """Return names in a sentence, of many the first ones."""
-    shown = names if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], f"{len(names):,} in all"]
-    return " and ".join(shown)
+def _duplicates(data: Dataset, group: list[int], kind: str, what: str) -> Finding:
+    """What is wrong with files that are the same, or nearly."""
+    prefix, where = "" if kind == "copy" else "nearly the same ", ""
+    for name, values in (("splits", data.splits), ("classes", data.labels)):
+        found = sorted({str(values[i]) for i in group})
+        if len(found) > 1:
+            many = [f"{len(found):,} in all"] if len(found) > MOST_NAMED else []
+            where = f", in {' and '.join([*found[:MOST_NAMED], *many])}"
+            kind = f"{prefix}in several {name}"
+            break
+    return Finding(kind, [data.names[i] for i in group], f"{len(group):,} files {what}{where}")

@@ -3,22 +3,21 @@
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.evaluation.trial import Trial, run_trial
-from visualwords.apps.pipeline.copies import find_copies, keep_together
+from visualwords.apps.evaluation.trial import Trial, ready_for_folds, run_trial
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
 from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.encoding import encode_each
 from visualwords.apps.pipeline.estimates import check_training
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipe_checks import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.stage import Environment
@@ -86,7 +85,7 @@ class ComparedRecipe:
         return float(np.std(self.figures, ddof=1)) if len(self.figures) > 1 else float("nan")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as what JSON can hold."""
+        """The row as what JSON can hold."""
         return {
             "name": self.name,
             "mean_per_class_accuracy": self.mean,
@@ -101,14 +100,19 @@ class ComparedRecipe:
         }
 
 
-@dataclass(frozen=True)
-class _Division:
+class _Division(NamedTuple):
     """One trial: the seed, and the images to learn from and to test on."""
 
     title: str
     seed: int
     training: Dataset
     testing: Dataset
+
+
+class _Result(NamedTuple):
+    trial: Trial
+    seconds: float
+    skipped: list[Skipped]
 
 
 def compare(
@@ -136,9 +140,9 @@ def compare(
     recipes : sequence of names or Recipe
         Names must differ.
     folds : int or None
-        Test every image on a model of the other folds; groups and near copies stay together. Of a
-        folder with given splits, its training part is divided. None: train on the training part
-        and test on the test part.
+        Test every image on a model of the other folds; groups and near duplicates stay together.
+        Of a folder with given splits, its training part is divided. None: train on the training
+        part and test on the test part.
     seeds : int
         Repeat with so many seeds, of the folds and of everything random.
     random_state : int
@@ -154,86 +158,50 @@ def compare(
     --------
     >>> from visualwords.apps.classify_images.demo_images import texture_tiles
     >>> from visualwords.apps.pipeline.dataset import Dataset
-    >>> rows = compare(Dataset.of(*texture_tiles("train")), ["color", "texture"], folds=2)
+    >>> rows = compare(Dataset.of(*texture_tiles("train")), ["tiny", "fast"], folds=2)
     >>> [row.name for row in rows], rows[0].difference
-    (['texture', 'color'], 0.0)
+    (['fast', 'tiny'], 0.0)
     """
-    found = [find_recipe(recipe) for recipe in recipes]
-    _check(found)
+    found = _checked(recipes)
     progress = progress or Silent()
-    with _some_cache(cache_dir, cache_size) as (place, size):
-        env = Environment(open_cache(place, size), n_jobs, progress, max_pixels)
+    with ExitStack() as stack:
+        if cache_dir is None:  # a temporary one
+            cache_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="visualwords-"))
+            cache_size = None
+            stack.callback(open_cache(cache_dir).close)
+        settings = {"n_jobs": n_jobs, "cache_dir": cache_dir, "cache_size": cache_size}
+        env = Environment(open_cache(cache_dir, cache_size), n_jobs, progress, max_pixels)
         divisions = _divisions(folder, folds, seeds, random_state, env)
         for recipe in found:
             check_training(recipe, divisions[0].training, progress=progress)
         _encode_all(found, divisions, env)
-        trials: list[list[_Result]] = [[] for _ in found]
+        results: list[list[_Result]] = [[] for _ in found]
+        sizes = [0] * len(found)
         total = len(found) * len(divisions)
         for k, division in enumerate(divisions):
-            for number, recipe in enumerate(found):
-                title = f"{k * len(found) + number + 1} of {total}: {recipe.name}, {division.title}"
-                model = ImageClassifier(
-                    recipe,
-                    division.seed,
-                    n_jobs,
-                    place,
-                    cache_size=size,
-                    max_pixels=max_pixels,
-                )
-                titled = _Titled(progress, title)
-                trials[number].append(_tried(model, division, titled, measured=k == 0))
-    return _ranked(found, trials, divisions)
+            for i, recipe in enumerate(found):
+                title = f"{k * len(found) + i + 1} of {total}: {recipe.name}, {division.title}"
+                progress.status(title)
+                model = ImageClassifier(recipe, division.seed, **settings, max_pixels=max_pixels)
+                results[i].append(_tried(model, division, progress))
+                # Once for each recipe: compressing it takes longer than many a classifier.
+                sizes[i] = sizes[i] if k else _size_of(model)
+    share = float(np.mean([len(d.testing) / len(d.training) for d in divisions]))
+    return _ranked(found, results, sizes, share)
 
 
-@dataclass(frozen=True)
-class _Result:
-    trial: Trial
-    seconds: float
-    model_bytes: int
-    skipped: list[Skipped]
-
-
-class _Titled:
-    """Passes progress on, with what is being tried in front of every stage."""
-
-    def __init__(self, listener: Progress, title: str):
-        self.listener, self.title = listener, title
-
-    def start(self, stage: str, total: int) -> None:
-        self.listener.start(f"[{self.title}] {stage}", total)
-
-    def advance(self, steps: int = 1) -> None:
-        self.listener.advance(steps)
-
-    def status(self, line: str) -> None:
-        self.listener.status(f"[{self.title}] {line}")
-
-    def note(self, line: str) -> None:
-        self.listener.note(f"[{self.title}] {line}")
-
-
-def _check(recipes: list[Recipe]) -> None:
-    names = [recipe.name for recipe in recipes]
+def _checked(recipes: Sequence["str | Recipe"]) -> list[Recipe]:
+    """The recipes of names; two of a name, or one alone, are refused."""
+    found = [find_recipe(recipe) for recipe in recipes]
+    names = [recipe.name for recipe in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise RecipeError(f"two recipes are named {twice[0]!r}; names must differ")
-    if len(recipes) < 2:
+    if len(found) < 2:
         raise RecipeError("nothing to compare: give at least two recipes")
-    for recipe in recipes:
+    for recipe in found:
         check_recipe(recipe)
-
-
-@contextmanager
-def _some_cache(
-    cache_dir: "str | os.PathLike[str] | None", cache_size: int | None
-) -> Iterator[tuple[str, int | None]]:
-    """Yield the place of the cache and its size; a temporary one where none is wanted."""
-    if cache_dir is not None:
-        yield os.fspath(cache_dir), cache_size
-        return
-    with tempfile.TemporaryDirectory(prefix="visualwords-") as place:
-        yield place, None
-        open_cache(place).close()
+    return found
 
 
 def _divisions(
@@ -249,70 +217,59 @@ def _divisions(
         return [_Division(f"seed {seed}", seed, training, testing) for seed in numbers]
     data = Dataset.of(folder)
     data.check_classes()
-    if np.bincount(data.codes).min() < 2:
-        smallest = data.classes[np.bincount(data.codes).argmin()]
-        raise FolderError(
-            f"{data.origin}: class {smallest!r} has only 1 image; folds need 2 of each class"
-        )
-    data = data.grouped(keep_together(data, find_copies(data, env)))
+    data = ready_for_folds(data, env)
     divisions = []
     for seed in numbers:
         member = data.folds(folds, seed)
         for fold in range(member.max() + 1):
             title = f"fold {fold + 1} of {member.max() + 1}"
             title += f", seed {seed}" if seeds > 1 else ""
-            training = data.part(np.flatnonzero(member != fold))
-            testing = data.part(np.flatnonzero(member == fold))
-            divisions.append(_Division(title, seed, training, testing))
+            inside, outside = np.flatnonzero(member == fold), np.flatnonzero(member != fold)
+            divisions.append(_Division(title, seed, data.part(outside), data.part(inside)))
     return divisions
 
 
 def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environment) -> None:
     """Let all encoders learn, and encode every image by all of them in one pass, into the cache."""
-    if any(not isinstance(c.source, str) for d in divisions for c in d.training.contents):
+    contents = {
+        id(content): content
+        for division in divisions
+        for part in (division.training, division.testing)
+        for content in part.contents
+    }.values()
+    if any(not isinstance(content.source, str) for content in contents):
         return  # the cache keeps what is made of files
     for view in sorted({recipe.view for recipe in recipes}, key=str):
-        seen: dict[str, Channel] = {
+        channels = {
             repr(channel.unweighted): channel.unweighted
             for recipe in recipes
             for channel in recipe.channels
             if recipe.view == view
         }
-        together = Recipe("all", "", tuple(seen.values()), view.max_side, min_side=view.min_side)
-        encoders = {}
-        everything: dict[int, Any] = {}
-        for division in divisions:
-            channels = EncodedChannels(division.training, division.seed, env)
-            for encoder in channels.learn(together):
-                encoders[encoder.fingerprint()] = encoder
-            for part in (division.training, division.testing):
-                everything |= {id(content): content for content in part.contents}
-        contents = list(everything.values())
-        labels = np.full(len(contents), "")
+        together = Recipe(
+            "all", "", tuple(channels.values()), view.max_side, min_side=view.min_side
+        )
+        encoders = {
+            encoder.fingerprint(): encoder
+            for division in divisions
+            for encoder in EncodedChannels(division.training, division.seed, env).learn(together)
+        }
         nothing = [None] * len(contents)
-        data = Dataset(contents, labels, nothing, nothing)
+        data = Dataset(list(contents), np.full(len(contents), ""), nothing, nothing)
         for _ in encode_each(list(encoders.values()), data, view, env):
             pass
 
 
-def _tried(
-    model: ImageClassifier, division: _Division, progress: Progress, measured: bool
-) -> _Result:
-    """Train and test one recipe on one division; all but the classifier is in the cache.
-
-    The size of the model file is measured once for each recipe: compressing it takes longer than
-    many a classifier.
-    """
+def _tried(model: ImageClassifier, division: _Division, progress: Progress) -> _Result:
+    """Train and test one recipe on one division; all but the classifier is in the cache."""
     begun = time.process_time()
     model.fit(division.training, progress=progress, warn=False)
     trial = run_trial(model, division.testing, progress=progress)
-    seconds = time.process_time() - begun
-    size = _size_of(model) if measured else 0
-    return _Result(trial, seconds, size, [*model.skipped_, *trial.skipped])
+    return _Result(trial, time.process_time() - begun, [*model.skipped_, *trial.skipped])
 
 
 def _size_of(model: ImageClassifier) -> int:
-    """Return the bytes of the model file; 0 for a model that can't be saved."""
+    """The bytes of the model file; 0 for a model that can't be saved."""
     with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
         path = Path(folder) / "model.vw"
         try:
@@ -323,60 +280,63 @@ def _size_of(model: ImageClassifier) -> int:
 
 
 def _ranked(
-    recipes: list[Recipe], trials: list[list[_Result]], divisions: list[_Division]
+    recipes: list[Recipe], results: list[list[_Result]], sizes: list[int], share: float
 ) -> list[ComparedRecipe]:
-    rows = [
-        ComparedRecipe(
-            recipe.name,
-            recipe,
-            [result.trial.evaluation.mean_per_class for result in results],
-            [result.trial.evaluation.accuracy for result in results],
-            0.0,
-            (0.0, 0.0),
-            float(np.mean([result.seconds for result in results])),
-            results[0].model_bytes,
-            list(dict.fromkeys(s for result in results for s in result.skipped)),
+    """The rows, best first, with differences to the first."""
+    rows = []
+    for recipe, tried, size in zip(recipes, results, sizes):
+        evaluations = [result.trial.evaluation for result in tried]
+        rows.append(
+            ComparedRecipe(
+                recipe.name,
+                recipe,
+                figures=[evaluation.mean_per_class for evaluation in evaluations],
+                accuracies=[evaluation.accuracy for evaluation in evaluations],
+                difference=0.0,
+                interval=(0.0, 0.0),
+                seconds=float(np.mean([result.seconds for result in tried])),
+                model_bytes=size,
+                skipped=list(dict.fromkeys(s for result in tried for s in result.skipped)),
+            )
         )
-        for recipe, results in zip(recipes, trials)
+    best, *others = sorted(range(len(rows)), key=lambda i: -rows[i].mean)
+    return [
+        rows[best],
+        *(
+            replace(
+                rows[i],
+                difference=rows[best].mean - rows[i].mean,
+                interval=_interval(
+                    [result.trial for result in results[best]],
+                    [result.trial for result in results[i]],
+                    share,
+                ),
+            )
+            for i in others
+        ),
     ]
-    order = sorted(range(len(rows)), key=lambda i: -rows[i].mean)
-    best = order[0]
-    share = float(np.mean([len(d.testing) / len(d.training) for d in divisions]))
-    others = [
-        replace(
-            rows[i],
-            difference=rows[best].mean - rows[i].mean,
-            interval=_interval(trials[best], trials[i], share),
-        )
-        for i in order[1:]
-    ]
-    return [rows[best], *others]
 
 
-def _interval(best: list[_Result], other: list[_Result], share: float) -> tuple[float, float]:
-    """Return the 95 % interval of the best recipe's lead, paired by trial or by image."""
+def _interval(best: list[Trial], other: list[Trial], share: float) -> tuple[float, float]:
+    """The 95 % interval of the best recipe's lead, paired by trial or by image."""
     from scipy.stats import norm, t
 
     if len(best) > 1:
+        pairs = zip(best, other)
         leads = np.array(
-            [
-                a.trial.evaluation.mean_per_class - b.trial.evaluation.mean_per_class
-                for a, b in zip(best, other)
-            ]
+            [a.evaluation.mean_per_class - b.evaluation.mean_per_class for a, b in pairs]
         )
-        n = len(leads)
+        n, mean = len(leads), leads.mean()
         spread = t.ppf(0.975, n - 1) * np.sqrt(leads.var(ddof=1) * (1 / n + share))
-        return float(leads.mean() - spread), float(leads.mean() + spread)
-    right = {path: g == y for path, g, y in _answers(best[0].trial)}
-    leads_of: dict[str, list[int]] = {}
-    for path, guess, truth in _answers(other[0].trial):
-        if path in right:
-            leads_of.setdefault(truth, []).append(int(right[path]) - int(guess == truth))
-    means = np.array([np.mean(leads) for leads in leads_of.values()])
-    errors = [np.var(leads) / len(leads) for leads in leads_of.values()]
-    spread = norm.ppf(0.975) * np.sqrt(np.sum(errors)) / len(means)
-    return float(means.mean() - spread), float(means.mean() + spread)
-
-
-def _answers(trial: Trial) -> Iterator[tuple[str, str, str]]:
-    return zip(trial.paths, trial.guesses, trial.truth)
+    else:
+        right = [dict(zip(x[0].paths, x[0].right)) for x in (best, other)]
+        leads_of: dict[str, list[int]] = {}
+        for path, truth in zip(other[0].paths, other[0].truth):
+            if path in right[0]:
+                lead = int(right[0][path]) - int(right[1][path])
+                leads_of.setdefault(truth, []).append(lead)
+        classes = list(leads_of.values())
+        mean = np.mean([np.mean(leads) for leads in classes])
+        errors = sum(np.var(leads) / len(leads) for leads in classes)
+        spread = norm.ppf(0.975) * np.sqrt(errors) / len(classes)
+    return float(mean - spread), float(mean + spread)

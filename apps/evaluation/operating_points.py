@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.evaluation.intervals import bootstrap
+from visualwords.apps.evaluation.figures import bootstrap
 from visualwords.apps.evaluation.trial import Trial
 
 __all__ = ["ClassCurve", "OperatingPoint", "class_curves", "expected_cost"]
@@ -50,13 +50,9 @@ class OperatingPoint:
         return self.limit * self.n_others >= 1
 
     def to_json(self) -> dict[str, float]:
-        """Return the point as what JSON can hold."""
-        return {
-            "threshold": self.threshold,
-            "false_alarm_limit": self.limit,
-            "false_alarms": self.false_alarms,
-            "found": self.found,
-        }
+        """The point as what JSON can hold."""
+        rates = {"false_alarm_limit": self.limit, "false_alarms": self.false_alarms}
+        return {"threshold": self.threshold, **rates, "found": self.found}
 
 
 @dataclass(frozen=True)
@@ -111,21 +107,15 @@ class ClassCurve:
         rounded one. None where no probability below 1 will do.
         """
         limit = FALSE_ALARMS if limit is None else limit
+        own = self.probabilities[self.positive]
         others = np.sort(self.probabilities[~self.positive])
         allowed = int(np.floor(limit * len(others)))
         below = others[len(others) - allowed - 1]  # the highest one that must stay below
-        scale = 10**DIGITS
-        threshold = (np.floor(below * scale) + 1) / scale
+        threshold = float((np.floor(below * 10**DIGITS) + 1) / 10**DIGITS)
         if threshold > 1:
             return None
-        return OperatingPoint(
-            self.name,
-            float(threshold),
-            limit,
-            float((others >= threshold).mean()),
-            float((self.probabilities[self.positive] >= threshold).mean()),
-            len(others),
-        )
+        false_alarms, found = (float((p >= threshold).mean()) for p in (others, own))
+        return OperatingPoint(self.name, threshold, limit, false_alarms, found, len(others))
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures, without the curves, as what JSON can hold."""

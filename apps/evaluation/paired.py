@@ -1,13 +1,10 @@
 """Two models on the same images: both figures, what changed, and whether chance explains it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from visualwords.apps.evaluation.intervals import bootstrap
+from visualwords.apps.evaluation.figures import bootstrap
 from visualwords.apps.evaluation.trial import Trial
 
 __all__ = ["Changed", "PairedTrials", "pair_trials"]
@@ -35,6 +32,11 @@ class Changed:
             return "better"
         return "worse" if self.first == self.truth else "both wrong"
 
+    def to_json(self) -> dict[str, str]:
+        """The change as what JSON can hold."""
+        labels = {"label": self.truth, "first": self.first, "second": self.second}
+        return {"path": self.path, **labels, "verdict": self.verdict}
+
 
 @dataclass(frozen=True)
 class PairedTrials:
@@ -51,14 +53,11 @@ class PairedTrials:
     @cached_property
     def changed(self) -> list[Changed]:
         """Images with another label: those that became worse, then better, then the others."""
-        order = ("worse", "better", "both wrong")
-        return sorted(self._changed(), key=lambda one: order.index(one.verdict))
-
-    def _changed(self) -> Iterator[Changed]:
         a, b = self.first, self.second
-        for path, truth, first, second in zip(a.paths, a.truth, a.guesses, b.guesses):
-            if first != second:
-                yield Changed(path, truth, first, second)
+        images = map(Changed, a.paths, a.truth, a.guesses, b.guesses)
+        order = ("worse", "better", "both wrong")
+        found = [one for one in images if one.first != one.second]
+        return sorted(found, key=lambda one: order.index(one.verdict))
 
     @property
     def n_worse(self) -> int:
@@ -94,7 +93,8 @@ class PairedTrials:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the difference: bootstrap over images, or over groups."""
-        return bootstrap(_right(self.second) - _right(self.first), self.first.groups)
+        gains = self.second.right.astype(int) - self.first.right
+        return bootstrap(gains, self.first.groups)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -115,16 +115,7 @@ class PairedTrials:
             "accuracy_difference": self.difference,
             "accuracy_difference_interval_95": list(self.interval),
             "mcnemar_p_value": self.p_value,
-            "changed": [
-                {
-                    "path": one.path,
-                    "label": one.truth,
-                    "first": one.first,
-                    "second": one.second,
-                    "verdict": one.verdict,
-                }
-                for one in self.changed
-            ],
+            "changed": [one.to_json() for one in self.changed],
         }
 
 
@@ -141,7 +132,3 @@ def pair_trials(first: Trial, second: Trial) -> PairedTrials:
     if not pairs:
         raise ValueError("the two models could not read the same images")
     return PairedTrials(first.part([i for i, _ in pairs]), second.part([i for _, i in pairs]))
-
-
-def _right(trial: Trial) -> np.ndarray:
-    return (np.array(trial.guesses) == np.array(trial.truth)).astype(np.float64)

@@ -1,6 +1,5 @@
 """Trying a model on images whose labels are known: held back, or fold by fold."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,13 +14,14 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.estimates import check_scores
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.stage import Environment
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import FolderError, Skipped
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, Silent
 
-__all__ = ["Trial", "cross_validate", "run_trial"]
+__all__ = ["Trial", "cross_validate", "ready_for_folds", "run_trial"]
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,21 @@ class Trial:
         """The figures."""
         return compare(self.truth, self.guesses, self.classes, self.groups)
 
+    @property
+    def right(self) -> np.ndarray:
+        """Whether each guess is right, (n,) bool."""
+        return np.array(self.guesses) == np.array(self.truth)
+
     def part(self, positions: Sequence[int]) -> "Trial":
         """Return the trial of some of its images."""
-        chosen = list(positions)
-        return replace(
-            self,
-            paths=[self.paths[i] for i in chosen],
-            truth=[self.truth[i] for i in chosen],
-            guesses=[self.guesses[i] for i in chosen],
-            scores=self.scores[chosen],
-            probabilities=None if self.probabilities is None else self.probabilities[chosen],
-            groups=None if self.groups is None else [self.groups[i] for i in chosen],
-            novelty=None if self.novelty is None else self.novelty[chosen],
-        )
+        chosen, fields = list(positions), {}
+        for name in ("paths", "truth", "guesses", "groups"):
+            values = getattr(self, name)
+            fields[name] = None if values is None else [values[i] for i in chosen]
+        for name in ("scores", "probabilities", "novelty"):
+            values = getattr(self, name)
+            fields[name] = None if values is None else values[chosen]
+        return replace(self, **fields)
 
     @property
     def certainty(self) -> np.ndarray:
@@ -165,14 +167,7 @@ def cross_validate(
     n_folds : int
     progress : Progress, optional
     """
-    data = _dataset(images)
-    copies = find_copies(data, model.environment(progress))
-    data = data.grouped(keep_together(data, copies))
-    smallest, count = min(Counter(data.labels.tolist()).items(), key=lambda pair: pair[1])
-    if count < 2:
-        raise FolderError(
-            f"{data.origin}: class {smallest!r} has only 1 image; folds need 2 of each class"
-        )
+    data = ready_for_folds(_dataset(images), model.environment(progress))
     trials, progress = [], progress or Silent()
     divisions = list(divide(data.folds(n_folds, model.random_state)))
     for number, (training, testing) in enumerate(divisions, 1):
@@ -182,37 +177,44 @@ def cross_validate(
     return _joined(trials)
 
 
+def ready_for_folds(data: Dataset, env: Environment) -> Dataset:
+    """The images with near duplicates in one group; a class of one image is refused."""
+    counts = np.bincount(data.codes)
+    if counts.min() < 2:
+        raise FolderError(
+            f"{data.origin}: class {str(data.classes[counts.argmin()])!r} has only 1 image; folds "
+            "need 2 of each class"
+        )
+    return data.grouped(keep_together(data, find_copies(data, env)))
+
+
 def _dataset(images: ImageFolder | Dataset) -> Dataset:
     return images if isinstance(images, Dataset) else Dataset.of_folder(images)
 
 
 def _joined(trials: list[Trial]) -> Trial:
-    """Return the trials of all folds as one; a class that a fold did not know scores lowest."""
+    """The trials of all folds as one; a class that a fold did not know scores lowest."""
     classes = sorted({name for trial in trials for name in trial.classes})
-    aligned = [_aligned(trial, classes) for trial in trials]
-    known = [trial.probabilities for trial in aligned if trial.probabilities is not None]
+    columns = [[classes.index(name) for name in trial.classes] for trial in trials]
+
+    def aligned(parts: list[np.ndarray], missing: float) -> np.ndarray:
+        rows = [np.full((len(part), len(classes)), missing) for part in parts]
+        for row, part, places in zip(rows, parts, columns):
+            row[:, places] = part
+        return np.vstack(rows)
+
+    chances = [trial.probabilities for trial in trials if trial.probabilities is not None]
     strange = [trial.novelty for trial in trials if trial.novelty is not None]
     return Trial(
         classes=classes,
         paths=[path for trial in trials for path in trial.paths],
         truth=[label for trial in trials for label in trial.truth],
         guesses=[label for trial in trials for label in trial.guesses],
-        scores=np.vstack([trial.scores for trial in aligned]),
-        probabilities=np.vstack(known) if len(known) == len(trials) else None,
+        scores=aligned([trial.scores for trial in trials], -np.inf),
+        probabilities=aligned(chances, 0.0) if len(chances) == len(trials) else None,
         skipped=[pair for trial in trials for pair in trial.skipped],
         n_folds=len(trials),
         groups=[group for trial in trials for group in trial.groups or []],
         novelty=np.concatenate(strange) if len(strange) == len(trials) else None,
         decision=trials[0].decision if all(t.classes == classes for t in trials) else None,
     )
-
-
-def _aligned(trial: Trial, classes: list[str]) -> Trial:
-    columns = [classes.index(name) for name in trial.classes]
-    scores = np.full((len(trial.paths), len(classes)), -np.inf)
-    scores[:, columns] = trial.scores
-    probabilities = None
-    if trial.probabilities is not None:
-        probabilities = np.zeros_like(scores)
-        probabilities[:, columns] = trial.probabilities
-    return replace(trial, classes=classes, scores=scores, probabilities=probabilities)

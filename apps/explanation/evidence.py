@@ -1,15 +1,13 @@
-"""Sharing a score among the places of an image, for each kind of encoder."""
+"""Sharing the contributions of columns among the places of an image, for each kind of encoder."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.explanation import fisher_evidence, second_order_evidence
-from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
+from visualwords.apps.explanation import gradients
+from visualwords.apps.explanation.explanation import ChannelEvidence
 from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
 from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors, SecondOrderPooling
-from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures
 
 WORDS = "each word's table value is shared equally among the patches counted in its window"
@@ -25,91 +23,105 @@ SETS = "each bin's weights are shared equally among the patches in it"
 NOWHERE = "the recipe has columns without a place in the image; they are part of the offset"
 
 
-def explain(
-    encoders: Sequence[ChannelEncoder],
-    images: Sequence[np.ndarray],
-    features: Sequence[Any],
-    columns: Sequence[np.ndarray],
-    scores: np.ndarray,
-    classes: np.ndarray,
-    probabilities: np.ndarray | None,
-) -> Explanation:
-    """Decompose the scores of one image.
+class Shares(NamedTuple):
+    """What the patches of an image have of its columns' values.
+
+    Attributes
+    ----------
+    method : how they were shared, in a sentence
+    of_patches : (n_patches, n_classes)
+    words : (n_patches,) of each patch, or None
+    word : what a word is called
+    of_words : (n_words, n_classes), values summed over windows
+    """
+
+    method: str
+    of_patches: np.ndarray
+    words: np.ndarray | None
+    word: str
+    of_words: np.ndarray
+
+
+def share(
+    name: str, encoder: ChannelEncoder, image: np.ndarray, found: Any, values: np.ndarray
+) -> tuple[ChannelEvidence, str]:
+    """Share the contributions of one channel's columns among its places.
 
     Parameters
     ----------
-    encoders : one a channel
-    images : for each channel, the image as passed to its extractor
-    features : for each channel, the local features of the image, or its vector
-    columns : for each channel, the contributions of its columns to the scores, (d, n_classes)
-    scores : (n_classes,)
-    classes, probabilities : as in `Explanation`
+    name : str
+    encoder : ChannelEncoder
+    image : as passed to the channel's extractor
+    found : its local features, or its vector
+    values : (n_columns, n_classes) contributions to the scores
+
+    Returns
+    -------
+    evidence : ChannelEvidence
+    method : str
     """
-    channels, methods = [], []
-    names = numbered([encoder.channel.extractor for encoder in encoders])
-    for name, encoder, image, found, values in zip(names, encoders, images, features, columns):
-        if isinstance(found, LocalFeatures):
-            channel, method = _of_patches(name, encoder, found, image.shape, values)
-        else:
-            channel, method = _of_vector(name, encoder.channel.build(), image, values)
-        channels.append(channel)
-        methods.append(method)
-    attributed = sum((c.evidence.sum(axis=0, dtype=np.float64) for c in channels), 0.0)
-    total = sum((values.sum(axis=0, dtype=np.float64) for values in columns), 0.0)
-    sentence = "; ".join(dict.fromkeys(methods))
-    return Explanation(
-        classes=classes,
-        scores=scores,
-        probabilities=probabilities,
-        offsets=scores - total + (total - attributed),
-        channels=channels,
-        shape=(int(images[0].shape[0]), int(images[0].shape[1])),
-        method=sentence[:1].upper() + sentence[1:] + ".",
-    )
-
-
-def numbered(names: list[str]) -> list[str]:
-    """Return names, with a number appended to those that occur more than once."""
-    return [
-        name if names.count(name) == 1 else f"{name} {names[: i + 1].count(name)}"
-        for i, name in enumerate(names)
-    ]
-
-
-def _of_patches(
-    name: str, encoder: ChannelEncoder, found: LocalFeatures, shape: tuple, values: np.ndarray
-) -> tuple[ChannelEvidence, str]:
-    stage = encoder.stage
-    if isinstance(stage, BagOfWords):
-        method, word = WORDS, "word"
-        words = stage.words_of(found) if len(found) else np.zeros(0, np.int32)
-        shares = stage.share(found, values) if len(found) else np.zeros((0, values.shape[1]))
-        n_windows, n_words = len(values) // stage.codebook_.n_words, stage.codebook_.n_words
-        of_words = values.reshape(n_windows, n_words, -1).sum(axis=0, dtype=np.float64)
-    elif isinstance(stage, FisherVectors):
-        method, word = FISHER, "Gaussian"
-        shares, words = fisher_evidence.share(stage, encoder.prepared(found), values)
-        k, d = stage.mixture_.means.shape
-        of_words = values.reshape(-1, k, d, values.shape[1]).sum(axis=(0, 2), dtype=np.float64)
-    elif isinstance(stage, SecondOrderPooling):
-        method, word, words = SECOND_ORDER, "component", None
-        shares, of_words = second_order_evidence.share(stage, found, values)
-    elif encoder.embedding is not None:
-        method, word, words = SETS, "", None
-        shares, of_words = _of_points(encoder, found, values), np.zeros((0, values.shape[1]))
-    else:
+    values = values.astype(np.float64)
+    if not isinstance(found, LocalFeatures):
+        places = encoder.channel.build().column_places(image)
+        if places is None:
+            return _nowhere(name, values)
+        of_names = np.zeros((len(places.names), values.shape[1]))
+        np.add.at(of_names, places.name_of, values)
+        shares, rest = places.shares @ values, (places.names, of_names, True)
+        return channel(name, places.positions, places.sizes, None, shares, *rest), places.method
+    shared = _shares(encoder, found, values)
+    if shared is None:
         return _nowhere(name, values)
-    channel = ChannelEvidence(
-        name=name,
-        positions=found.positions,
-        sizes=found.sizes[:, None] / np.array(shape[1::-1], np.float32),
-        words=words,
-        evidence=shares.astype(np.float32),
-        names=[f"{word} {k}" for k in range(len(of_words))],
-        values=of_words.astype(np.float32),
-        exact=method == WORDS,
-    )
-    return channel, method
+    sizes = sizes_of(found, image)
+    names = [f"{shared.word} {k}" for k in range(len(shared.of_words))]
+    rest = (shared.of_patches, names, shared.of_words, shared.method == WORDS)
+    return channel(name, found.positions, sizes, shared.words, *rest), shared.method
+
+
+def channel(
+    name: str,
+    positions: np.ndarray,
+    sizes: np.ndarray,
+    words: np.ndarray | None,
+    evidence: np.ndarray,
+    names: list[str],
+    values: np.ndarray,
+    exact: bool,
+) -> ChannelEvidence:
+    """The evidence of a channel, in single precision."""
+    arrays = [array.astype(np.float32) for array in (positions, sizes, evidence, values)]
+    return ChannelEvidence(name, *arrays[:2], words, arrays[2], names, arrays[3], exact)
+
+
+def sizes_of(found: LocalFeatures, image: np.ndarray) -> np.ndarray:
+    """Width and height of patches in the unit square of an image."""
+    return found.sizes[:, None] / np.array(image.shape[1::-1], np.float32)
+
+
+def _nowhere(name: str, values: np.ndarray) -> tuple[ChannelEvidence, str]:
+    """A channel without places: all its contributions are part of the offset."""
+    nothing, empty = np.zeros((0, values.shape[1])), np.zeros((0, 2))
+    return channel(name, empty, empty, None, nothing, [], nothing, False), NOWHERE
+
+
+def _shares(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> Shares | None:
+    """What each patch has of a channel's values; None for an encoder without places."""
+    stage, n_classes = encoder.stage, values.shape[1]
+    if isinstance(stage, BagOfWords):
+        words = stage.words_of(found) if len(found) else np.zeros(0, np.int32)
+        shares = stage.share(found, values) if len(found) else np.zeros((0, n_classes))
+        of_words = values.reshape(-1, stage.codebook_.n_words, n_classes).sum(axis=0)
+        return Shares(WORDS, shares, words, "word", of_words)
+    if isinstance(stage, FisherVectors):
+        shares, words = gradients.share_fisher(stage, encoder.prepared(found), values)
+        of_words = values.reshape(-1, *stage.mixture_.means.shape, n_classes).sum(axis=(0, 2))
+        return Shares(FISHER, shares, words, "Gaussian", of_words)
+    if isinstance(stage, SecondOrderPooling):
+        shares, of_words = gradients.share_second_order(stage, found, values)
+        return Shares(SECOND_ORDER, shares, None, "component", of_words)
+    if encoder.embedding is not None:
+        return Shares(SETS, _of_points(encoder, found, values), None, "", values[:0])
+    return None
 
 
 def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> np.ndarray:
@@ -125,7 +137,7 @@ def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray
     first = [branches.first_column for every in embedding.branches_ for branches in every]
     starts = np.unique(np.concatenate([[0], *first]))
     starts = starts[starts < len(values)]
-    of_bins = np.add.reduceat(values.astype(np.float64), starts)
+    of_bins = np.add.reduceat(values, starts)
     alone = FeatureSets(points.points, np.arange(len(points.points) + 1), points.side)
     touched = embedding.transform(alone)
     bins = np.searchsorted(starts, touched.indices, side="right") - 1
@@ -134,32 +146,3 @@ def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray
     owners = np.repeat(np.arange(len(points.points)), np.diff(touched.indptr))
     np.add.at(shares, encoder.stage.kept(found)[owners], each[bins])
     return shares
-
-
-def _of_vector(
-    name: str, extractor: Extractor, image: np.ndarray, values: np.ndarray
-) -> tuple[ChannelEvidence, str]:
-    """Share the values of columns among the places that the extractor names."""
-    places = extractor.column_places(image)
-    if places is None:
-        return _nowhere(name, values)
-    by_name = np.zeros((len(places.names), values.shape[1]))
-    np.add.at(by_name, places.name_of, values)
-    channel = ChannelEvidence(
-        name=name,
-        positions=places.positions,
-        sizes=places.sizes,
-        words=None,
-        evidence=(places.shares @ values.astype(np.float64)).astype(np.float32),
-        names=places.names,
-        values=by_name.astype(np.float32),
-        exact=True,
-    )
-    return channel, places.method
-
-
-def _nowhere(name: str, values: np.ndarray) -> tuple[ChannelEvidence, str]:
-    """Return a channel without places: all its contributions are part of the offset."""
-    nothing = np.zeros((0, values.shape[1]), np.float32)
-    empty = np.zeros((0, 2), np.float32)
-    return ChannelEvidence(name, empty, empty, None, nothing, [], nothing, False), NOWHERE

@@ -1,8 +1,18 @@
-"""The picture of an explanation: evidence maps, and the most discriminative words."""
+"""The picture of an explanation: evidence maps, and the most discriminative words.
+
+The font is bundled, so that a picture looks the same on every machine. DejaVu Sans draws Latin,
+Greek, Cyrillic, Hebrew, Arabic and more; a character that it lacks is an empty box. Reports and
+pages are HTML, where the browser's fonts draw every script.
+"""
+
+import unicodedata
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
 
 import cv2
 import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.evidence_pictures import (
@@ -13,7 +23,6 @@ from visualwords.apps.explanation.evidence_pictures import (
     patches_of_word,
 )
 from visualwords.apps.explanation.explanation import Explanation, Word
-from visualwords.apps.explanation.lettering import length_of, shortened, write
 
 __all__ = ["draw_explanation"]
 
@@ -22,6 +31,7 @@ GAP = 20
 LINE = 18  # pixels between lines of text
 PATCH = 40
 N_WORDS = 6
+LETTERS, ELLIPSIS = 13, "…"  # pixels of a letter, what marks a shortened text
 INK, SOFT, PAPER, TRACK = (28, 33, 38), (110, 118, 126), (255, 255, 255), (232, 230, 226)
 
 
@@ -121,3 +131,48 @@ def _draw_words(
         found = patches_of_word(image, explanation.channels[one.channel], one.word, most=40)
         for i, patch in enumerate(most_typical(found, k=8, side=PATCH)):
             page.paste(Image.fromarray(patch), (GAP + 350 + i * (PATCH + 4), y))
+
+
+def write(
+    pen: ImageDraw.ImageDraw, place: tuple[int, int], text: str, color: tuple[int, int, int]
+) -> None:
+    """Write one line of text from its upper left corner on."""
+    left, top = place
+    pen.text((left, top + LETTERS), _composed(text), fill=color, font=_font(), anchor="ls")
+
+
+def length_of(text: str) -> float:
+    """Return the width of a line of text in pixels.
+
+    Examples
+    --------
+    >>> length_of("m") > length_of("i") > 0
+    True
+    """
+    return _font().getlength(_composed(text))
+
+
+def shortened(text: str, width: float) -> str:
+    """Return a text that fits a width, its end cut off where it does not.
+
+    Examples
+    --------
+    >>> shortened("cat", 300), shortened("Donaudampfschifffahrt", 60)
+    ('cat', 'Donau…')
+    """
+    if length_of(text) <= width:
+        return text
+    kept = len(text)
+    while kept and length_of(text[:kept].rstrip() + ELLIPSIS) > width:
+        kept -= 1
+    return text[:kept].rstrip() + ELLIPSIS
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)  # file systems may separate accents from letters
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont:
+    content = (files("visualwords.apps.explanation") / "fonts" / "DejaVuSans.ttf").read_bytes()
+    return ImageFont.truetype(BytesIO(content), LETTERS)

@@ -19,7 +19,7 @@ from benchmarks.accuracy.eth80_objects import objects_left_out
 from benchmarks.data import KEPT
 from benchmarks.divisions import SETS, Division, divisions
 from visualwords import ImageClassifier
-from visualwords.apps.evaluation.intervals import group_codes
+from visualwords.apps.evaluation.figures import group_codes
 from visualwords.apps.pipeline.recipes import RECIPES
 
 RESAMPLES = 1000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from visualwords.apps.evaluation.intervals import wilson
+from visualwords.apps.evaluation.figures import wilson
 
 SAME = 1.0  # points: closer figures are called equal
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from visualwords.apps.evaluation.figures import compare
-from visualwords.apps.evaluation.intervals import bootstrap, group_codes, wilson
+from visualwords.apps.evaluation.figures import bootstrap, compare, group_codes, wilson
 
 
 def test_images_without_a_group_are_groups_of_their_own():

@@ -5,7 +5,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_photos
 from visualwords import ImageClassifier, features
-from visualwords.apps.explanation import second_order_evidence
+from visualwords.apps.explanation.gradients import share_second_order
 from visualwords.apps.pipeline.recipe import SecondOrder
 from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, Words
 from visualwords.codebook import SecondOrderPooling
@@ -96,7 +96,7 @@ def test_evidence_of_second_moments_follows_their_gradient(sets, rng):
     numbers = encoder.unfold(logarithm(encoder, encoder.moments(one)[0]))[0]
     weights = np.where(np.abs(numbers) > 0.5, np.linspace(-1, 1, 6), 0)[:, None]  # δ is 0.05
     assert np.count_nonzero(weights) >= 3
-    shares, components = second_order_evidence.share(encoder, one, weights * numbers[:, None])
+    shares, components = share_second_order(encoder, one, weights * numbers[:, None])
     np.testing.assert_allclose(shares.sum(), (weights[:, 0] * numbers).sum(), rtol=1e-6)
     np.testing.assert_allclose(components.sum(), shares.sum(), rtol=1e-6)
     x, moments = encoder.whitened(one.descriptors).astype(float), encoder.moments(one)[0]
