@@ -80,9 +80,11 @@ def python_index() -> str:
         "parameters; `help(name)` prints the same. Kernels and their formulas are in "
         "[parts](parts.md#kernels).",
     ]
+    items = []
     for package in PACKAGES:
         names = ", ".join(f"`{name}`" for name, _ in public(importlib.import_module(package)))
-        parts.append(f"- **`{package}`**: {names}")
+        items.append(f"- **`{package}`**: {names}")
+    parts.append("\n".join(items))
     listed = "\n".join(f"api/{package}" for package in PACKAGES)
     parts.append(f"```{{toctree}}\n:hidden:\n\n{listed}\n```")
     return "\n\n".join(parts) + "\n"
@@ -140,7 +142,7 @@ def commands_page() -> str:
         "Made from the commands' own help by `python docs/reference_pages.py`. `visualwords` is "
         "another name of `classify-images`. All have the same [exit codes](files.md#exit-codes).",
         "## Options of several commands",
-        _table(shared),
+        _options(shared),
     ]
     for command, context in described:
         own = [record for record in _records(context) if record not in shared]
@@ -148,7 +150,7 @@ def commands_page() -> str:
         parts.append(f"## {context.command_path}")
         parts.append(f"```text\n{_usage(context)}\n```")
         parts.append(_prose(command.help))
-        parts += [_table(own)] if own else []
+        parts += [_options(own)] if own else []
         parts += [f"Also {', '.join(_short(flags) for flags in also)}."] if also else []
     return "\n\n".join(parts) + "\n"
 
@@ -196,9 +198,8 @@ def _prose(text: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _table(records: list[tuple[str, str]]) -> str:
-    rows = [f"| `{flags}` | {_escaped(text)} |" for flags, text in records]
-    return "\n".join(["| option | meaning |", "|---|---|", *rows])
+def _options(records: list[tuple[str, str]]) -> str:
+    return "\n".join(f"- `{flags}`: {_escaped(text)}" for flags, text in records)
 
 
 def _wrapped_paragraphs(page: str) -> str:
@@ -206,30 +207,42 @@ def _wrapped_paragraphs(page: str) -> str:
     parts = re.split(r"(^```.*?^```$)", page, flags=re.S | re.M)
     for k in range(0, len(parts), 2):
         parts[k] = "\n\n".join(
-            one if len(one) <= WIDTH or one.lstrip("\n")[:1] in "|#" else _filled(one)
+            one if one.lstrip("\n")[:1] in ("|", "#") else _filled(one)
             for one in parts[k].split("\n\n")
         )
     return "".join(parts)
 
 
 def _filled(paragraph: str) -> str:
-    if max(map(len, paragraph.split("\n"))) <= WIDTH:
-        return paragraph
-    hang = "  " if paragraph.startswith("- ") else ""
+    if paragraph.startswith("- "):
+        return "\n".join(_fill(item, "  ") for item in paragraph.split("\n"))
+    long = max(map(len, paragraph.split("\n"))) > WIDTH
+    return _fill(paragraph, "") if long else paragraph
+
+
+def _fill(text: str, hang: str) -> str:
     return textwrap.fill(
-        paragraph, WIDTH, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
+        text, WIDTH, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
     )
 
 
 def _escaped(text: str) -> str:
     for character in ("\\", "|", "*", "_", "<", "[", "]"):
         text = text.replace(character, "\\" + character)
-    return text.replace("\n", " ")
+    return " ".join(text.split())
 
 
 def recipes_page() -> str:
     """The page of recipe files: every table with its keys, and the built-in recipes."""
-    from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, MatchedSets, Recipe, Words
+    from visualwords.apps.pipeline.recipe import (
+        Channel,
+        Fisher,
+        Hashes,
+        MatchedSets,
+        Recipe,
+        SecondOrder,
+        Words,
+    )
     from visualwords.apps.pipeline.recipes import RECIPES
 
     parts = [
@@ -244,21 +257,21 @@ def recipes_page() -> str:
         "and one `[classifier]` with `kind` (`icd`, `pmsvm`, `kernel` or `linear`), `kernel`, `C` "
         "and `params`: the parameters of the [classifier](parts.md#classifiers).",
         "## [[channels]]",
-        _keys(Channel, without=("words", "fisher", "sets", "hashes", "linear")),
+        _keys(Channel, without=("words", "fisher", "second_order", "sets", "hashes", "linear")),
         "At most one of the next tables says what becomes of patches; `hashes` may follow. "
         "A file calls codebooks `kmeans`, `kmeans-root` (the default: of square roots) and `hik`.",
     ]
     for key, kind in {
         "words": Words,
         "fisher": Fisher,
+        "second_order": SecondOrder,
         "sets": MatchedSets,
         "hashes": Hashes,
     }.items():
         parts += [f"## channels.{key}", _keys(kind, without=("codebook_params",))]
     parts.append("## Built-in recipes")
-    for recipe in RECIPES.values():
-        toml = recipe.to_toml().strip()
-        parts += [f"### {recipe.name}", f"{recipe.summary}.", f"```toml\n{toml}\n```"]
+    parts.append("`classify-images recipes --show NAME` prints one as a file to change.")
+    parts.append("\n".join(f"- `{one.name}`: {one.summary}." for one in RECIPES.values()))
     return "\n\n".join(parts) + "\n"
 
 
