@@ -21,6 +21,7 @@ import os
 import re
 import secrets
 import stat
+import struct
 import threading
 import time
 import warnings
@@ -43,16 +44,13 @@ CHECKSUM_BYTES = 16
 KEY_BYTES = 20
 HEAD_BYTES = KEY_BYTES + 8  # of an entry in a segment: its key and its size
 PLACE_BYTES = 16  # of an entry in an index: 8 of its key, 8 of its offset
-OFFSET_BITS = 40  # of a place: the others number the segment
-MOST_OFFSET = (1 << OFFSET_BITS) - 1
 KINDS = "biufV"  # of numbers, and of records of them
 SEGMENT_BYTES = 64 << 20  # of a segment, unless an entry is larger
 FEWEST_SEGMENTS = 16  # that fit in a folder: smaller limits have smaller segments
 MOST_INDEX = 64 << 20  # bytes of an index that are read, of four million entries
 REFRESH = 0.2  # seconds until a key that is not known is looked for in the files of others again
 TOUCH = 60.0  # seconds between two notes that a segment is in use
-SEGMENT = re.compile(r"segment-[0-9a-f]{16}\.vwc")
-INDEX = re.compile(r"segment-[0-9a-f]{16}\.vwi")
+SEGMENT = re.compile(r"segment-[0-9a-f]{16}\.vw[ci]")
 
 
 class FeatureCache:
@@ -87,7 +85,7 @@ class FeatureCache:
 
     @staticmethod
     def key(fingerprint: bytes, settings: Mapping[str, object] | bytes) -> str:
-        """Return the name of what ``settings`` compute from the content with a ``fingerprint``.
+        """Name of what ``settings`` compute from the content with a ``fingerprint``.
 
         Settings that many files share are better given as `written` has them.
         """
@@ -98,7 +96,7 @@ class FeatureCache:
         return digest.hexdigest()
 
     def get(self, key: str, *, expected: bool = False) -> np.ndarray | None:
-        """Return the array of a key, or None if there is no entry or it is not intact.
+        """Array of a key, which can't be written to; None without an intact entry.
 
         Parameters
         ----------
@@ -109,21 +107,29 @@ class FeatureCache:
         entry = self._segments.get(bytes.fromhex(key), expected)
         if entry is None or entry[:CHECKSUM_BYTES] != _checksum(key, entry[CHECKSUM_BYTES:]):
             return None
-        return _array_of(entry[CHECKSUM_BYTES:])
+        payload = entry[CHECKSUM_BYTES:]
+        start = 10 + int.from_bytes(payload[8:10], "little")
+        try:
+            dtype, shape = _parsed_header(bytes(payload[:start]))
+            array = np.frombuffer(payload, dtype, offset=start).reshape(shape)
+        except Exception:  # a header that others wrote can be wrong in any way
+            return None
+        if dtype.kind not in KINDS or (dtype.kind == "f" and not np.isfinite(array).all()):
+            return None
+        return array
 
     def put(self, key: str, array: np.ndarray) -> None:
         """Keep an array; a disk that is full or read-only makes this a no-op."""
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(array, order="C"), (1, 0), allow_pickle=False)
         payload = buffer.getbuffer()
+        entry = _checksum(key, payload) + payload
         # A write that fails is passed over: the feature is at hand, only the next run is slower.
         with suppress(OSError):
-            self._segments.put(
-                bytes.fromhex(key), _checksum(key, payload) + payload, self.most_bytes
-            )
+            self._segments.put(bytes.fromhex(key), entry, self.most_bytes)
 
     def size(self) -> tuple[int, int]:
-        """Return how many entries there are, and their bytes."""
+        """How many entries there are, and their bytes."""
         return self._segments.size()
 
     def clear(self) -> tuple[int, int]:
@@ -140,21 +146,31 @@ class FeatureCache:
 def open_cache(
     folder: str | os.PathLike[str], most_bytes: int | None = DEFAULT_SIZE
 ) -> FeatureCache:
-    """Return the cache in a folder.
+    """Open the cache in a folder.
 
     A folder that other users can write to is reported by a warning; if it is the default one, which
     nobody shares on purpose, by a `FolderError`.
     """
-    problem = _why_not_trusted(folder)
-    if problem is not None:
-        if Path(folder) == default_folder():
-            raise FolderError(problem)
-        warnings.warn(problem, stacklevel=2)
+    with suppress(OSError):
+        status = os.stat(folder)
+        owner = None
+        if hasattr(os, "geteuid") and status.st_uid not in (os.geteuid(), 0):
+            owner = f"belongs to another user ({status.st_uid})"
+        elif hasattr(os, "geteuid") and status.st_mode & stat.S_IWOTH:
+            owner = "is writable by all users of this machine"
+        if owner is not None:
+            problem = (
+                f"the cache {os.fspath(folder)} {owner}, who can change the models made with it; "
+                "choose another with --cache, or run: chmod go-w on it"
+            )
+            if Path(folder) == default_folder():
+                raise FolderError(problem)
+            warnings.warn(problem, stacklevel=2)
     return FeatureCache(folder, most_bytes)
 
 
 def default_folder() -> Path | None:
-    """Return the user's cache folder for features; None where there is no home."""
+    """The user's cache folder for features; None where there is no home."""
     try:
         folder = Path(platformdirs.user_cache_dir("visualwords", appauthor=False))
     except (RuntimeError, KeyError):
@@ -163,61 +179,23 @@ def default_folder() -> Path | None:
 
 
 def written(settings: Mapping[str, object]) -> bytes:
-    """Return settings as `FeatureCache.key` reads them, whatever their order."""
+    """Settings as `FeatureCache.key` reads them, whatever their order."""
     return json.dumps(settings, sort_keys=True).encode()
 
 
-def _why_not_trusted(folder: str | os.PathLike[str]) -> str | None:
-    """Return a sentence if others can write to a cache; None if they can't, or it is not there."""
-    if not hasattr(os, "geteuid"):
-        return None
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return None
-    if status.st_uid not in (os.geteuid(), 0):
-        owner = f"belongs to another user ({status.st_uid})"
-    elif status.st_mode & stat.S_IWOTH:
-        owner = "is writable by all users of this machine"
-    else:
-        return None
-    return (
-        f"the cache {os.fspath(folder)} {owner}, who can change the models made with it; "
-        "choose another with --cache, or run: chmod go-w on it"
-    )
-
-
 def _checksum(key: str, payload: bytes | memoryview) -> bytes:
-    """Return the checksum of an entry; with its key, so that no entry passes for another's."""
+    """Checksum of an entry; with its key, so that no entry passes for another's."""
     digest = hashlib.blake2b(key.encode(), digest_size=CHECKSUM_BYTES)
     digest.update(payload)
     return digest.digest()
 
 
-def _array_of(payload: memoryview) -> np.ndarray | None:
-    """Return the array of an .npy file without copying its numbers; it can't be written to.
-
-    None if it is none that `FeatureCache.put` writes, or has numbers that are not finite.
-    """
-    start = 10 + int.from_bytes(payload[8:10], "little")
-    try:
-        dtype, shape = _parsed_header(bytes(payload[:start]))
-        array = np.frombuffer(payload, dtype, offset=start).reshape(shape)
-    except Exception:  # a header that others wrote can be wrong in any way
-        return None
-    if dtype.kind not in KINDS or (dtype.kind == "f" and not np.isfinite(array).all()):
-        return None
-    return array
-
-
 @lru_cache(maxsize=256)
 def _parsed_header(header: bytes) -> tuple[np.dtype, tuple[int, ...]]:
-    """Return the type and shape in the first bytes of an .npy file; most have the same."""
+    """Type and shape in the first bytes of an .npy file; most have the same."""
     file = io.BytesIO(header)
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    if dtype.hasobject:
-        raise ValueError("objects")
     return dtype, shape
 
 
@@ -232,21 +210,23 @@ class _Segments:
     def _begin(self) -> None:
         """Forget all; a forked process must not write to its parent's segment."""
         self._process = os.getpid()
-        self._places: dict[int, int] = {}  # the key's first 8 bytes → number of segment, offset
-        self._names: list[str] = []  # of segments, by number
-        self._numbers: dict[str, int] = {}
+        self._places: dict[bytes, tuple[str, int]] = {}  # first 8 bytes of a key → segment, offset
         self._n_read: dict[str, int] = {}  # bytes of each index that are known
         self._refreshed = -1e9
         self._touched: dict[str, float] = {}
         self._own: _Writer | None = None
 
     def get(self, key: bytes, expected: bool) -> memoryview | None:
-        """Return an entry, or None; ``expected``: another process may have written it just now."""
+        """Entry of a key, or None; ``expected``: another process may have written it just now."""
         with self._lock:
-            place = self._find(key, expected)
-            if place is None:
-                return None
-            name, offset = self._names[place >> OFFSET_BITS], place & MOST_OFFSET
+            self._check_process()
+            if key[:8] not in self._places and (
+                expected or time.monotonic() - self._refreshed > REFRESH
+            ):
+                self._refresh()
+            name, offset = self._places.get(key[:8], ("", 0))
+        if not name:
+            return None
         path = self.folder / f"{name}.vwc"
         try:
             with open_regular(path, follow_links=False) as file:
@@ -255,9 +235,9 @@ class _Segments:
                 size = int.from_bytes(head[KEY_BYTES:], "little")
                 left = os.fstat(file.fileno()).st_size - file.tell()
                 entry = file.read(size) if head[:KEY_BYTES] == key and size <= left else None
-        except (OSError, OverflowError):  # evicted meanwhile, or a forged place
+        except (OSError, ValueError, OverflowError):  # evicted meanwhile, or a forged place
             with self._lock:
-                self._places.pop(_prefix(key), None)
+                self._places.pop(key[:8], None)
             return None
         now = time.monotonic()
         if now - self._touched.get(name, -1e9) > TOUCH:  # for those who make room
@@ -285,18 +265,16 @@ class _Segments:
                     self._evict(most_bytes - segment)
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
                 own = self._own = _Writer(self.folder)
-            self._places[_prefix(key)] = self._base_of(own.name) | own.append(key, entry)
+            self._places[key[:8]] = own.name, own.append(key, entry)
 
     def size(self) -> tuple[int, int]:
-        """Return how many different entries are listed, and the bytes of all files."""
+        """How many different entries are listed, and the bytes of all files."""
         with self._lock:
             self._refresh()
-            segments = self._files(SEGMENT)
-            names = {path.stem for path in segments}
-            is_there = [name in names for name in self._names]
-            n_entries = sum(is_there[place >> OFFSET_BITS] for place in self._places.values())
+            sizes = {entry.stem: 0 for entry in self._files(".vwc")}
+            n_entries = sum(name in sizes for name, _ in self._places.values())
         n_bytes = 0
-        for path in (*segments, *self._files(INDEX)):
+        for path in (*self._files(".vwc"), *self._files(".vwi")):
             with suppress(FileNotFoundError):  # another process has deleted it meanwhile
                 n_bytes += path.stat().st_size
         return n_entries, n_bytes
@@ -305,7 +283,7 @@ class _Segments:
         """Delete all segments."""
         with self._lock:
             self.close()
-            for path in (*self._files(SEGMENT), *self._files(INDEX)):
+            for path in (*self._files(".vwc"), *self._files(".vwi")):
                 _delete(path)
             self._begin()
 
@@ -320,7 +298,7 @@ class _Segments:
     def _evict(self, most_bytes: int) -> None:
         """Delete the least recently used segments until the others fit."""
         segments = []
-        for path in self._files(SEGMENT):
+        for path in self._files(".vwc"):
             with suppress(OSError):
                 status = path.stat(follow_symlinks=False)
                 segments.append((status.st_mtime_ns, status.st_size, path))
@@ -330,25 +308,17 @@ class _Segments:
                 break
             total -= size * _delete(path)
 
-    def _files(self, pattern: re.Pattern[str]) -> list[Path]:
+    def _files(self, suffix: str) -> list[Path]:
         names: list[str] = []
         with suppress(OSError), os.scandir(self.folder) as scan:
-            names = sorted(entry.name for entry in scan if pattern.fullmatch(entry.name))
-        return [self.folder / name for name in names]
-
-    def _find(self, key: bytes, expected: bool) -> int | None:
-        self._check_process()
-        place = self._places.get(_prefix(key))
-        if place is None and (expected or time.monotonic() - self._refreshed > REFRESH):
-            self._refresh()
-            place = self._places.get(_prefix(key))
-        return place
+            names = sorted(e.name for e in scan if SEGMENT.fullmatch(e.name))
+        return [self.folder / name for name in names if name.endswith(suffix)]
 
     def _refresh(self) -> None:
         """Read what has been added to indices since the last time."""
         self._check_process()
         grown = []
-        for path in self._files(INDEX):
+        for path in self._files(".vwi"):
             if self._own is not None and path.stem == self._own.name:
                 continue
             with suppress(OSError):
@@ -358,23 +328,14 @@ class _Segments:
                     grown.append((status.st_mtime_ns, path, size))
         for _, path, size in sorted(grown):  # of two entries with one key the later one counts
             begin = self._n_read.get(path.stem, 0)
-            try:
-                with open_regular(path, follow_links=False) as file:
-                    file.seek(begin)
-                    rows = np.frombuffer(file.read(size - begin), "<u8").reshape(-1, 2)
-            except (OSError, ValueError):  # being deleted, or not an index
-                continue
-            self._n_read[path.stem] = begin + rows.nbytes
-            places = rows[:, 1] & np.uint64(MOST_OFFSET) | np.uint64(self._base_of(path.stem))
-            self._places.update(zip(rows[:, 0].tolist(), places.tolist()))
+            with suppress(OSError), open_regular(path, follow_links=False) as file:
+                file.seek(begin)
+                index = file.read(size - begin)
+                if len(index) == size - begin:  # else it is being deleted
+                    self._n_read[path.stem] = size
+                    for key, offset in struct.iter_unpack("<8sQ", index):
+                        self._places[key] = path.stem, offset
         self._refreshed = time.monotonic()
-
-    def _base_of(self, name: str) -> int:
-        """Return what the place of a segment's first entry is."""
-        if name not in self._numbers:
-            self._numbers[name] = len(self._names)
-            self._names.append(name)
-        return self._numbers[name] << OFFSET_BITS
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
@@ -383,7 +344,7 @@ class _Segments:
 
 @cache
 def _segments_of(folder: Path) -> _Segments:
-    """Return the segments of a folder; all of a process share what they know of it."""
+    """Segments of a folder; all caches of a process share what they know of it."""
     return _Segments(folder)
 
 
@@ -395,15 +356,13 @@ class _Writer:
         self.path = folder / f"{self.name}.vwc"
         self._entries: BinaryIO = open(self.path, "xb", buffering=0)  # noqa: SIM115
         self._index: BinaryIO = open(folder / f"{self.name}.vwi", "xb", buffering=0)  # noqa: SIM115
-        self.size = 0
-        self.n_entries = 0
+        self.size = self.n_entries = 0
 
     def append(self, key: bytes, entry: bytes) -> int:
         """Write an entry, then list it; return where it begins."""
         offset = self.size
         _append(self._entries, offset, key + len(entry).to_bytes(8, "little") + entry)
-        place = key[:8] + offset.to_bytes(8, "little")
-        _append(self._index, PLACE_BYTES * self.n_entries, place)
+        _append(self._index, PLACE_BYTES * self.n_entries, struct.pack("<8sQ", key[:8], offset))
         self.size += HEAD_BYTES + len(entry)
         self.n_entries += 1
         return offset
@@ -437,7 +396,3 @@ def _delete(path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _prefix(key: bytes) -> int:
-    return int.from_bytes(key[:8], "little")

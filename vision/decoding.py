@@ -1,12 +1,21 @@
 """Bytes of an image file → pixels: the header is checked first, then the right decoder is asked.
 
+What decoders do not check is checked here. Pixels are bounded by ``max_pixels``, but a progressive
+JPEG may draw the same pixels thousands of times and a PNG have millions of empty chunks, which is
+refused; and the decoders of some formats take a time that nothing in the header limits: they run
+in a process that can be ended (`visualwords.isolation`). Where data end too early, Pillow and
+libjpeg leave the rest of the picture grey or black without a word: where the last pixels look like
+it, the missing data are looked for.
+
 Run as a program (``python -m visualwords.decoding``) it is the process of `visualwords.isolation`,
 which decodes what its input sends.
 """
 
 import io
+import re
 import threading
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -14,16 +23,10 @@ from functools import cache, partial
 import cv2
 import numpy as np
 from PIL import Image, UnidentifiedImageError, features
-from PIL.TiffImagePlugin import TiffImageFile
+from PIL.ImageFile import ImageFile
+from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
 
 from visualwords import isolation
-from visualwords._file_checks import (
-    check_jpeg,
-    check_png,
-    has_hidden_cost,
-    jpeg_lacks_data,
-    png_lacks_rows,
-)
 from visualwords.errors import (
     DamagedImageError,
     ImageError,
@@ -31,8 +34,10 @@ from visualwords.errors import (
     UnknownFormatError,
 )
 from visualwords.tiff import (
+    COMPRESSION,
     HEIGHT,
     ORIENTATION,
+    PLAIN,
     WIDTH,
     DeepTIFF,
     check_pieces,
@@ -49,37 +54,62 @@ except ImportError:
 
 # An allow-list: Pillow also knows formats that start other programs (EPS) or read other files.
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF"]
-JPEG_MODES = ("L", "RGB", "CMYK")
+JPEG = ("JPEG", "MPO")
 SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", *TIFF, b"BM")
-FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
-# Of libtiff; older ones leave memory behind damaged codes as it was.
-SAFE_FOR_FAXES = (4, 7, 2)
-STRIP = 512  # rows of a picture that are copied together
-USUAL_SCANS = 10  # of a progressive JPEG
-NO_LIMIT = 1 << 62  # pixels; None could meet another thread that multiplies the limit
-DEPTHS = (8, 10, 12, 14, 16, 24, 32)  # bits that cameras and scanners fill
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
+SAFE_FOR_FAXES = (4, 7, 2)  # libtiff; older ones leave memory behind damaged codes as it was
+NO_LIMIT = 1 << 62  # pixels; None could meet another thread that multiplies the limit
+STRIP = 512  # rows of a picture that are copied together
+DEPTHS = (8, 10, 12, 14, 16, 24, 32)  # bits that cameras and scanners fill
+TOO_LARGE = "raise max_pixels if the file is to be trusted"
+
+USUAL_SCANS = 10  # of a progressive JPEG
+MOST_SCANS, FEWEST_SCANS = 200, 24  # of a JPEG: ever, and always allowed
+MOST_SCANNED = 2_000_000_000  # scans times pixels; about 5 s
+JPEG_MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])")  # 00 and D0–D7 occur within the data
+SCAN, END = b"\xda", b"\xd9"  # markers
+MOST_CHUNKS = 100_000  # of a PNG; about 1 s
+PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of each colour type
+PNG_PASSES = [  # of an interlaced PNG: first row and column, steps between rows and columns
+    *[(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4)],
+    *[(2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)],
+]
+# Bytes that a file may have beyond those of its pixels, such as colour profiles and previews.
+SPARE_BYTES, BYTES_PER_PIXEL = 4 << 20, 16
+# Python loops over bytes, or decoders in which a few bytes can mean much work.
+SLOW_CODECS = ("bmp_rle", "ppm", "ppm_plain")
+SLOW_FORMATS = ("JPEG2000", "AVIF", "HEIF")
 
 Header = Image.Image | DeepTIFF
 
 _pillow_state = threading.RLock()
 
 
-def decode(data: bytes, mode: str, max_pixels: int, max_side: int | None = None) -> np.ndarray:
+def decode(
+    data: bytes,
+    mode: str,
+    max_pixels: int,
+    max_side: int | None = None,
+    *,
+    may_isolate: bool = True,
+) -> np.ndarray:
     """Decode to uint8 RGB or grey, upright, with at most ``max_side`` pixels a side.
 
-    A file whose cost the header leaves open is decoded in a process of its own.
+    Where it may, a file whose cost the header leaves open is decoded in a process of its own.
     """
-    return _decode(data, mode, max_pixels, max_side, may_isolate=True)
-
-
-def decode_here(data: bytes, mode: str, max_pixels: int, max_side: int | None) -> np.ndarray:
-    """Decode in this process, whatever it costs."""
-    return _decode(data, mode, max_pixels, max_side, may_isolate=False)
+    try:
+        return _decode(data, mode, max_pixels, max_side, may_isolate)
+    except (Warning, Image.DecompressionBombError):
+        # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
+        # Pillow's own limit, which some of its decoders ask again, is below ours.
+        with _pillow_limit(NO_LIMIT), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _decode(data, mode, max_pixels, max_side, may_isolate)
 
 
 def is_costly(data: bytes, max_pixels: int) -> bool:
-    """Return whether decoding may take a second or more, by the header.
+    """Whether decoding may take a second or more, by the header.
 
     What can't be decoded, or is refused, costs nothing.
 
@@ -91,70 +121,53 @@ def is_costly(data: bytes, max_pixels: int) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if data.startswith(b"\x89PNG"):
-                check_png(data)
-            header = _open(data, max_pixels)
+            header = _checked_header(data, max_pixels)
     except ImageError:
         return False
     n_pixels = header.width * header.height
-    if header.format in ("JPEG", "MPO"):  # every scan of a progressive one draws all pixels
-        n_pixels *= max(1, data.count(b"\xff\xda") // USUAL_SCANS)
-    return n_pixels > isolation.LARGE or has_hidden_cost(header, len(data))
+    if header.format in JPEG:  # every scan of a progressive one draws all pixels
+        n_pixels *= max(1, data.count(b"\xff" + SCAN) // USUAL_SCANS)
+    return n_pixels > isolation.LARGE or _has_hidden_cost(header, len(data))
+
+
+def upright_size(data: bytes, max_pixels: int) -> tuple[int, int]:
+    """Width and height of the image as `decode` gives it; nothing is decoded."""
+    header = _open(data, max_pixels)
+    tags = _tags_of(header)
+    if tags is None:
+        (width, height), orientation = header.size, _orientation(header)
+    else:  # Pillow's size of a TIFF is upright, but only in newer versions
+        width, height, orientation = tags[WIDTH], tags[HEIGHT], tags.get(ORIENTATION, 1)
+    return (height, width) if orientation in (5, 6, 7, 8) else (width, height)
+
+
+def pixels_of(image: Image.Image, max_pixels: int) -> np.ndarray:
+    """Pixels of a Pillow image as uint8 grey or RGB, upright, by the rules for files."""
+    _check_size(*image.size, max_pixels)
+    try:
+        image.load()
+        return np.ascontiguousarray(_over_white(_upright(image, _array_of(image))))
+    except ImageError:
+        raise
+    except Exception as problem:
+        raise DamagedImageError(f"a PIL image that can't be used ({_one_line(problem)})") from None
 
 
 def _decode(
-    data: bytes, mode: str, max_pixels: int, max_side: int | None, *, may_isolate: bool
+    data: bytes, mode: str, max_pixels: int, max_side: int | None, may_isolate: bool
 ) -> np.ndarray:
-    try:
-        return _checked_and_decoded(data, mode, max_pixels, max_side, may_isolate=may_isolate)
-    except (Warning, Image.DecompressionBombError):
-        # The user makes warnings errors and Pillow warns of odd tags in good pictures; or
-        # Pillow's own limit, which some of its decoders ask again, is below ours.
-        with _pillow_limit(NO_LIMIT), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _checked_and_decoded(data, mode, max_pixels, max_side, may_isolate=may_isolate)
-
-
-def _checked_and_decoded(
-    data: bytes, mode: str, max_pixels: int, max_side: int | None, *, may_isolate: bool
-) -> np.ndarray:
-    # A header of PNG is read through all its chunks: they are counted before.
-    if data.startswith(b"\x89PNG"):
-        check_png(data)
-    header = _open(data, max_pixels)
+    header = _checked_header(data, max_pixels)
     width, height = header.size
-    _check_size(width, height, max_pixels)
-    if header.format in ("JPEG", "MPO"):
-        check_jpeg(data, width * height)
-    elif isinstance(header, DeepTIFF):
-        check_pieces(header.tags)
-    elif isinstance(header, TiffImageFile):
-        check_pieces(header.tag_v2)
-        _check_fax(header)
-    n_pixels = width * height
-    if may_isolate and (isolation.is_isolated() or has_hidden_cost(header, len(data))):
-        pixels = isolation.decode_isolated(data, mode, max_pixels, max_side, n_pixels)
+    if may_isolate and (isolation.is_isolated() or _has_hidden_cost(header, len(data))):
+        pixels = isolation.decode_isolated(data, mode, max_pixels, max_side, width * height)
         if pixels is not None:
             return pixels
-    return shrink(_decoded(data, header, mode, max_side), max_side)
-
-
-def _check_size(width: int, height: int, max_pixels: int) -> None:
-    if width * height > max_pixels:
-        raise ImageTooLargeError(
-            f"{width} x {height} is {width * height:,} pixels; at most {max_pixels:,} are allowed, "
-            "raise max_pixels if the file is to be trusted"
-        )
-
-
-def _decoded(data: bytes, header: Header, mode: str, max_side: int | None) -> np.ndarray:
-    width, height = header.size
     try:
         if isinstance(header, DeepTIFF):
-            pixels = upright(to_eight_bits(*header.samples(data)), header.orientation)
-        elif header.format in ("JPEG", "MPO") and header.mode in JPEG_MODES:
-            pixels = _decode_jpeg(data, header, mode, max_side)
-            pixels = upright(pixels, _orientation(header))
+            pixels = to_eight_bits(*header.samples(data))
+            pixels = upright(pixels, header.tags.get(ORIENTATION, 1))
+        elif header.format in JPEG and header.mode in ("L", "RGB", "CMYK"):
+            pixels = upright(_decode_jpeg(data, header, mode, max_side), _orientation(header))
         else:
             pixels = _decode_other(data, header)
     except (ImageError, Warning, Image.DecompressionBombError):
@@ -163,20 +176,30 @@ def _decoded(data: bytes, header: Header, mode: str, max_side: int | None) -> np
         raise ImageTooLargeError(f"{width} x {height} does not fit into memory") from None
     except Exception as problem:  # damaged files make decoders raise almost anything
         raise DamagedImageError(f"damaged {header.format} file ({_one_line(problem)})") from None
-    return np.ascontiguousarray(rgb_of(pixels) if mode == "rgb" else grey_of(pixels))
+    pixels = rgb_of(pixels) if mode == "rgb" else grey_of(pixels)
+    return shrink(np.ascontiguousarray(pixels), max_side)
 
 
-def upright_size(data: bytes, max_pixels: int) -> tuple[int, int]:
-    """Return width and height of the image as `decode` gives it; nothing is decoded."""
+# Headers
+
+
+def _checked_header(data: bytes, max_pixels: int) -> Header:
+    """Header of a file that is neither too large nor made to take long."""
+    if data.startswith(b"\x89PNG"):  # Pillow reads all chunks for a header: they are counted before
+        for number, (kind, _, _) in enumerate(_png_chunks(data), start=1):
+            if kind == b"IEND":
+                break
+            if number > MOST_CHUNKS:
+                raise DamagedImageError(f"PNG file of more than {MOST_CHUNKS:,} chunks")
     header = _open(data, max_pixels)
-    if isinstance(header, DeepTIFF):
-        (width, height), orientation = header.size, header.orientation
-    elif isinstance(header, TiffImageFile):  # whose size is upright in newer versions of Pillow
-        width, height = (header.tag_v2[tag] for tag in (WIDTH, HEIGHT))
-        orientation = header.tag_v2.get(ORIENTATION, 1)
-    else:
-        (width, height), orientation = header.size, _orientation(header)
-    return (height, width) if orientation in (5, 6, 7, 8) else (width, height)
+    _check_size(*header.size, max_pixels)
+    if header.format in JPEG:
+        _check_scans(data, header.width * header.height)
+    if (tags := _tags_of(header)) is not None:
+        check_pieces(tags)
+    if isinstance(header, TiffImageFile) and header.info.get("compression") in FAXES:
+        _check_fax()
+    return header
 
 
 def _open(data: bytes, max_pixels: int) -> Header:
@@ -191,18 +214,14 @@ def _open(data: bytes, max_pixels: int) -> Header:
         with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else NO_LIMIT):
             return Image.open(io.BytesIO(data), formats=formats)
     except UnidentifiedImageError:
+        begin = f"it begins with {data[:8]!r}"
         if data.startswith(SIGNATURES) or data[8:12] == b"WEBP":
-            raise DamagedImageError(
-                f"damaged header, or an unusual kind of its format (it begins with {data[:8]!r})"
-            ) from None
-        raise UnknownFormatError(
-            f"not an image that can be read (it begins with {data[:8]!r})"
-        ) from None
+            sentence = f"damaged header, or an unusual kind of its format ({begin})"
+            raise DamagedImageError(sentence) from None
+        raise UnknownFormatError(f"not an image that can be read ({begin})") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise ImageTooLargeError(
-            f"more than the {max_pixels:,} pixels that are allowed, "
-            "raise max_pixels if the file is to be trusted"
-        ) from None
+        sentence = f"more than the {max_pixels:,} pixels that are allowed, {TOO_LARGE}"
+        raise ImageTooLargeError(sentence) from None
     except (Warning, ImageError):
         raise
     except Exception as problem:
@@ -211,7 +230,7 @@ def _open(data: bytes, max_pixels: int) -> Header:
 
 @cache
 def _known_formats() -> list[str]:
-    """Return the formats that the installed Pillow reads (older ones lack AVIF)."""
+    """Formats that the installed Pillow reads (older ones lack AVIF)."""
     Image.init()
     return [name for name in FORMATS if name in Image.OPEN]
 
@@ -238,8 +257,14 @@ def _pillow_limit(max_pixels: int) -> Iterator[None]:
             Image.MAX_IMAGE_PIXELS = limit
 
 
+def _tags_of(header: Header) -> ImageFileDirectory_v2 | None:
+    if isinstance(header, DeepTIFF):
+        return header.tags
+    return header.tag_v2 if isinstance(header, TiffImageFile) else None
+
+
 def _orientation(header: Image.Image) -> int:
-    """Return the EXIF orientation; 1 (upright) if there is none or it can't be read."""
+    """EXIF orientation; 1 (upright) if there is none or it can't be read."""
     try:
         return header.getexif().get(ORIENTATION, 1)
     except Warning:
@@ -248,10 +273,61 @@ def _orientation(header: Image.Image) -> int:
         return 1
 
 
+def _check_size(width: int, height: int, max_pixels: int) -> None:
+    if width * height > max_pixels:
+        raise ImageTooLargeError(
+            f"{width} x {height} is {width * height:,} pixels; at most {max_pixels:,} are allowed, "
+            f"{TOO_LARGE}"
+        )
+
+
+def _check_scans(data: bytes, n_pixels: int) -> None:
+    """Refuse a JPEG that draws its pixels more often than any encoder does."""
+    most = min(MOST_SCANS, max(FEWEST_SCANS, MOST_SCANNED // max(1, n_pixels)))
+    # Counting all pairs of bytes is fast, and never less than the scans: descriptions and
+    # previews may have some, too. Only then are the markers followed.
+    if data.count(b"\xff" + SCAN) > most:
+        n_scans = sum(kind == SCAN for kind, _ in _jpeg_markers(data))
+        if n_scans > most:
+            raise DamagedImageError(f"JPEG file of {n_scans:,} scans; at most {most} are decoded")
+
+
+def _check_fax() -> None:
+    """Refuse fax codes where they, if damaged, would show uninitialised memory as pixels."""
+    version = features.version("libtiff") or "0"
+    if tuple(int(part) for part in version.split(".") if part.isdigit()) < SAFE_FOR_FAXES:
+        raise UnknownFormatError(
+            "TIFF file with fax compression, which the libtiff of this Pillow reads wrongly if it "
+            "is damaged; install Pillow 13 or newer, or save the image as PNG"
+        )
+
+
+def _has_hidden_cost(header: Header, n_bytes: int) -> bool:
+    """Whether the header leaves open how long decoding may take."""
+    if header.format in SLOW_FORMATS:
+        return True
+    if n_bytes > SPARE_BYTES + BYTES_PER_PIXEL * header.width * header.height:
+        return True
+    if (tags := _tags_of(header)) is not None:
+        return tags.get(COMPRESSION, 1) not in PLAIN
+    tiles = header.tile if isinstance(header, ImageFile) else []
+    return bool(tiles) and tiles[0][0] in SLOW_CODECS
+
+
+# JPEG
+
+
 def _decode_jpeg(data: bytes, header: Image.Image, mode: str, max_side: int | None) -> np.ndarray:
     """Decode a JPEG, at 1/2, 1/4 or 1/8 of its size if that is still enough."""
     wanted = header.mode if header.mode != "RGB" or mode == "rgb" else "L"
-    factor = _reduction(header.size, max_side)
+    factor = 1  # the largest that leaves max_side pixels, and one of each side
+    while (
+        max_side is not None
+        and factor < 8
+        and max(header.size) >= 2 * factor * max_side
+        and min(header.size) >= 2 * factor
+    ):
+        factor *= 2
     width, height = (-(-side // factor) for side in header.size)
     if simplejpeg is not None and wanted != "CMYK":
         colours = "GRAY" if wanted == "L" else "RGB"
@@ -261,32 +337,19 @@ def _decode_jpeg(data: bytes, header: Image.Image, mode: str, max_side: int | No
             )
         except ValueError:  # it refuses even stray bytes that harm nothing: ask Pillow
             pass
-    pixels = _draft(data, wanted, factor)
-    progressive = "progressive" in header.info
-    if jpeg_lacks_data(data, pixels, progressive, partial(_draft, mode=wanted, factor=factor)):
-        raise DamagedImageError("damaged JPEG file (it ends before its last pixels)")
+    draft = partial(_draft, mode=wanted, factor=factor)
+    pixels = draft(data)
+    # libjpeg completes truncated data with grey, or with a blurred image in a progressive file.
+    # Complete data are not read beyond the last block: junk before the end changes nothing.
+    last = pixels[-1, -1].astype(int)
+    if "progressive" in header.info or (np.abs(last - 128) <= 1).all():
+        places = (place for kind, place in _jpeg_markers(data) if kind == END)
+        end = next(places, len(data))
+        if not np.array_equal(pixels, draft(data[:end] + b"\x5a" * 512 + data[end:])):
+            raise DamagedImageError("damaged JPEG file (it ends before its last pixels)")
     if wanted != "CMYK":
         return pixels
     return _array_of(Image.frombytes("CMYK", pixels.shape[1::-1], pixels.tobytes()))
-
-
-def _reduction(size_wh: tuple[int, int], max_side: int | None) -> int:
-    """Return 1, 2, 4 or 8: the largest that leaves ``max_side`` pixels, and one of each side."""
-    factor = 1
-    while (
-        max_side is not None
-        and factor < 8
-        and max(size_wh) >= 2 * factor * max_side
-        and min(size_wh) >= 2 * factor
-    ):
-        factor *= 2
-    return factor
-
-
-def _reopened(data: bytes, form: str) -> Image.Image:
-    """Open a file whose size has been checked."""
-    with _pillow_limit(NO_LIMIT):
-        return Image.open(io.BytesIO(data), formats=[form])
 
 
 def _draft(data: bytes, mode: str, factor: int) -> np.ndarray:
@@ -297,16 +360,69 @@ def _draft(data: bytes, mode: str, factor: int) -> np.ndarray:
     return np.array(image)
 
 
+def _reopened(data: bytes, form: str) -> Image.Image:
+    """Open a file whose size has been checked."""
+    with _pillow_limit(NO_LIMIT):
+        return Image.open(io.BytesIO(data), formats=[form])
+
+
+def _jpeg_markers(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield the kinds and places of the markers of a JPEG's first picture."""
+    place = 2
+    while found := JPEG_MARKER.search(data, place):
+        yield found[1], found.start()
+        if found[1] == END:
+            return
+        place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+
+
+# PNG, and what Pillow decodes
+
+
 def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
     """Decode anything but JPEGs to uint8: grey or RGB, perhaps with an alpha channel."""
     if header.format == "PNG":
         header.verify()  # checks every chunk's CRC, which decoding does not
         header = _reopened(data, "PNG")
     header.load()
-    if header.format == "PNG" and png_lacks_rows(data, header):
+    if header.format == "PNG" and _png_lacks_rows(data, header):
         raise DamagedImageError("damaged PNG file (it lacks the last pixels)")
-    is_deep = header.format == "PNG" and data[24] == 16 and header.mode in ("RGB", "RGBA", "LA")
-    return _upright(header, _decode_deep_png(data) if is_deep else _array_of(header))
+    if header.format == "PNG" and data[24] == 16 and header.mode in ("RGB", "RGBA", "LA"):
+        deep = decode_with_opencv(data)  # Pillow would cut 16 bits to their top 8
+        if deep is None:
+            raise DamagedImageError("damaged file (its 16-bit colours can't be decoded)")
+        # OpenCV's channels are blue, green, red
+        return _upright(header, deep[:, :, [2, 1, 0, 3][: deep.shape[2]]])
+    return _upright(header, _array_of(header))
+
+
+def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the kind of each chunk of a PNG, and where its content begins and ends."""
+    place = 8
+    while place < len(data):
+        end = place + 8 + int.from_bytes(data[place : place + 4], "big")
+        yield data[place + 4 : place + 8], place + 8, end
+        place = end + 4
+
+
+def _png_lacks_rows(data: bytes, image: Image.Image) -> bool:
+    """Whether a PNG whose chunks are intact holds fewer rows than its header promises."""
+    width, height = image.size
+    if np.asarray(image.crop((0, height - 1, width, height))).any():  # not what Pillow leaves
+        return False
+    bits, colour, interlaced = data[24], data[25], data[28]
+    needed = 0
+    for top, left, down, right in PNG_PASSES if interlaced else [(0, 0, 1, 1)]:
+        n_rows, n_columns = -(-(height - top) // down), -(-(width - left) // right)
+        if n_rows > 0 and n_columns > 0:
+            needed += n_rows * (1 + -(-n_columns * bits * PNG_CHANNELS[colour] // 8))
+    inflater = zlib.decompressobj()
+    for kind, begin, end in _png_chunks(data):
+        waiting = data[begin:end] if kind == b"IDAT" else b""
+        while waiting and not inflater.eof:
+            needed -= len(inflater.decompress(waiting, 1 << 20))  # no piece is large
+            waiting = inflater.unconsumed_tail
+    return needed > 0
 
 
 def _upright(image: Image.Image, pixels: np.ndarray) -> np.ndarray:
@@ -316,64 +432,25 @@ def _upright(image: Image.Image, pixels: np.ndarray) -> np.ndarray:
     else:
         pixels = to_eight_bits(pixels)
     # Pillow turns TIFFs itself, and nothing else.
-    return upright(pixels, 1 if image.format == "TIFF" else _orientation(image))
-
-
-def pixels_of(image: Image.Image, max_pixels: int) -> np.ndarray:
-    """Return a Pillow image as uint8 grey or RGB, upright, by the rules for files."""
-    _check_size(*image.size, max_pixels)
-    try:
-        image.load()
-        return np.ascontiguousarray(_over_white(_upright(image, _array_of(image))))
-    except ImageError:
-        raise
-    except Exception as problem:
-        raise DamagedImageError(f"a PIL image that can't be used ({_one_line(problem)})") from None
-
-
-def _check_fax(header: Image.Image) -> None:
-    if header.info.get("compression") in FAXES and not can_read_faxes():
-        raise UnknownFormatError(
-            "TIFF file with fax compression, which the libtiff of this Pillow reads wrongly if it "
-            "is damaged; install Pillow 13 or newer, or save the image as PNG"
-        )
-
-
-@cache
-def can_read_faxes() -> bool:
-    """Return whether a fax-coded TIFF, if damaged, can't show uninitialised memory as pixels."""
-    version = features.version("libtiff") or "0"
-    return tuple(int(part) for part in version.split(".") if part.isdigit()) >= SAFE_FOR_FAXES
-
-
-def _decode_deep_png(data: bytes) -> np.ndarray:
-    """Decode colours of 16 bits, which Pillow would cut to their top 8."""
-    pixels = decode_with_opencv(data)
-    if pixels is None:
-        raise DamagedImageError("damaged file (its 16-bit colours can't be decoded)")
-    order = [2, 1, 0, 3][: pixels.shape[2]]  # OpenCV's channels are blue, green, red
-    return pixels[:, :, order]
+    return pixels if image.format == "TIFF" else upright(pixels, _orientation(image))
 
 
 def _array_of(image: Image.Image) -> np.ndarray:
-    """Return a loaded Pillow image as an array of 1 to 4 channels (the alpha, if any, last)."""
+    """Pixels of a loaded Pillow image in 1 to 4 channels (the alpha, if any, last)."""
+    has_transparency = "transparency" in image.info
     if image.mode == "P":
-        image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+        image = image.convert("RGBA" if has_transparency else "RGB")
     elif image.mode in ("PA", "La", "RGBa"):
         image = image.convert("LA" if image.mode == "La" else "RGBA")
-    elif image.mode in ("RGB", "L", "1") and "transparency" in image.info:
+    elif image.mode in ("RGB", "L", "1") and has_transparency:
         image = image.convert("RGBA" if image.mode == "RGB" else "LA")
     elif image.mode == "1":
         image = image.convert("L")
     elif image.mode not in ("L", "LA", "RGB", "RGBA", "I", "F") and not image.mode.startswith("I;"):
         image = image.convert("RGB")
-    return _copied(image)
-
-
-def _copied(image: Image.Image) -> np.ndarray:
-    """Return the pixels in an array, copied in strips: at once, Pillow takes their memory twice."""
     if image.height <= STRIP:
         return np.array(image)
+    # In strips: at once, Pillow takes the memory of the pixels twice.
     first = np.array(image.crop((0, 0, image.width, 1)))
     pixels = np.empty((image.height, *first.shape[1:]), first.dtype)
     for y in range(0, image.height, STRIP):
@@ -394,9 +471,9 @@ def to_eight_bits(colours: np.ndarray, alpha: np.ndarray | None = None) -> np.nd
     alpha : (h, w), appended as the last channel; it fills its range, unlike colours
     """
     if alpha is not None:
-        if alpha.dtype.kind == "f":
-            return np.dstack([to_eight_bits(colours), _from_float(alpha)])
-        return np.dstack([to_eight_bits(colours), _scaled(alpha, np.iinfo(alpha.dtype).max)])
+        is_float = alpha.dtype.kind == "f"
+        last = _from_float(alpha) if is_float else _scaled(alpha, np.iinfo(alpha.dtype).max)
+        return np.dstack([to_eight_bits(colours), last])
     if colours.dtype == np.uint8:
         return colours
     if colours.dtype == np.bool_:
@@ -430,13 +507,13 @@ def _from_float(pixels: np.ndarray) -> np.ndarray:
 
 
 def rgb_of(pixels: np.ndarray) -> np.ndarray:
-    """Return ``(h, w, 3)`` of grey, grey + alpha, RGB or RGBA pixels."""
+    """``(h, w, 3)`` of grey, grey + alpha, RGB or RGBA pixels."""
     pixels = _over_white(pixels)
     return np.repeat(pixels[:, :, None], 3, axis=2) if pixels.ndim == 2 else pixels
 
 
 def grey_of(pixels: np.ndarray) -> np.ndarray:
-    """Return ``(h, w)`` of grey, grey + alpha, RGB or RGBA pixels."""
+    """``(h, w)`` of grey, grey + alpha, RGB or RGBA pixels."""
     pixels = _over_white(pixels)
     if pixels.ndim == 2:
         return pixels
@@ -475,4 +552,4 @@ def shrink(image: np.ndarray, max_side: int | None) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    isolation.serve(decode_here)
+    isolation.serve(partial(decode, may_isolate=False))

@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -17,7 +18,7 @@ from scipy import sparse
 from scipy.fft import dct
 from scipy.sparse.csgraph import connected_components
 
-from visualwords._near_duplicates import follow_leaders, join_sets
+from visualwords.compiled import njit
 from visualwords.folders import ImageFolder
 from visualwords.images import shrink
 
@@ -25,10 +26,15 @@ SIDE = 16  # pixels of a portrait
 MIN_CORRELATION = 0.985
 MAX_COLOR_DISTANCE = 12.0  # of the mean colours, in levels of 256
 MIN_CONTRAST = 4.0  # standard deviation of a portrait, in levels of 256
+N_COLORS = 3  # coordinates of an image that are its mean colour; the others are of its pattern
+GRID = (0, 3, 4, 5, 6)  # coordinates that the index divides into cells of side 1
+NEAR = np.float32(MIN_CORRELATION)
+ROUNDED = np.float32(1.0001)  # distances that rounding must not put beyond the limit
+PRIMES = (73856093, 19349663, 83492791, 49979687, 67867979)
 
 
 def find_duplicates(fingerprints: Sequence[bytes]) -> list[list[int]]:
-    """Return the groups of positions with the same fingerprint, in order of appearance.
+    """Groups of positions with the same fingerprint, in order of appearance.
 
     An empty fingerprint stands for an image without a file, or one that can't be read.
 
@@ -45,7 +51,7 @@ def find_duplicates(fingerprints: Sequence[bytes]) -> list[list[int]]:
 
 
 def describe_duplicates(folder: ImageFolder, fingerprints: Sequence[bytes]) -> list[str]:
-    """Return one sentence for each kind of harm that equal files do to a labelled folder.
+    """One sentence for each kind of harm that equal files do to a labelled folder.
 
     Parameters
     ----------
@@ -87,18 +93,12 @@ class Portrait:
     size_wh: tuple[int, int]
 
     def to_array(self) -> np.ndarray:
-        """Return all of it as one array, (SIDE² + 5,) float32."""
+        """All of it as one array, (SIDE² + 5,) float32."""
         return np.concatenate([self.pattern, self.color, np.array(self.size_wh, np.float32)])
-
-    @classmethod
-    def from_array(cls, numbers: np.ndarray) -> "Portrait":
-        """Return the portrait that `to_array` was given."""
-        pattern, color, size_wh = np.split(numbers, [SIDE**2, SIDE**2 + 3])
-        return cls(pattern, color, (int(size_wh[0]), int(size_wh[1])))
 
     @staticmethod
     def is_array_of_one(numbers: np.ndarray) -> bool:
-        """Return whether an array, perhaps of a shared cache, can be that of a portrait."""
+        """Whether an array, perhaps of a shared cache, can be that of a portrait."""
         if numbers.shape != (SIDE**2 + 5,) or numbers.dtype != np.float32:
             return False
         pattern, color, size_wh = np.split(numbers, [SIDE**2, SIDE**2 + 3])
@@ -112,7 +112,7 @@ class Portrait:
 
 
 def portrait(image: np.ndarray) -> Portrait:
-    """Return the portrait of an RGB image.
+    """The portrait of an RGB image.
 
     Examples
     --------
@@ -136,50 +136,33 @@ def portrait(image: np.ndarray) -> Portrait:
 
 @dataclass(frozen=True)
 class NearDuplicates:
-    """Pairs of images that look nearly the same, no more of them than there are images.
+    """Images that look nearly the same, in memory in proportion to their number.
 
     An image that is near an earlier *leader* is in its set; another becomes a leader. All images
     of a set are near its leader: a set is no chain. Sets of which two images are near each other
-    are linked by such a pair, unless others connect them, so that the connected components of the
-    pairs are those of all pairs that are near.
+    are linked by such a pair, unless others connect them.
 
     Attributes
     ----------
-    first, second : (n_pairs,) int
-        A leader and another image of its set, by leaders; then links between sets.
-    similarity : (n_pairs,) float32
-        Correlation of their portraits.
-    n_links : int
-        How many pairs, the last ones, link sets.
+    sets : list of lists
+        Positions of the images of each set, its leader first.
+    links : list of (position, position, similarity)
+        Two images of different sets that are near each other, and the correlation of their
+        portraits.
     """
 
-    first: np.ndarray
-    second: np.ndarray
-    similarity: np.ndarray
-    n_links: int
-
-    @property
-    def sets(self) -> list[list[int]]:
-        """Positions of the images of each set, its leader first."""
-        n = len(self.first) - self.n_links
-        ends = np.flatnonzero(np.diff(self.first[:n], append=-1)) + 1
-        parts = zip(np.append(0, ends[:-1]), ends)
-        return [[int(self.first[a]), *self.second[a:b].tolist()] for a, b in parts if b > a]
-
-    @property
-    def links(self) -> list[tuple[int, int, float]]:
-        """Two images of different sets that are near each other, and their similarity."""
-        n = len(self.first) - self.n_links
-        rows = (self.first[n:], self.second[n:], self.similarity[n:])
-        return list(zip(*(values.tolist() for values in rows)))
+    sets: list[list[int]]
+    links: list[tuple[int, int, float]]
 
     def components(self) -> list[list[int]]:
-        """Return positions of images that are connected by pairs; these may be chains."""
-        if not len(self.first):
+        """Positions of images that pairs of near ones connect; these may be chains."""
+        pairs = [(one[0], other) for one in self.sets for other in one[1:]]
+        pairs += [link[:2] for link in self.links]
+        if not pairs:
             return []
-        n = int(max(self.first.max(), self.second.max())) + 1
-        ones = np.ones(len(self.first), bool)
-        graph = sparse.coo_matrix((ones, (self.first, self.second)), shape=(n, n))
+        first, second = np.array(pairs).T
+        n = int(max(first.max(), second.max())) + 1
+        graph = sparse.coo_matrix((np.ones(len(first), bool), (first, second)), shape=(n, n))
         names = connected_components(graph, directed=False)[1]
         order = np.argsort(names, kind="stable")
         groups = np.split(order, np.flatnonzero(np.diff(names[order])) + 1)
@@ -203,60 +186,220 @@ def find_near_duplicates(portraits: np.ndarray) -> NearDuplicates:
     >>> from skimage.data import astronaut
     >>> picture = astronaut()
     >>> images = [picture, picture[::-1], picture[1:-1, 1:-1]]
-    >>> found = find_near_duplicates(np.stack([portrait(image).to_array() for image in images]))
-    >>> found.sets, found.similarity.round(2).tolist()
-    ([[0, 2]], [1.0])
+    >>> find_near_duplicates(np.stack([portrait(image).to_array() for image in images])).sets
+    [[0, 2]]
     """
     portraits = np.asarray(portraits, np.float32).reshape(-1, SIDE**2 + 5)
     patterns = np.ascontiguousarray(portraits[:, : SIDE**2])
     n = len(patterns)
     low = _coordinates(patterns, portraits[:, SIDE**2 : SIDE**2 + 3])
-    n_buckets = 1 << max(n, 1).bit_length()
     index = (
         np.empty(n, np.int64),
         np.zeros(1, np.int64),
-        np.full(n_buckets, -1, np.int64),
+        np.full(1 << max(n, 1).bit_length(), -1, np.int64),
         np.empty(n, np.int64),
     )
     leader_of = np.where(patterns.any(axis=1), 0, -1)
-    similarity = np.zeros(n, np.float32)
-    settings = np.float32(MIN_CORRELATION), index
-    follow_leaders(patterns, low, *settings, leader_of, similarity)
+    _follow_leaders(patterns, low, index, leader_of)
     members = np.lexsort((np.arange(n) != leader_of, leader_of))
     starts = np.searchsorted(leader_of[members], np.arange(n + 1))
-    links = np.empty((n, 2), np.int64), np.empty(n, np.float32)
-    n_links = join_sets(patterns, low, *settings, leader_of, members, starts, links)
-    members = members[(leader_of[members] >= 0) & (leader_of[members] != members)]
+    pairs, similarity = np.empty((n, 2), np.int64), np.empty(n, np.float32)
+    n_links = _join_sets(patterns, low, index, leader_of, members, starts, pairs, similarity)
     return NearDuplicates(
-        np.append(leader_of[members], links[0][:n_links, 0]),
-        np.append(members, links[0][:n_links, 1]),
-        np.append(similarity[members], links[1][:n_links]),
-        n_links,
+        [members[a:b].tolist() for a, b in pairwise(starts) if b - a > 1],
+        [(*pairs[k].tolist(), float(similarity[k])) for k in range(n_links)],
     )
-
-
-def _directions() -> np.ndarray:
-    """Return the lowest frequencies of a portrait without its mean, (16, SIDE²), orthonormal."""
-    cosines = dct(np.eye(SIDE), norm="ortho", axis=0)
-    waves = sorted((i + j, max(i, j), i, j) for i in range(5) for j in range(5) if i + j)
-    products = [np.outer(cosines[i], cosines[j]).ravel() for _, _, i, j in waves[:16]]
-    return np.array(products, np.float32)
-
-
-_DIRECTIONS = _directions()
-# brightness, red against blue, green against both: an orthonormal basis of colours
-_COLORS = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]] / np.sqrt([[3], [2], [6]]), np.float32)
 
 
 def _coordinates(patterns: np.ndarray, colors: np.ndarray) -> np.ndarray:
-    """Return where images lie; those that are near have distances of at most 1 in both parts.
+    """Where images lie; those that are near have distances of at most 1 in both parts.
 
-    The first part is the mean colour, brightness first, the second projections of the pattern.
+    The first part is the mean colour, brightness first; the second has projections of the pattern
+    to the 16 lowest frequencies of a portrait without its mean.
     """
+    cosines = dct(np.eye(SIDE), norm="ortho", axis=0)
+    waves = sorted((i + j, max(i, j), i, j) for i in range(5) for j in range(5) if i + j)[:16]
+    directions = np.array([np.outer(cosines[i], cosines[j]).ravel() for _, _, i, j in waves])
+    # brightness, red against blue, green against both: an orthonormal basis of colours
+    basis = np.array([[1, 1, 1], [1, 0, -1], [1, -2, 1]] / np.sqrt([[3], [2], [6]]), np.float32)
     farthest = np.sqrt(2 - 2 * MIN_CORRELATION)  # between vectors of length 1
     return np.hstack(
         [
-            colors @ _COLORS.T / np.float32(MAX_COLOR_DISTANCE),
-            patterns @ _DIRECTIONS.T / np.float32(farthest),
+            colors @ basis.T / np.float32(MAX_COLOR_DISTANCE),
+            patterns @ directions.astype(np.float32).T / np.float32(farthest),
         ]
     )
+
+
+# Loops: an index of the leaders, in chains of those whose cells have the same bucket
+#
+# index : (leaders, their number [1], heads of chains by bucket, next of each leader)
+# low : (n, 19) float32, of `_coordinates`
+
+
+@njit()
+def _bucket_of(cell, n_buckets):
+    """Place of a cell in a table of a power of two of buckets."""
+    code = np.int64(0)
+    for k in range(len(GRID)):
+        code ^= cell[k] * PRIMES[k]
+    return code & (n_buckets - 1)
+
+
+@njit()
+def _is_in_cell(low, j, cell):
+    """Whether an image lies in a cell; a bucket may have images of others."""
+    equal = True
+    for k in range(len(GRID)):
+        equal &= np.int64(np.floor(low[j, GRID[k]])) == cell[k]
+    return equal
+
+
+@njit()
+def _distance(low, i, j, start, stop, most):
+    """Squared distance of some coordinates; what exceeds ``most`` is not exact."""
+    total = np.float32(0.0)
+    for k in range(start, stop):
+        step = low[i, k] - low[j, k]
+        total += step * step
+        if total > most:
+            break
+    return total
+
+
+@njit()
+def _is_within(low, i, j, most):
+    """Whether colours, and projections, lie within a squared distance of each other."""
+    if _distance(low, i, j, 0, N_COLORS, most) > most:
+        return False
+    return _distance(low, i, j, N_COLORS, low.shape[1], most) <= most
+
+
+@njit()
+def _correlation(patterns, low, i, j):
+    """Correlation of two patterns; -1 if the colours differ by more than 1."""
+    if _distance(low, i, j, 0, N_COLORS, np.float32(1.0)) > 1:
+        return np.float32(-1.0)
+    a = np.float32(0.0)  # four sums, whose order no compiler changes
+    b = np.float32(0.0)
+    c = np.float32(0.0)
+    d = np.float32(0.0)
+    for k in range(0, patterns.shape[1], 4):
+        a += patterns[i, k] * patterns[j, k]
+        b += patterns[i, k + 1] * patterns[j, k + 1]
+        c += patterns[i, k + 2] * patterns[j, k + 2]
+        d += patterns[i, k + 3] * patterns[j, k + 3]
+    return (a + b) + (c + d)
+
+
+@njit()
+def _candidates(low, i, reach, index, out):
+    """Write the leaders whose coordinates lie within ``reach`` of image i's; return how many."""
+    leaders, n_leaders, heads, following = index
+    most = np.float32(reach * reach) * ROUNDED
+    side = 2 * reach + 1
+    count = 0
+    if n_leaders[0] <= side ** len(GRID):  # fewer leaders than cells
+        for j in leaders[: n_leaders[0]]:
+            if _is_within(low, i, j, most):
+                out[count] = j
+                count += 1
+        return count
+    cell = np.empty(len(GRID), np.int64)
+    for number in range(side ** len(GRID)):
+        rest = number
+        for k in range(len(GRID)):
+            cell[k] = np.int64(np.floor(low[i, GRID[k]])) + rest % side - reach
+            rest //= side
+        j = heads[_bucket_of(cell, len(heads))]
+        while j >= 0:
+            if _is_within(low, i, j, most) and _is_in_cell(low, j, cell):
+                out[count] = j
+                count += 1
+            j = following[j]
+    return count
+
+
+@njit()
+def _insert(low, i, index):
+    """Add a leader to the index."""
+    leaders, n_leaders, heads, following = index
+    leaders[n_leaders[0]] = i
+    n_leaders[0] += 1
+    cell = np.empty(len(GRID), np.int64)
+    for k in range(len(GRID)):
+        cell[k] = np.int64(np.floor(low[i, GRID[k]]))
+    bucket = _bucket_of(cell, len(heads))
+    following[i] = heads[bucket]
+    heads[bucket] = i
+
+
+@njit()
+def _follow_leaders(patterns, low, index, leader_of):
+    """Give every image the most similar earlier leader that it is near to; else it leads itself.
+
+    leader_of : (n,) int, -1 for images that are not compared; the leaders are written to it
+    """
+    out = np.empty(len(patterns), np.int64)
+    for i in range(len(patterns)):
+        if leader_of[i] < 0:
+            continue
+        leader_of[i] = i
+        best = NEAR
+        for k in range(_candidates(low, i, 1, index, out)):
+            found = _correlation(patterns, low, i, out[k])
+            if found > best or (found == best and (leader_of[i] == i or out[k] < leader_of[i])):
+                best = found
+                leader_of[i] = out[k]
+        if leader_of[i] == i:
+            _insert(low, i, index)
+
+
+@njit()
+def _root_of(parent, i):
+    """Name of a component; the way to it is shortened."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@njit()
+def _similar_member(patterns, low, i, members):
+    """The first of some images that is near to image i, and how near; -1 if none is."""
+    for j in members:
+        if _is_within(low, i, j, ROUNDED):
+            found = _correlation(patterns, low, i, j)
+            if found >= NEAR:
+                return j, found
+    return np.int64(-1), np.float32(0.0)
+
+
+@njit()
+def _join_sets(patterns, low, index, leader_of, members, starts, pairs, similarity):
+    """Find one pair of images for sets that are near each other, unless others connect them.
+
+    Images a and b of sets with leaders L and M are near only if a is within 2 of M.
+
+    members, starts : the images by their leaders, the leader first in each set
+    pairs, similarity : (n, 2) and (n,), written; returns how many
+    """
+    n_links = 0
+    parent = leader_of.copy()
+    out = np.empty(len(patterns), np.int64)
+    for i in range(len(patterns)):
+        if leader_of[i] < 0 or leader_of[i] == i:
+            continue
+        for k in range(_candidates(low, i, 2, index, out)):
+            other = out[k]
+            if _root_of(parent, other) == _root_of(parent, i):
+                continue
+            of_other = members[starts[other] : starts[other + 1]]
+            j, found = _similar_member(patterns, low, i, of_other)
+            if j >= 0:
+                pairs[n_links, 0] = min(i, j)
+                pairs[n_links, 1] = max(i, j)
+                similarity[n_links] = found
+                n_links += 1
+                parent[_root_of(parent, other)] = _root_of(parent, i)
+    return n_links

@@ -1,4 +1,4 @@
-"""Reading files without blocking, and writing them so that no reader sees a partial one.
+"""Walking folders, reading files without blocking, and writing them so that no reader sees a part.
 
 A file is written under a temporary name and then renamed. Where a system has POSIX locks, a
 temporary file is locked as long as its writer lives, so that one left by a killed writer is
@@ -12,18 +12,32 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+from visualwords.errors import FolderError
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+NOT_IMAGES = frozenset(
+    [
+        *[".cache", ".csv", ".db", ".html", ".ini", ".json", ".jsonl", ".log", ".md", ".parquet"],
+        *[".pdf", ".py", ".toml", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".zip"],
+    ]
+)
+IMAGE_SUFFIXES = frozenset(
+    [
+        *[".avif", ".bmp", ".gif", ".heic", ".jp2", ".jpeg", ".jpg", ".pgm", ".png", ".ppm"],
+        *[".tif", ".tiff", ".webp"],
+    ]
+)
 TEMPORARY = re.compile(r"\.writing-[0-9a-f]{16}(\.|$)")
 ABANDONED_AFTER = 24 * 3600.0  # seconds; only where there are no locks
 REPLACE_PATIENCE = 2.0  # seconds to wait for a reader that keeps Windows from replacing its file
@@ -40,7 +54,7 @@ NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)  # a disk that has no
 
 
 def has_locks() -> bool:
-    """Return whether this system locks files as POSIX does, and renames those that are open."""
+    """Whether this system locks files as POSIX does, and renames those that are open."""
     return fcntl is not None
 
 
@@ -68,8 +82,12 @@ def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> 
     Traceback (most recent call last):
     IsADirectoryError: [Errno 21] a folder, not a file
     """
+    flags = READ_ONLY if follow_links else READ_ONLY | NO_LINKS
     try:
-        descriptor = _open(path, READ_ONLY | (0 if follow_links else NO_LINKS))
+        try:
+            descriptor = os.open(path, flags)
+        except UnicodeEncodeError:  # a name from a machine with another locale
+            descriptor = os.open(os.fspath(path).encode("utf-8", "surrogateescape"), flags)
     except OSError as problem:
         if problem.errno == errno.ENXIO:  # a socket
             raise OSError(errno.ENXIO, "not a regular file") from None
@@ -87,15 +105,8 @@ def open_regular(path: str | os.PathLike[str], *, follow_links: bool = True) -> 
     raise OSError(errno.EINVAL, "not a regular file")
 
 
-def _open(path: str | os.PathLike[str], flags: int) -> int:
-    try:
-        return os.open(path, flags)
-    except UnicodeEncodeError:  # a name from a machine with another locale
-        return os.open(os.fspath(path).encode("utf-8", "surrogateescape"), flags)
-
-
 def read_settings(path: str | os.PathLike[str], most: int = MOST_SETTINGS) -> bytes:
-    """Return the content of a small regular file; ``OSError`` if it is larger, or none."""
+    """The content of a small regular file; ``OSError`` if it is larger, or none."""
     with open_regular(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -155,11 +166,11 @@ def write_atomically(
                 os.replace(temporary, target)  # while the file is open, and so locked
         if not has_locks():
             _replace_patiently(temporary, target)
-    except OSError as problem:  # about the file that was asked for, not its temporary name
-        _forget(temporary)
-        raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
-    except BaseException:  # Ctrl-C too must leave no litter
-        _forget(temporary)
+    except BaseException as problem:  # Ctrl-C too must leave no litter
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        if isinstance(problem, OSError):  # of the file that was asked for, not its temporary name
+            raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
         raise
 
 
@@ -233,6 +244,80 @@ def _replace_patiently(temporary: Path, target: Path) -> None:
             time.sleep(0.01)
 
 
-def _forget(temporary: Path | None) -> None:
-    if temporary is not None:
-        temporary.unlink(missing_ok=True)
+# Walking folders by names only
+
+
+def list_files(folder: str | os.PathLike[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """The candidate files of a folder without labels, and what can't be an image."""
+    skipped: list[tuple[str, str]] = []
+    return sorted(files_below(os.fspath(folder), skipped), key=os.fsencode), skipped
+
+
+def folders_in(root: str) -> dict[str, str]:
+    """The visible sub-folders of a folder, name → path, sorted by name."""
+    return _entries(root, "folder")
+
+
+def files_in(root: str) -> dict[str, str]:
+    """The visible regular files of a folder itself, name → path, sorted by name."""
+    return _entries(root, "file")
+
+
+def images_in(root: str) -> dict[str, str]:
+    """Those files of a folder itself that may be images."""
+    return {name: path for name, path in files_in(root).items() if _suffix(name) not in NOT_IMAGES}
+
+
+def files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the candidate files of a folder and its sub-folders; append what can't be an image."""
+    seen = set()
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        try:
+            status = os.stat(current)
+            if (status.st_dev, status.st_ino) in seen:  # a link back to a folder already listed
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            entries = _visible(current)
+        except OSError as problem:  # no permission, or gone since its parent was listed
+            skipped.append((current, (problem.strerror or "can't be listed").lower()))
+            continue
+        folders = []
+        for name, path, kind in entries:
+            if kind == "folder" and _suffix(name) in IMAGE_SUFFIXES:
+                skipped.append((path, "a folder, not a file"))
+            elif kind == "folder":
+                folders.append(path)
+            elif kind == "file" and _suffix(name) not in NOT_IMAGES:
+                yield path
+            elif _suffix(name) not in NOT_IMAGES:
+                skipped.append((path, "not a regular file"))
+        # Sorted: of two links to one folder the same one is followed, whatever the order on disk.
+        waiting += sorted(folders, key=os.fsencode, reverse=True)
+
+
+def _entries(root: str, kind: str) -> dict[str, str]:
+    try:
+        paths = {name: path for name, path, found in _visible(root) if found == kind}
+    except OSError as problem:
+        raise FolderError(f"{root}: {(problem.strerror or str(problem)).lower()}") from None
+    return dict(sorted(paths.items(), key=lambda pair: os.fsencode(pair[0])))
+
+
+def _visible(folder: str) -> list[tuple[str, str, str]]:
+    """Name, path and kind (folder, file, other) of all that is not hidden; links are followed."""
+    found = []
+    with os.scandir(folder) as scan:
+        for entry in scan:
+            if entry.name.startswith(".") or entry.name == "__MACOSX":
+                continue
+            kind = "other"
+            with suppress(OSError):  # of a link that leads back to itself
+                kind = "folder" if entry.is_dir() else "file" if entry.is_file() else kind
+            found.append((entry.name, entry.path, kind))
+    return found
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()

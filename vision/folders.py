@@ -29,13 +29,21 @@ import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from visualwords.errors import FolderError
+from visualwords.files import (
+    NOT_IMAGES,
+    files_below,
+    files_in,
+    folders_in,
+    images_in,
+    list_files,
+)
 from visualwords.tables import (
     SPLITS,
     TABLES,
@@ -49,18 +57,6 @@ from visualwords.tables import (
 
 __all__ = ["NOT_IMAGES", "ImageFolder", "Item", "files_below", "folders_in", "list_files"]
 
-NOT_IMAGES = frozenset(
-    [
-        *[".cache", ".csv", ".db", ".html", ".ini", ".json", ".jsonl", ".log", ".md", ".parquet"],
-        *[".pdf", ".py", ".toml", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".zip"],
-    ]
-)
-IMAGE_SUFFIXES = frozenset(
-    [
-        *[".avif", ".bmp", ".gif", ".heic", ".jp2", ".jpeg", ".jpg", ".pgm", ".png", ".ppm"],
-        *[".tif", ".tiff", ".webp"],
-    ]
-)
 METADATA = ("metadata.csv", "metadata.jsonl", "_classes.csv")  # Hugging Face's names, Roboflow's
 SPLIT_LIKE = re.compile(r"(train|trn|val|test|tst|dev|eval|hold)", re.I)
 WRITE_SPLITS = (
@@ -69,18 +65,15 @@ WRITE_SPLITS = (
 )
 
 
+ClassFolder = tuple[str, str, str | None]  # label, path, split
+
+
 class Listing(NamedTuple):
     """The images of a data set, and what was noticed on the way."""
 
     items: list[Item]
     skipped: list[tuple[str, str]]
     warnings: list[str]
-
-
-class _ClassFolder(NamedTuple):
-    label: str
-    path: str
-    split: str | None = None
 
 
 class ImageFolder:
@@ -178,20 +171,21 @@ class ImageFolder:
         return f"ImageFolder({self.path!r})"
 
     def select(self, indices: Iterable[int]) -> "ImageFolder":
-        """Return the folder restricted to some of its images."""
-        part = ImageFolder(self.path)
-        part.__dict__["_listing"] = Listing([self.items[i] for i in indices], [], [])
-        return part
+        """The folder restricted to some of its images."""
+        return self._with([self.items[i] for i in indices])
 
     def grouped(self, groups: Sequence[str | None]) -> "ImageFolder":
-        """Return the same images in other groups."""
+        """The same images in other groups."""
+        pairs = zip(self.items, groups, strict=True)
+        return self._with([item._replace(group=group) for item, group in pairs])
+
+    def _with(self, items: list[Item]) -> "ImageFolder":
         part = ImageFolder(self.path)
-        items = [item._replace(group=group) for item, group in zip(self.items, groups, strict=True)]
         part.__dict__["_listing"] = Listing(items, [], [])
         return part
 
     def part(self, split: str) -> "ImageFolder":
-        """Return the images of a given split, as ``train`` or ``test``."""
+        """The images of a given split, as ``train`` or ``test``."""
         return self.select(i for i, name in enumerate(self.splits) if name == split)
 
     def split(self, test_size: float = 0.2, seed: int = 0) -> tuple["ImageFolder", "ImageFolder"]:
@@ -299,7 +293,7 @@ def _list_folder(root: str, label_from: str | None) -> Listing:
     if not top:
         raise FolderError(_no_classes(root))
     _refuse_unknown_splits(root, top)
-    return _list_classes(root, [_ClassFolder(*pair) for pair in top.items()], [])
+    return _list_classes(root, [(label, path, None) for label, path in top.items()], [])
 
 
 def _list_table(path: str, base: str | None = None) -> Listing:
@@ -343,7 +337,7 @@ def _labels_from_names(root: str, pattern: str) -> Listing:
 def _in_order(
     root: str, items: list[Item], skipped: list[tuple[str, str]], warnings: list[str]
 ) -> Listing:
-    """Return a listing by split, class and name, whatever the order on disk."""
+    """Listing by split, class and name, whatever the order on disk."""
 
     def place(item: Item) -> tuple[int, str, bytes]:
         return SPLITS.index(item.split) if item.split else 0, item.label, os.fsencode(item.path)
@@ -363,7 +357,7 @@ def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> List
                 f"move it elsewhere, or {WRITE_SPLITS}"
             )
     warnings: list[str] = []
-    classes: list[_ClassFolder] = []
+    classes: list[ClassFolder] = []
     items: list[Item] = []
     for name, split in splits.items():
         table = _own_table(top[name])
@@ -371,7 +365,7 @@ def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> List
             items += _located(read_table(table, split=split), top[name])
             continue
         inside, loose = folders_in(top[name]), images_in(top[name])
-        classes += [_ClassFolder(label, path, split) for label, path in inside.items()]
+        classes += [(label, path, split) for label, path in inside.items()]
         if inside:
             warnings += _loose_images(top[name])
         elif loose:
@@ -403,25 +397,26 @@ def _refuse_unknown_splits(root: str, top: dict[str, str]) -> None:
         )
 
 
-def _list_classes(root: str, classes: list[_ClassFolder], warnings: list[str]) -> Listing:
+def _list_classes(root: str, folders: list[ClassFolder], warnings: list[str]) -> Listing:
     """List the files of class folders."""
     skipped: list[tuple[str, str]] = []
+    folders = [(unicodedata.normalize("NFC", label), *others) for label, *others in folders]
     items = [
-        Item(path, unicodedata.normalize("NFC", folder.label), folder.split)
-        for folder in classes
-        for path in files_below(folder.path, skipped)
+        Item(path, label, split)
+        for label, folder, split in folders
+        for path in files_below(folder, skipped)
     ]
     if not items:
-        raise FolderError(f"{root}: {len(classes)} class folders, but no file in any of them")
-    labels = {unicodedata.normalize("NFC", folder.label) for folder in classes}
+        raise FolderError(f"{root}: {len(folders)} class folders, but no file in any of them")
+    labels = {label for label, _, _ in folders}
     empty = sorted(labels - {item.label for item in items})
     warnings = [
         *_loose_images(root),
         *warnings,
         *(f"{root}: class {name!r} is empty and was left out" for name in empty),
     ]
-    if len({folder.label for folder in classes}) == 1:
-        label, path, _ = classes[0]
+    if len(labels) == 1:
+        label, path, _ = folders[0]
         nested = len(folders_in(path)) > 1
         hint = f"did you mean {path}?" if nested else "a classifier needs at least two"
         warnings.append(f"{root}: {label!r} is the only class; {hint}")
@@ -429,7 +424,7 @@ def _list_classes(root: str, classes: list[_ClassFolder], warnings: list[str]) -
 
 
 def _own_table(root: str) -> str | None:
-    """Return the table that labels the images of a folder without class folders, if there is one.
+    """The table that labels the images of a folder without class folders, if there is one.
 
     Hugging Face's ``metadata`` always counts. Any other table counts where the folder has no class
     folders of its own: inside it, or beside it under the folder's name.
@@ -454,7 +449,7 @@ def _own_table(root: str) -> str | None:
 
 
 def _located(items: list[Item], base: str) -> list[Item]:
-    """Return the items with paths that exist: as given, else inside the folder's only sub-folder.
+    """Items with paths that exist: as given, else inside the folder's only sub-folder.
 
     Tables often lie beside a folder ``images`` and list bare names.
     """
@@ -471,7 +466,7 @@ def _located(items: list[Item], base: str) -> list[Item]:
 
 
 def _mistakes(root: str, items: list[Item]) -> list[str]:
-    """Return warnings of what looks like a mistake: classes that differ in case, uneven splits."""
+    """Warnings of what looks like a mistake: classes that differ in case, uneven splits."""
     twins = defaultdict(list)
     for label in sorted({item.label for item in items}):
         twins[label.casefold()].append(label)
@@ -498,7 +493,7 @@ def _mistakes(root: str, items: list[Item]) -> list[str]:
 
 
 def _loose_images(folder: str) -> list[str]:
-    """Return a warning if files that may be images lie beside the class folders."""
+    """Warning if files that may be images lie beside the class folders."""
     loose = list(images_in(folder))
     if not loose:
         return []
@@ -523,87 +518,3 @@ def _no_classes(root: str) -> str:
         f"{root}: found {present}; put the images of each class into a folder of its own, add a "
         r"table metadata.csv with the columns file_name,label, or use --label-from '(.+)_\d+'"
     )
-
-
-# Walking folders by names only
-
-
-def list_files(folder: str | os.PathLike[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the candidate files of a folder without labels, and what can't be an image."""
-    skipped: list[tuple[str, str]] = []
-    return sorted(files_below(os.fspath(folder), skipped), key=os.fsencode), skipped
-
-
-def folders_in(root: str) -> dict[str, str]:
-    """Return the visible sub-folders of a folder, name → path, sorted by name."""
-    return _entries(root, os.DirEntry.is_dir)
-
-
-def files_in(root: str) -> dict[str, str]:
-    """Return the visible regular files of a folder itself, name → path, sorted by name."""
-    return _entries(root, os.DirEntry.is_file)
-
-
-def images_in(root: str) -> dict[str, str]:
-    """Return those files of a folder itself that may be images."""
-    return {name: path for name, path in files_in(root).items() if _suffix(name) not in NOT_IMAGES}
-
-
-def files_below(folder: str, skipped: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield the candidate files of a folder and its sub-folders; append what can't be an image."""
-    seen = set()
-    waiting = [folder]
-    while waiting:
-        current = waiting.pop()
-        try:
-            status = os.stat(current)
-            if (status.st_dev, status.st_ino) in seen:  # a link back to a folder already listed
-                continue
-            seen.add((status.st_dev, status.st_ino))
-            with os.scandir(current) as scan:
-                entries = [entry for entry in scan if not _hidden(entry.name)]
-        except OSError as problem:  # no permission, or gone since its parent was listed
-            skipped.append((current, (problem.strerror or "can't be listed").lower()))
-            continue
-        folders = []
-        for entry in entries:
-            suffix = _suffix(entry.name)
-            if _leads_to(entry, os.DirEntry.is_dir):
-                if suffix in IMAGE_SUFFIXES:
-                    skipped.append((entry.path, "a folder, not a file"))
-                else:
-                    folders.append(entry.path)
-            elif suffix not in NOT_IMAGES:
-                if _leads_to(entry, os.DirEntry.is_file):
-                    yield entry.path
-                else:
-                    skipped.append((entry.path, "not a regular file"))
-        # Sorted: of two links to one folder the same one is followed, whatever the order on disk.
-        waiting += sorted(folders, key=os.fsencode, reverse=True)
-
-
-_Test = Callable[["os.DirEntry[str]"], bool]
-
-
-def _entries(root: str, wanted: _Test) -> dict[str, str]:
-    try:
-        with os.scandir(root) as scan:
-            paths = {e.name: e.path for e in scan if not _hidden(e.name) and _leads_to(e, wanted)}
-    except OSError as problem:
-        raise FolderError(f"{root}: {(problem.strerror or str(problem)).lower()}") from None
-    return dict(sorted(paths.items(), key=lambda pair: os.fsencode(pair[0])))
-
-
-def _leads_to(entry: "os.DirEntry[str]", wanted: _Test) -> bool:
-    try:
-        return wanted(entry)
-    except OSError:  # a link that leads back to itself
-        return False
-
-
-def _suffix(name: str) -> str:
-    return os.path.splitext(name)[1].lower()
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"

@@ -33,7 +33,7 @@ class Frame(NamedTuple):
 
 
 def kind_of_source(source: str) -> str:
-    """Return "folder", "camera", "address", "video" or "image", by the name alone.
+    """The kind: "folder", "camera", "address", "video" or "image", by the name alone.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def frames_of(
     max_fps: float | None = None,
     timeout: float = 10.0,
     reconnects: int = 0,
-) -> "Frames | LiveFrames":
+) -> "Frames":
     """Open a video file, camera or address; live sources drop frames rather than fall behind.
 
     Parameters
@@ -82,16 +82,18 @@ def frames_of(
 
 
 class Frames:
-    """The frames of a video file or camera, RGB.
+    """The frames of a video file, RGB.
 
     Parameters
     ----------
     source : str or int
-        A path, or the number of a camera.
+        A path or address, or the number of a camera.
     every : int
         Take every n-th frame only.
     most : int, optional
         Take no more frames than this.
+    timeout : float
+        Seconds within which a stream must answer.
 
     Attributes
     ----------
@@ -99,41 +101,40 @@ class Frames:
         Frames per second by the source's header; 25 where that is unusable.
     n_promised : int or None
         Number of frames by the file's header.
-    n_read : int
-        Frames read so far.
+    n_read, n_dropped : int
+        Frames that came, and those of them that a live source did not give.
     """
 
-    def __init__(self, source: str | int, every: int = 1, most: int | None = None):
-        self.source = source
-        self.every = every
-        self.most = most
-        self.n_read = 0
-        self.capture = _open(source)
-        self.rate = _rate_of(self.capture)
-        count = self.capture.get(cv2.CAP_PROP_FRAME_COUNT)
-        promised = isinstance(source, str) and np.isfinite(count) and count > 0
-        self.n_promised = int(count) if promised else None
+    def __init__(
+        self, source: str | int, every: int = 1, most: int | None = None, *, timeout: float = 10.0
+    ):
+        self.source, self.every, self.most, self.timeout = source, every, most, timeout
+        self.n_read = self.n_dropped = 0
+        self._capture = _open(source, timeout)
+        self.rate = _rate_of(self._capture)
+        count = self._capture.get(cv2.CAP_PROP_FRAME_COUNT)
+        self.n_promised = int(count) if np.isfinite(count) and count > 0 else None
 
     def __iter__(self) -> Iterator[Frame]:
         """Yield frames; ends where the source does."""
         n_given = 0
         try:
             while self.most is None or n_given < self.most:
-                if not self.capture.grab():
-                    return
                 number = self.n_read
+                if not self._capture.grab():
+                    return
                 self.n_read += 1
                 if number % self.every == 0:
-                    good, frame = self.capture.retrieve()
+                    good, image = self._capture.retrieve()
                     if not good:
                         return
                     n_given += 1
-                    yield Frame(number, np.ascontiguousarray(frame[:, :, ::-1]), number / self.rate)
+                    yield Frame(number, np.ascontiguousarray(image[:, :, ::-1]), number / self.rate)
         finally:
-            self.capture.release()
+            self._capture.release()
 
     def fault(self) -> str | None:
-        """Return what went wrong after the last frame, if anything."""
+        """What went wrong after the last frame, if anything."""
         if not self.n_read:
             return "no frame could be read"
         cut = self.most is not None and -(-self.n_read // self.every) >= self.most
@@ -142,33 +143,22 @@ class Frames:
         return None
 
 
-class LiveFrames:
+class LiveFrames(Frames):
     """The newest frames of a camera or stream, RGB; those that nobody has time for are dropped.
 
     A thread reads all frames, so that what is taken is never older than one frame.
 
     Parameters
     ----------
-    source : str or int
-        An address, a path that is played at its own pace, or the number of a camera.
-    every : int
-        Take every n-th frame only.
-    most : int, optional
-        Take no more frames than this.
+    source, every, most : of `Frames`
+        A path is played at its own pace.
     max_fps : float, optional
         Take no more frames a second than this.
     timeout : float
         Seconds without a frame after which the source has stalled.
     reconnects : int
         How often it is opened again after it ended or stalled.
-
-    Attributes
-    ----------
-    n_read, n_dropped : int
-        Frames that came, and those of them that were not taken.
     """
-
-    n_promised = None
 
     def __init__(
         self,
@@ -180,12 +170,11 @@ class LiveFrames:
         timeout: float = 10.0,
         reconnects: int = 0,
     ):
-        self.source, self.every, self.most = source, every, most
-        self.max_fps, self.timeout, self.reconnects = max_fps, timeout, reconnects
-        self.n_read = self.n_dropped = 0
+        super().__init__(source, every, most, timeout=timeout)
+        self.n_promised = None  # of those that come
+        self.max_fps, self.reconnects = max_fps, reconnects
+        self.rate = max_fps or self.rate
         self._is_file = isinstance(source, str) and os.path.exists(source)
-        self._capture = _open(source, timeout)
-        self.rate = max_fps or _rate_of(self._capture)
         self._newest: Frame | None = None
         self._fault: str | None = None
         self._has_ended = self._must_end = False
@@ -211,18 +200,14 @@ class LiveFrames:
             reader.join(self.timeout)  # a native read that hangs is left to the process's end
 
     def fault(self) -> str | None:
-        """Return what went wrong after the last frame, if anything."""
-        if self._fault is None and not self.n_read:
-            return "no frame could be read"
-        return self._fault
+        """What went wrong after the last frame, if anything."""
+        return self._fault or super().fault()
 
     def _next(self) -> Frame | None:
         """Wait for a frame; None where the source has ended or stalled."""
         patience = self.timeout + self.reconnects * (self.timeout + RECONNECT_SECONDS)
         with self._changed:
-            came = self._changed.wait_for(
-                lambda: self._newest is not None or self._has_ended, patience
-            )
+            came = self._changed.wait_for(lambda: self._newest or self._has_ended, patience)
             frame, self._newest = self._newest, None
         if not came:
             self._fault = f"stalled: no frame for {patience:g} s"
@@ -257,25 +242,21 @@ class LiveFrames:
     def _take(self, seconds: float) -> None:
         number = self.n_read
         self.n_read += 1
-        if number % self.every:
-            return
-        good, image = self._capture.retrieve()
-        if not good:
-            return
-        with self._changed:
-            self.n_dropped += self._newest is not None
-            rgb = np.ascontiguousarray(image[:, :, ::-1])
-            self._newest = Frame(number, rgb, seconds)
-            self._changed.notify_all()
+        good, image = self._capture.retrieve() if number % self.every == 0 else (False, None)
+        if good:
+            with self._changed:
+                self.n_dropped += self._newest is not None
+                self._newest = Frame(number, np.ascontiguousarray(image[:, :, ::-1]), seconds)
+                self._changed.notify_all()
 
 
-def _open(source: str | int, timeout: float | None = None) -> cv2.VideoCapture:
+def _open(source: str | int, timeout: float) -> cv2.VideoCapture:
     """Open a source; `VideoError` says in one sentence why it can't be."""
     logging = cv2 if hasattr(cv2, "setLogLevel") else cv2.utils.logging  # OpenCV 4, and 5
     logging.setLogLevel(SILENT)  # faults are reported here
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     is_address = isinstance(source, str) and source.lower().startswith(ADDRESSES)
-    if is_address and timeout is not None:
+    if is_address:
         limit = int(1000 * timeout)
         settings = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, limit, cv2.CAP_PROP_READ_TIMEOUT_MSEC, limit]
         capture = cv2.VideoCapture(source, cv2.CAP_FFMPEG, settings)

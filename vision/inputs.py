@@ -46,7 +46,7 @@ class Images(NamedTuple):
 
 
 def is_one_image(images: object) -> bool:
-    """Return whether something is a single image instead of many.
+    """Whether something is a single image instead of many.
 
     An array of three dimensions is one image if the last is 1, 3 or 4, its colours.
 
@@ -65,7 +65,7 @@ def is_one_image(images: object) -> bool:
 
 
 def as_source(image: object, max_pixels: int = MAX_PIXELS) -> Source:
-    """Return one image as a path, the bytes of a file, or a uint8 array: grey or RGB.
+    """One image as a path, the bytes of a file, or a uint8 array: grey or RGB.
 
     Nothing is opened, except the file behind a PIL image that has not been loaded.
 
@@ -101,7 +101,7 @@ def as_source(image: object, max_pixels: int = MAX_PIXELS) -> Source:
 def as_pixels(
     image: object, mode: str = "rgb", max_pixels: int = MAX_PIXELS, *, max_side: int | None = None
 ) -> np.ndarray:
-    """Return the pixels of one image, however it is given; parameters as of `read_image`.
+    """The pixels of one image, however it is given; parameters as of `read_image`.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def as_pixels(
 
 
 def check_array(image: np.ndarray) -> np.ndarray:
-    """Return an array that is an image, uint8 and grey or RGB, or raise what is wrong with it."""
+    """An array that is an image, uint8 and grey or RGB, or raise what is wrong with it."""
     if image.dtype != np.uint8:
         raise TypeError(
             f"the image's pixels are {image.dtype}, but uint8 is needed, as "
@@ -131,7 +131,7 @@ def check_array(image: np.ndarray) -> np.ndarray:
 
 
 def as_images(images: object) -> Images:
-    """Return one image or many as a list, with the labels of pairs, rows and datasets.
+    """One image or many as a list, with the labels of pairs, rows and datasets.
 
     Labels are as they were given; numbers are replaced by names where a dataset has them
     (``ClassLabel``, or torchvision's ``classes``).
@@ -176,7 +176,7 @@ def as_images(images: object) -> Images:
 
 
 def _of_items(items: Iterable[Any], classes: Any = None) -> Images:
-    """Return images, or pairs or rows of an image and a label."""
+    """Images, or pairs or rows of an image and a label."""
     sources, labels = [], []
     for number, item in enumerate(items):
         image = item
@@ -195,9 +195,7 @@ def _of_items(items: Iterable[Any], classes: Any = None) -> Images:
 
 
 def _of_dataset(dataset: Any) -> Images:
-    """Return the images of a Hugging Face dataset, and the names of their classes."""
-    from datasets import ClassLabel
-
+    """Images of a Hugging Face dataset, and the names of their classes."""
     features = dataset.features or {}
     image = _only(features, "Image", IMAGE_KEYS)
     if image is None:
@@ -210,7 +208,7 @@ def _of_dataset(dataset: Any) -> Images:
     if label is None:
         return Images(sources, None)
     labels, feature = list(dataset.with_format(None)[label]), features[label]
-    if isinstance(feature, ClassLabel):
+    if type(feature).__name__ == "ClassLabel":
         if min(labels, default=-1) < 0:  # as in test sets without labels
             return Images(sources, None)
         labels = [feature.names[code] for code in labels]
@@ -218,7 +216,7 @@ def _of_dataset(dataset: Any) -> Images:
 
 
 def _only(features: Mapping[str, Any], kind: str, names: tuple[str, ...]) -> str | None:
-    """Return the only column of a kind, or the one of several that has a usual name."""
+    """The only column of a kind, or the one of several that has a usual name."""
     columns = [name for name, feature in features.items() if type(feature).__name__ == kind]
     usual = [name for name in names if name in columns]
     if len(columns) > 1 and not usual:
@@ -227,16 +225,15 @@ def _only(features: Mapping[str, Any], kind: str, names: tuple[str, ...]) -> str
 
 
 def _column(dataset: Any, name: str) -> Iterable[Any]:
-    """Return a column of a dataset; images as paths and bytes, which are not decoded."""
-    from datasets import Image as ImageFeature
-
-    if isinstance((getattr(dataset, "features", None) or {}).get(name), ImageFeature):
-        dataset = dataset.cast_column(name, ImageFeature(decode=False)).with_format(None)
+    """A column of a dataset; images as paths and bytes, which are not decoded."""
+    feature = (getattr(dataset, "features", None) or {}).get(name)
+    if type(feature).__name__ == "Image":
+        dataset = dataset.cast_column(name, type(feature)(decode=False)).with_format(None)
     return dataset[name]
 
 
 def _in_row(row: Mapping[str, Any]) -> Any:
-    """Return the image in a row of a dataset, or the images in rows; the row itself without one."""
+    """The image in a row of a dataset, or the images in rows; the row itself without one."""
     if row and row.keys() <= CONTENT_KEYS:
         content = row.get("bytes")
         return row.get("path") if content is None else content

@@ -6,6 +6,7 @@ and pixels that come back through a pipe a millisecond per megapixel.
 """
 
 import atexit
+import math
 import os
 import signal
 import struct
@@ -14,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import IO
 
 import numpy as np
 
@@ -36,7 +36,6 @@ MEMORY_PER_PIXEL = 24  # and for each of its pixels
 LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
 MOST_IDLE = max(2, (os.cpu_count() or 1) // 2)  # processes that are kept for the next images
 START_SECONDS = 60.0  # for a process to start
-OUT_OF_TIME = [-signal.SIGPROF] if hasattr(signal, "SIGPROF") else []  # return codes
 STEP = 0.5  # seconds between looks at a decoder
 PIECE = 1 << 20
 
@@ -62,7 +61,7 @@ def isolated_decoding() -> Iterator[None]:
 
 
 def is_isolated() -> bool:
-    """Return whether every image is to be decoded in a process of its own."""
+    """Whether every image is to be decoded in a process of its own."""
     return _n_isolating > 0
 
 
@@ -85,20 +84,16 @@ def decode_isolated(
     is_large = n_pixels > LARGE
     with _large if is_large else nullcontext():
         # One that is ended afterwards is not taken from those that wait for other images.
-        decoder = _take(fresh=is_large)
-        if decoder is None:
-            return None
-        is_reusable = False
+        decoder = None if is_large else _take_idle()
         try:
-            pixels = decoder.decode(data, mode, max_pixels, max_side, n_pixels)
-            is_reusable = not is_large  # else its memory is given back
-            return pixels
-        except errors.ImageError:
-            is_reusable = decoder.is_running and not is_large
-            raise
+            decoder = decoder or _Decoder()
+        except OSError:
+            return None
+        try:
+            return decoder.decode(data, mode, max_pixels, max_side, n_pixels)
         finally:
-            with _lock:
-                is_kept = is_reusable and len(_idle) < MOST_IDLE
+            with _lock:  # one that decoded a large image ends: its memory is given back
+                is_kept = decoder.is_ready and not is_large and len(_idle) < MOST_IDLE
                 if is_kept:
                     _idle.append(decoder)
             if not is_kept:
@@ -107,25 +102,18 @@ def decode_isolated(
 
 def close() -> None:
     """End the processes that are idle."""
-    with _lock:
-        ended = _idle[:]
-        _idle.clear()
-    for decoder in ended:
+    while (decoder := _take_idle()) is not None:
         decoder.end()
 
 
-def _take(fresh: bool) -> "_Decoder | None":
-    while True:
-        with _lock:
-            decoder = _idle.pop() if _idle and not fresh else None
-        if decoder is None:
-            try:
-                return _Decoder()
-            except OSError:
-                return None
-        if decoder.is_running:
-            return decoder
-        decoder.end()  # it was ended while it was idle
+def _take_idle() -> "_Decoder | None":
+    with _lock:
+        while _idle:
+            decoder = _idle.pop()
+            if decoder.process.poll() is None:
+                return decoder
+            decoder.end()  # it was ended while it was idle
+    return None
 
 
 def _forget_those_of_the_parent() -> None:
@@ -141,14 +129,21 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Decoder:
-    """One process that decodes, one image at a time."""
+    """One process that decodes, one image at a time.
+
+    Attributes
+    ----------
+    process : Popen
+    is_ready : bool
+        Whether it has answered all that it was asked.
+    """
 
     def __init__(self) -> None:
         if not sys.executable:
             raise OSError("the interpreter is not known")
         # -P: a folder of images may have a numpy.py. A session of its own, or on Windows a group:
         # Ctrl-C is the parent's.
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "visualwords.decoding"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -157,46 +152,45 @@ class _Decoder:
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests, self._answers = self._process.stdin, self._process.stdout
-        self._is_started = self._is_late = False
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process has not ended, as far as the system knows."""
-        return self._process.poll() is None
+        self.is_ready = self._is_late = False
+        self._start_seconds = START_SECONDS
 
     def decode(
         self, data: bytes, mode: str, max_pixels: int, max_side: int | None, n_pixels: int
     ) -> np.ndarray:
         """Send a file; return its pixels."""
-        memory, seconds = _limits(n_pixels)
+        self.is_ready = False
+        memory = MEMORY + MEMORY_PER_PIXEL * n_pixels
+        seconds = SECONDS + SECONDS_PER_PIXEL * n_pixels
         head = REQUEST.pack(len(data), max_pixels, max_side or 0, memory, seconds, mode == "grey")
-        patience = PATIENCE * seconds + START_SECONDS * (not self._is_started)
         done = threading.Event()
+        patience = PATIENCE * seconds + self._start_seconds
         threading.Thread(target=self._kill_if_late, args=(patience, done), daemon=True).start()
         try:
             for content in head, data:
                 left = memoryview(content)
                 while left:
-                    left = left[self._requests.write(left[:PIECE]) :]
+                    left = left[self.process.stdin.write(left[:PIECE]) :]  # type: ignore[union-attr]
             kind, *sizes = ANSWER.unpack(self._receive(ANSWER.size))
-            self._is_started = True
-            if kind == PIXELS:
-                shape = tuple(sizes if sizes[2] else sizes[:2])
-                return np.frombuffer(self._receive(int(np.prod(shape))), np.uint8).reshape(shape)
-            name, _, text = self._receive(sizes[0]).decode().partition("\n")
+            self._start_seconds = 0.0
+            shape = sizes[:1] if kind == REFUSED else sizes if sizes[2] else sizes[:2]
+            content = self._receive(math.prod(shape))
+            self.is_ready = True
         except (OSError, EOFError):
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(1.0)
-            if self._is_late or self._process.returncode in OUT_OF_TIME:
+                self.process.wait(1.0)
+            has_signal = hasattr(signal, "SIGPROF")
+            out_of_time = has_signal and self.process.returncode == -signal.SIGPROF
+            if self._is_late or out_of_time:
                 sentence = f"damaged file (its decoder took longer than {seconds:.0f} s)"
                 raise errors.DamagedImageError(sentence) from None
             raise errors.CrashedDecoderError("damaged file (its decoder crashed)") from None
         finally:
             done.set()
-        raise getattr(errors, name)(text)
+        if kind == REFUSED:
+            name, _, text = content.decode().partition("\n")
+            raise getattr(errors, name)(text)
+        return np.frombuffer(content, np.uint8).reshape(shape)
 
     def _kill_if_late(self, seconds: float, done: threading.Event) -> None:
         """End the process unless it is done in time; time in which this process is stopped is free.
@@ -207,13 +201,13 @@ class _Decoder:
             if done.wait(STEP):
                 return
         self._is_late = True
-        self._process.kill()
+        self.process.kill()
 
     def _receive(self, n_bytes: int) -> bytearray:
         content = bytearray(n_bytes)
         left = memoryview(content)
         while left:
-            n_read = self._answers.readinto(left[:PIECE])  # type: ignore[attr-defined]
+            n_read = self.process.stdout.readinto(left[:PIECE])  # type: ignore[union-attr]
             if not n_read:
                 raise EOFError
             left = left[n_read:]
@@ -221,11 +215,11 @@ class _Decoder:
 
     def end(self) -> None:
         """End the process, whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in self._requests, self._answers:
+        self.process.kill()
+        self.process.wait()
+        for pipe in self.process.stdin, self.process.stdout:
             with suppress(OSError):
-                pipe.close()
+                pipe.close()  # type: ignore[union-attr]
 
 
 # What the process does
@@ -244,26 +238,18 @@ def serve(decode: Callable[[bytes, str, int, int | None], np.ndarray]) -> None:
         _limit(memory, seconds)
         try:
             pixels = decode(data, "grey" if is_grey else "rgb", max_pixels, max_side or None)
-        except errors.ImageError as problem:
-            _refuse(answers, problem)
-        except MemoryError:
-            sentence = "decoding it needs more memory than is allowed"
-            _refuse(answers, errors.ImageTooLargeError(sentence))
+            pixels = np.ascontiguousarray(pixels)
+        except (errors.ImageError, MemoryError) as problem:
+            if isinstance(problem, MemoryError):
+                sentence = "decoding it needs more memory than is allowed"
+                problem = errors.ImageTooLargeError(sentence)
+            text = f"{type(problem).__name__}\n{problem}".encode("utf-8", "replace")
+            answers.write(ANSWER.pack(REFUSED, len(text), 0, 0) + text)
         else:
             answers.write(ANSWER.pack(PIXELS, *(*pixels.shape, 0)[:3]))
-            answers.write(np.ascontiguousarray(pixels).data)
+            answers.write(pixels.data)
         _limit(0, 0.0)
         answers.flush()
-
-
-def _refuse(answers: IO[bytes], problem: errors.ImageError) -> None:
-    text = f"{type(problem).__name__}\n{problem}".encode("utf-8", "replace")
-    answers.write(ANSWER.pack(REFUSED, len(text), 0, 0) + text)
-
-
-def _limits(n_pixels: int) -> tuple[int, float]:
-    """Return the bytes of memory and the seconds that an image may take."""
-    return MEMORY + MEMORY_PER_PIXEL * n_pixels, SECONDS + SECONDS_PER_PIXEL * n_pixels
 
 
 def _limit(memory: int, seconds: float) -> None:
@@ -273,16 +259,9 @@ def _limit(memory: int, seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process
     now, hard = resource.getrlimit(resource.RLIMIT_AS)
     soft = hard
-    if memory and (taken := _address_space()):
-        soft = taken + memory if hard == resource.RLIM_INFINITY else min(hard, taken + memory)
+    with suppress(OSError, ValueError), open("/proc/self/statm", "rb") as file:  # Linux only
+        if memory:
+            limit = memory + int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            soft = limit if hard == resource.RLIM_INFINITY else min(hard, limit)
     if soft != now:  # macOS, where the memory is not known, refuses some limits that it reports
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _address_space() -> int:
-    """Return the bytes of address space that this process has; 0 where that is not known."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0

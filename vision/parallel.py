@@ -17,9 +17,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial, wraps
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 __all__ = [
     "free_memory",
@@ -35,7 +35,6 @@ __all__ = [
     "workers_share_memory",
 ]
 
-Arguments = ParamSpec("Arguments")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -90,12 +89,12 @@ def map_on_workers(
 
 
 def workers_share_memory() -> bool:
-    """Return whether the active backend's workers are threads of this process."""
+    """Whether the active backend's workers are threads of this process."""
     return bool(getattr(_backend()[0], "supports_sharedmem", False))
 
 
 def n_workers() -> int:
-    """Return how many pieces other processes can work on at once; 1 if there are none.
+    """How many pieces other processes can work on at once; 1 if there are none.
 
     Examples
     --------
@@ -147,7 +146,7 @@ class _Piecework:
 
 
 def _backend(**wanted: str) -> tuple[Any, int | None]:
-    """Return joblib's active backend, threads by default, and its number of jobs."""
+    """Joblib's active backend, threads by default, and its number of jobs."""
     from joblib.parallel import get_active_backend
 
     return get_active_backend(**(wanted or {"prefer": "threads"}))
@@ -157,7 +156,7 @@ def _backend(**wanted: str) -> tuple[Any, int | None]:
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads of this process ``n_jobs`` means, whatever the active backend.
+    """How many threads of this process ``n_jobs`` means, whatever the active backend.
 
     Examples
     --------
@@ -259,15 +258,7 @@ def one_library_thread() -> Iterator[None]:
                     _restore.pop()()
 
 
-def with_one_library_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make a function run inside `one_library_thread`."""
-
-    @wraps(function)
-    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with one_library_thread():
-            return function(*args, **kwargs)
-
-    return limited
+with_one_library_thread = one_library_thread()  # makes a function run inside such a block
 
 
 def _limit() -> list[Callable[[], None]]:
@@ -301,7 +292,7 @@ def _set_threads(library: Any, n_threads: int) -> None:
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> Any:
-    """Return the libraries with threads of their own; looked for anew after an import."""
+    """Libraries with threads of their own; looked for anew after an import."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -314,17 +305,22 @@ _GROUP = Path("/sys/fs/cgroup")  # of a container
 
 
 def free_memory() -> int | None:
-    """Return the bytes that can be allocated without swapping; None if unknown.
+    """Bytes that can be allocated without swapping; None if unknown.
 
     On Linux it is what the system calls available, or less in a container with a limit. Elsewhere
     it is all memory that the machine has.
     """
-    known = [n for n in (_available(), _left_in_container()) if n is not None]
-    if known:
-        return min(known)
-    with suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
+    known = []
+    with suppress(OSError, ValueError):
+        lines = _STATUS.read_text(encoding="ascii").splitlines()
+        known += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    with suppress(OSError, ValueError):  # "max" is no limit
+        limit = int((_GROUP / "memory.max").read_text(encoding="ascii"))
+        known.append(limit - int((_GROUP / "memory.current").read_text(encoding="ascii")))
+    if not known:
+        with suppress(AttributeError, OSError, ValueError):
+            known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return max(0, min(known)) if known else None
 
 
 def return_freed_memory() -> None:
@@ -332,18 +328,3 @@ def return_freed_memory() -> None:
     if os.name == "posix":
         with suppress(AttributeError, OSError):  # another C library than glibc
             ctypes.CDLL(None).malloc_trim(0)
-
-
-def _available() -> int | None:
-    with suppress(OSError, ValueError):
-        for line in _STATUS.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    return None
-
-
-def _left_in_container() -> int | None:
-    with suppress(OSError, ValueError):  # "max" is no limit
-        limit = int((_GROUP / "memory.max").read_text(encoding="ascii"))
-        return max(0, limit - int((_GROUP / "memory.current").read_text(encoding="ascii")))
-    return None

@@ -39,7 +39,6 @@ class DeepTIFF(NamedTuple):
     width: int
     height: int
     n_samples: int
-    orientation: int
     format: str = "TIFF"
 
     @property
@@ -47,7 +46,7 @@ class DeepTIFF(NamedTuple):
         return self.width, self.height
 
     def samples(self, data: bytes) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return grey (h, w) or RGB (h, w, 3) samples, 0 black, and alpha (h, w) if there is one.
+        """Grey (h, w) or RGB (h, w, 3) samples, 0 black, and alpha (h, w) if there is one.
 
         Colours that were multiplied by alpha are divided by it.
         """
@@ -73,10 +72,16 @@ class DeepTIFF(NamedTuple):
         if self.n_samples == n_colours or kind == UNSPECIFIED:
             return colours, None
         alpha = values[:, :, n_colours]
-        return self._divided(colours, alpha) if kind == PREMULTIPLIED else colours, alpha
+        if kind == PREMULTIPLIED:
+            top = 1.0 if self.dtype.kind == "f" else float(np.iinfo(self.dtype).max)
+            share = (alpha / top).reshape(alpha.shape + (1,) * (colours.ndim - 2))
+            colours = np.divide(colours, share, out=np.zeros(colours.shape), where=share > 0)
+            if top != 1:
+                colours = np.minimum(np.rint(colours), top).astype(self.dtype)
+        return colours, alpha
 
     def _read(self, data: bytes, plane: int | None) -> np.ndarray:
-        """Return the samples of one plane, or of all channels where they lie together."""
+        """The samples of one plane, or of all channels where they lie together."""
         n_samples = self.n_samples if plane is None else 1
         places, sizes = (TILES, TILE_BYTES) if TILES in self.tags else (STRIPS, STRIP_BYTES)
         offsets, counts = tuple(self.tags[places]), tuple(self.tags[sizes])
@@ -85,30 +90,19 @@ class DeepTIFF(NamedTuple):
         if plane is not None:
             each = len(offsets) // self.n_samples
             offsets, counts = (list_[plane * each :][:each] for list_ in (offsets, counts))
-        tags: dict[int, tuple[int, ...]] = {
-            tag: (self.tags[tag],) for tag in KEPT if tag in self.tags
-        }
+        tags = {tag: (self.tags[tag],) for tag in KEPT if tag in self.tags}
         tags |= {places: offsets, sizes: counts, N_SAMPLES: (n_samples,)}
         tags[BITS] = (8 * self.dtype.itemsize,) * n_samples
         tags[SAMPLE_FORMAT] = (FORMATS[self.dtype.kind],) * n_samples
         tags[PHOTOMETRIC] = (RGB if n_samples > 1 else BLACK_IS_0,)
         if n_samples == 4:
             tags[EXTRA_SAMPLES] = (UNSPECIFIED,)
-        rewritten = _with_tags(data, tags)
-        values = decode_with_opencv(rewritten)
+        values = decode_with_opencv(_with_tags(data, tags))
         shape = (self.height, self.width, *([n_samples] if n_samples > 1 else []))
         if values is None or values.shape != shape or values.dtype != self.dtype:
             raise DamagedImageError(f"damaged TIFF file, or an unusual one of {self.dtype} samples")
         # OpenCV's channels are blue, green, red
         return values if n_samples == 1 else values[:, :, [2, 1, 0, 3][:n_samples]]
-
-    def _divided(self, colours: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-        """Return colours that were multiplied by alpha as they were before."""
-        top = 1.0 if self.dtype.kind == "f" else float(np.iinfo(self.dtype).max)
-        share = alpha.astype(float) / top
-        share = share if colours.ndim == 2 else share[:, :, None]
-        divided = np.divide(colours, share, out=np.zeros(colours.shape), where=share > 0)
-        return divided if top == 1 else np.minimum(np.rint(divided), top).astype(self.dtype)
 
     def _refusal(self, reason: str) -> UnknownFormatError:
         return UnknownFormatError(
@@ -117,14 +111,14 @@ class DeepTIFF(NamedTuple):
 
 
 def decode_with_opencv(data: bytes) -> np.ndarray | None:
-    """Return what OpenCV decodes, without changes; None, and no word of it, if it can't."""
+    """What OpenCV decodes, without changes; None, and no word of it, if it can't."""
     logging = cv2 if hasattr(cv2, "setLogLevel") else cv2.utils.logging  # OpenCV 4, and 5
     logging.setLogLevel(SILENT)
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
 
 
 def read_tags(data: bytes) -> Tags:
-    """Return the tags of the first picture of a TIFF file."""
+    """Tags of the first picture of a TIFF file."""
     if data.startswith(b"MM\0+"):  # which Pillow misreads
         raise UnknownFormatError("BigTIFF file of big-endian numbers; save it as TIFF or PNG")
     tags = Tags(data[: 16 if data.startswith(b"II+") else 8])
@@ -135,7 +129,7 @@ def read_tags(data: bytes) -> Tags:
 
 
 def deep_tiff(tags: Tags) -> DeepTIFF | None:
-    """Return the picture if it has more than 8 bits or other than unsigned numbers; else None."""
+    """The picture if it has more than 8 bits or other than unsigned numbers; else None."""
     bits = set(tags.get(BITS, (1,)))
     formats = {1 if one == 4 else one for one in tags.get(SAMPLE_FORMAT, (1,))}  # 4: unknown
     n_samples = int(tags.get(N_SAMPLES, 1))
@@ -148,12 +142,12 @@ def deep_tiff(tags: Tags) -> DeepTIFF | None:
             f"TIFF file of samples of {n_bits} bits and format {'/'.join(map(str, formats))}; "
             "save it as grey or RGB of 8 or 16 bits"
         )
-    dtype, orientation = np.dtype(f"{kind}{n_bits // 8}"), tags.get(ORIENTATION, 1)
-    return DeepTIFF(tags, dtype, int(tags[WIDTH]), int(tags[HEIGHT]), n_samples, orientation)
+    dtype = np.dtype(f"{kind}{n_bits // 8}")
+    return DeepTIFF(tags, dtype, int(tags[WIDTH]), int(tags[HEIGHT]), n_samples)
 
 
 def _with_tags(data: bytes, tags: dict[int, tuple[int, ...]]) -> bytes:
-    """Return a file with other tags, of 32-bit numbers each; strips and tiles keep their places."""
+    """The file with other tags, of 32-bit numbers each; strips and tiles keep their places."""
     order = "<" if data.startswith(b"II") else ">"
     begin = len(data) + len(data) % 2
     entries, values = b"", b""

@@ -27,7 +27,7 @@ import skimage
 import tifffile
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, features
 
 import visualwords.decoding as decoding
 from visualwords.errors import ImageError
@@ -60,7 +60,7 @@ DEEP = {  # written by tifffile
     "float TIFF": ("f4", {}),
 }
 FORMS |= {name: {} for name in DEEP}
-if decoding.can_read_faxes():
+if features.version("libtiff") >= "4.7.2":
     FORMS["fax TIFF"] = {"form": "TIFF", "mode": "1", "compression": "group4"}
 REAL = (  # files of scikit-image, which others made with other programs
     *("chessboard_RGB.png", "microaneurysms.png", "phantom.png"),

@@ -6,9 +6,8 @@ import struct
 import cv2
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
-from visualwords import decoding
 from visualwords.errors import DamagedImageError, UnknownFormatError
 from visualwords.images import read_image
 
@@ -305,18 +304,15 @@ def test_only_the_first_frame_of_an_animation_is_read(form, photo, encode):
 
 
 @pytest.mark.parametrize("compression", ["tiff_ccitt", "group3", "group4"])
-def test_faxes_are_read_only_where_damage_in_them_is_seen(compression, photo, encode, monkeypatch):
+@pytest.mark.parametrize(("version", "safe"), [("4.7.1", False), ("4.7.2", True), (None, False)])
+def test_faxes_are_read_only_where_damage_in_them_is_seen(
+    compression, version, safe, photo, encode, monkeypatch
+):
     drawn = Image.fromarray(photo).convert("1")
     data = encode(drawn, "TIFF", compression=compression)
-    if decoding.can_read_faxes():
+    monkeypatch.setattr(features, "version", lambda name: version)
+    if safe:
         np.testing.assert_array_equal(read_image(data)[..., 0], np.asarray(drawn) * 255)
-    monkeypatch.setattr(decoding, "can_read_faxes", lambda: False)
-    with pytest.raises(UnknownFormatError, match=r"fax compression.*install Pillow 13"):
-        read_image(data)
-    read_image(encode(drawn, "TIFF"))
-
-
-@pytest.mark.parametrize(("version", "safe"), [("4.6.0", 0), ("4.7.1", 0), ("4.7.2", 1), (None, 0)])
-def test_which_libtiff_may_read_faxes(version, safe, monkeypatch):
-    monkeypatch.setattr(decoding.features, "version", lambda name: version)
-    assert decoding.can_read_faxes.__wrapped__() == bool(safe)
+    else:
+        with pytest.raises(UnknownFormatError, match=r"fax compression.*install Pillow 13"):
+            read_image(data)

@@ -77,10 +77,11 @@ def test_pairs_are_near_and_connect_what_all_pairs_connect(n, n_centers, spread,
     patterns, colors = portraits[:, : SIDE**2].astype(float), portraits[:, SIDE**2 : -2]
     similar = patterns @ patterns.T
     apart = cdist(colors, colors)
-    assert len(found.first) < n
-    assert (similar[found.first, found.second] > MIN_CORRELATION - 1e-6).all()
-    assert (apart[found.first, found.second] < MAX_COLOR_DISTANCE + 1e-4).all()
-    assert np.allclose(similar[found.first, found.second], found.similarity, atol=1e-5)
+    pairs = [(one[0], other) for one in found.sets for other in one[1:]]
+    assert all(similar[a, b] == pytest.approx(value, abs=1e-5) for a, b, value in found.links)
+    for a, b in [*pairs, *(link[:2] for link in found.links)]:
+        assert similar[a, b] > MIN_CORRELATION - 1e-6
+        assert apart[a, b] < MAX_COLOR_DISTANCE + 1e-4
     alike = (similar >= MIN_CORRELATION) & (apart <= MAX_COLOR_DISTANCE)
     name = connected_components(alike, directed=False)[1]
     groups = [np.flatnonzero(name == k).tolist() for k in np.unique(name)]
