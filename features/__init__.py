@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from visualwords.features.color import ColorHistogram, ColorStatistics
     from visualwords.features.filters import DenseFilters
     from visualwords.features.hog import HOG
-    from visualwords.features.keypoints import KeypointSIFT
     from visualwords.features.onnx import ONNXFeatures
-    from visualwords.features.sift import DenseSIFT
+    from visualwords.features.sift import DenseSIFT, KeypointSIFT
 
 __all__ = [
     "EXTRACTORS",
@@ -36,7 +35,7 @@ EXTRACTORS = {
     "ColorStatistics": "visualwords.features.color",
     "DenseFilters": "visualwords.features.filters",
     "DenseSIFT": "visualwords.features.sift",
-    "KeypointSIFT": "visualwords.features.keypoints",
+    "KeypointSIFT": "visualwords.features.sift",
     "ONNXFeatures": "visualwords.features.onnx",
 }
 

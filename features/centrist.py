@@ -153,12 +153,6 @@ class Centrist(Extractor):
         grey = as_grey(image)
         return census_transform(sobel_image(grey) if self.sobel else grey)
 
-    def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return the census image, codes as grey levels, with a black border of one pixel."""
-        picture = np.zeros(image.shape[:2], np.uint8)
-        picture[1:-1, 1:-1] = self.census(image)
-        return np.repeat(picture[:, :, None], 3, axis=2)
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``census214``, with the window or super-block in front."""
         self.check_parameters()

@@ -154,15 +154,6 @@ class ColorHistogram(Extractor):
             np.full(len(bounds), self.patch_size, np.float32),
         )
 
-    def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return the image in the colours that the histogram can tell apart (bin centres)."""
-        self.check_parameters()
-        bins = np.array(self._bins(), np.uint16)
-        level = (self._convert(image) * bins) >> 8
-        center = ((2 * level + 1) * np.uint32(128) // bins).astype(np.uint8)
-        back = {"hsv": cv2.COLOR_HSV2RGB_FULL, "lab": cv2.COLOR_Lab2RGB}
-        return center if self.space == "rgb" else cv2.cvtColor(center, back[self.space])
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``red0_green3_blue1``, with ``window2_`` in front if several."""
         self.check_parameters()
@@ -265,27 +256,17 @@ class ColorStatistics(Extractor):
             image = cv2.cvtColor(image, cv2.COLOR_RGB2Lab)
         with np.errstate(over="ignore"):  # sums may wrap around; only uncompiled code would warn
             sums = sum_colors(image)
-        descriptors = [np.zeros((0, 6 * _CELLS**2), np.uint8)]
-        positions, sizes = [np.zeros((0, 2), np.float32)], [np.zeros(0, np.float32)]
+        scales = []
         for b in self._bin_sizes():
             side = _CELLS * b
             x, y = (np.arange(0, length - side + 1, self.step) for length in (width, height))
             found = np.empty((len(x) * len(y), _CELLS**2, 6), np.uint8)
             with np.errstate(over="ignore"):
                 describe_cells(sums, b, x, y, found)
-            descriptors.append(found.reshape(len(found), 6 * _CELLS**2))
-            positions.append(grid_positions((x + side / 2) / width, (y + side / 2) / height))
-            sizes.append(np.full(len(found), side, np.float32))
-        return LocalFeatures(*(np.concatenate(part) for part in (descriptors, positions, sizes)))
-
-    def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return the image in cells of the first ``bin_size``, each in its mean colour."""
-        self.check_parameters()
-        pixels, b = as_rgb(image), self._bin_sizes()[0]
-        height, width = pixels.shape[:2]
-        size_wh = max(1, width // b), max(1, height // b)
-        small = cv2.resize(pixels, size_wh, interpolation=cv2.INTER_AREA)
-        return cv2.resize(small, (width, height), interpolation=cv2.INTER_NEAREST)
+            positions = grid_positions((x + side / 2) / width, (y + side / 2) / height)
+            sizes = np.full(len(found), side, np.float32)
+            scales.append((found.reshape(len(found), 6 * _CELLS**2), positions, sizes))
+        return LocalFeatures(*(np.concatenate(part) for part in zip(*scales)))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``cell1.3_mean_lightness``."""

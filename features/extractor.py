@@ -110,10 +110,6 @@ class Extractor(TransformerMixin, BaseEstimator):
         """
         return None
 
-    def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return an RGB picture (uint8) of what the extractor sees in an image."""
-        return as_rgb(image).copy()
-
     def check_parameters(self) -> None:
         """Raise ``ValueError`` or ``TypeError`` where a parameter can't be used."""
 

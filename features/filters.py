@@ -11,7 +11,7 @@ import numpy as np
 from visualwords.features._filters import describe_patches, pool_responses
 from visualwords.features.extractor import Extractor, check_choices
 from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
-from visualwords.features.pixels import COLORS, as_grey, color_planes
+from visualwords.features.pixels import COLORS, color_planes
 
 _CELLS = 4  # in each direction
 _CELL = 4  # pixels, in the shrunk image
@@ -120,18 +120,6 @@ class DenseFilters(Extractor):
         planes = color_planes(image, self.color)
         found = [self._of_scale(planes, b) for b in self._bin_sizes()]
         return LocalFeatures(*(np.concatenate(part) for part in zip(*found)))
-
-    def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return the strength of responses in cells of the first ``bin_size``, as a picture."""
-        self.check_parameters()
-        height, width = as_grey(image).shape
-        planes = [_shrunk(plane, self._bin_sizes()[0]) for plane in color_planes(image, self.color)]
-        strength = self._cells(planes, _CELL).sum(axis=2, dtype=np.float64)
-        if not strength.size:
-            return np.zeros((height, width, 3), np.uint8)
-        bright = np.rint(255 * strength / max(strength.max(), 1)).astype(np.uint8)
-        large = cv2.resize(bright, (width, height), interpolation=cv2.INTER_NEAREST)
-        return np.repeat(large[:, :, None], 3, axis=2)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``cell1.3_filter0.2``: the frequencies along x and y.

@@ -7,11 +7,15 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from visualwords.errors import ImageError
-from visualwords.features._hog import count_cells, normalize_blocks
 from visualwords.features.extractor import ColumnPlaces, Extractor, check_choices
-from visualwords.features.hog_blocks import interpolated_blocks, split_planes
+from visualwords.features.hog_blocks import (
+    count_cells,
+    interpolated_blocks,
+    normalize_blocks,
+    split_planes,
+)
 from visualwords.features.local_features import LocalFeatures, grid_positions
-from visualwords.features.pixels import as_grey, as_rgb, check_image, draw_glyphs, resize_image
+from visualwords.features.pixels import as_grey, as_rgb, check_image, resize_image
 
 
 class HOG(Extractor):
@@ -64,8 +68,8 @@ class HOG(Extractor):
     >>> image[:, 32:] = 255
     >>> HOG().describe(image).shape
     (3780,)
-    >>> HOG().cells(image)[0, 3].argmax().item()  # an upright edge: the gradient's angle is 0
-    0
+    >>> HOG().blocks(image)[0, 3, 0].argmax(axis=1)  # an upright edge: the gradient's angle is 0
+    array([0, 0])
     """
 
     version = 1
@@ -138,16 +142,6 @@ class HOG(Extractor):
         ny, nx = blocks.shape[:2]
         return blocks.reshape(ny, nx, size, size, n)
 
-    def cells(self, image: np.ndarray) -> np.ndarray:
-        """Return the counted cells, mean length of gradients for each angle, before blocks.
-
-        Returns
-        -------
-        (rows, columns, n_orientations) float32, in grey levels
-        """
-        self.check_parameters()
-        return self._count(self._planes(image)) * np.float32(self.cell_size**-2)
-
     def extract(self, image: np.ndarray) -> LocalFeatures:
         """Return the blocks as local features; none where the image is smaller than a block."""
         blocks = self.blocks(image)
@@ -176,16 +170,6 @@ class HOG(Extractor):
             name_of=columns % n,
             method="each column of HOG belongs to its block",
         )
-
-    def visualize(self, image: np.ndarray) -> np.ndarray:
-        """Return the cells as lines along edges, across the gradients; enlarged."""
-        cells = self.cells(image)
-        rows, columns, n = cells.shape
-        grey = self._resize(as_grey(image))
-        j, i = np.meshgrid(np.arange(columns), np.arange(rows))
-        centers = (np.stack([j.ravel(), i.ravel()], axis=1) + 0.5) * self.cell_size
-        angles = (np.arange(n) + 0.5) * (math.pi / n) + math.pi / 2
-        return draw_glyphs(grey, centers, cells.reshape(-1, n), angles, self.cell_size)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the columns like ``block0.2_cell1.0_angle40``; needs ``resize_wh``."""
@@ -220,15 +204,7 @@ class HOG(Extractor):
         return split_planes(self._resize(as_rgb(image)))
 
     def _counted_blocks(self, planes: np.ndarray) -> np.ndarray:
-        ny, nx = (self._count_blocks(length) for length in planes.shape[1:])
-        size, scale = self.block_size, np.float32(self.cell_size**-2)
-        blocks = np.empty((ny, nx, size * size * self.n_orientations), np.float32)
-        lengthen = np.array([1e-10, 0, 0], np.float32)  # as in skimage
-        normalize_blocks(self._count(planes), size, 1, scale, lengthen, blocks)
-        return blocks
-
-    def _count(self, planes: np.ndarray) -> np.ndarray:
-        n = self.n_orientations
+        n, size = self.n_orientations, self.block_size
         rows, columns = (length // self.cell_size for length in planes.shape[1:])
         cells = np.zeros((rows, columns, n), np.float32)
         # rounded so that 0, 1/2 and equal values of both are exact: gradients may lie on a border
@@ -236,4 +212,8 @@ class HOG(Extractor):
         cosines, sines = np.cos(angles).round(15), np.sin(angles).round(15)
         f = np.float32
         count_cells(planes, self.cell_size, cosines.astype(f), sines.astype(f), cells)
-        return cells
+        ny, nx = (self._count_blocks(length) for length in planes.shape[1:])
+        blocks = np.empty((ny, nx, size * size * n), np.float32)
+        lengthen = np.array([1e-10, 0, 0], np.float32)  # as in skimage
+        normalize_blocks(cells, size, 1, f(self.cell_size**-2), lengthen, blocks)
+        return blocks

@@ -1,15 +1,21 @@
 """Features of a network that the user brings as a local ONNX file, run within limits.
 
+A network is data here, but data that makes a runtime work: it can name files anywhere on the disk
+and loop for ever. What is refused by `read_network` never reaches the runtime.
+
 ``python -m visualwords.features.onnx PATH SETTINGS`` runs a network once, on a black image.
 """
 
+import hashlib
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -20,8 +26,8 @@ import numpy as np
 from visualwords.errors import ImageError
 from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, grid_positions
-from visualwords.features.onnx_file import INSTALL, NetworkError, read_network
 from visualwords.features.pixels import as_rgb, resize_image
+from visualwords.files import open_regular
 
 BATCH = 16  # images that `transform` runs together
 PREFERRED = ("embedding", "image_embeds", "pooler_output")  # names that exporters give
@@ -30,6 +36,13 @@ MEMORY = 6 << 30  # bytes that one image may take the network
 SECONDS = 60  # that one image may take it
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 LAYOUTS = ("NCHW", "NHWC")
+INSTALL = "a network file needs onnx and onnxruntime: pip install onnx onnxruntime"
+LARGEST = 1 << 31  # bytes; protobuf allows no larger message
+LOOPS = frozenset(["Loop", "Scan"])  # their number of steps is data: it may have no end
+
+
+class NetworkError(ValueError):
+    """A network file that can't be used; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +80,7 @@ class Network:
         try:
             return self.session.run([output], {self.input_name: pixels})[0]
         except Exception as problem:  # the runtime's errors have no common base
-            reason = " ".join(str(problem).split())[:200]
-            raise NetworkError(f"{self.path}: the network failed ({reason})") from None
+            raise NetworkError(f"{self.path}: the network failed ({_reason(problem)})") from None
 
 
 class ONNXFeatures(Extractor):
@@ -242,7 +254,10 @@ class ONNXFeatures(Extractor):
             if self.network().layout == "NCHW":
                 values = values.transpose(1, 2, 0)
         elif values.ndim == 2:
-            values = _tokens_on_a_grid(values, os.fspath(self.path))
+            n, side = len(values), math.isqrt(len(values))
+            if n - side * side > 8:  # class and register tokens; more would be no square
+                raise NetworkError(f"{os.fspath(self.path)}: {n} tokens are no square of places")
+            values = values[n - side * side :].reshape(side, side, -1)
         else:
             raise NetworkError(
                 f"{os.fspath(self.path)}: an output of {values.ndim + 1} dimensions; needed are 2 "
@@ -254,15 +269,6 @@ class ONNXFeatures(Extractor):
         sizes = np.full(rows * columns, side, np.float32)
         descriptors = np.ascontiguousarray(values.reshape(-1, d))
         return LocalFeatures(descriptors, grid_positions(x, y), sizes)
-
-
-def _tokens_on_a_grid(tokens: np.ndarray, path: str) -> np.ndarray:
-    """Return the tokens of a transformer as (rows, columns, d), without extra ones in front."""
-    n = len(tokens)
-    side = int(np.sqrt(n))
-    if n - side * side > 8:  # class and register tokens; more would be no square of places
-        raise NetworkError(f"{path}: {n} tokens are no square of places")
-    return tokens[n - side * side :].reshape(side, side, -1)
 
 
 @lru_cache(maxsize=8)
@@ -279,14 +285,15 @@ def open_network(path: str, size: int | None, layout: str | None) -> Network:
         names = ", ".join(given.name for given in inputs)
         raise NetworkError(f"{path}: takes {len(inputs)} inputs ({names}); needed is one image")
     (taken,) = inputs
-    if taken.type not in TYPES or len(taken.shape) != 4:
+    shape = taken.shape
+    if taken.type not in TYPES or len(shape) != 4:
         raise NetworkError(
-            f"{path}: takes {taken.type} of shape {taken.shape}; needed are images: four "
-            f"dimensions of {', '.join(TYPES)}"
+            f"{path}: takes {taken.type} of shape {shape}; needed are images: four dimensions of "
+            f"{', '.join(TYPES)}"
         )
-    layout = _layout(path, taken.shape, layout or metadata.get("layout"))
-    size = _size(path, taken.shape, layout, size or metadata.get("size"))
-    batch = taken.shape[0] if isinstance(taken.shape[0], int) and taken.shape[0] > 0 else None
+    layout = _layout(path, shape, layout or metadata.get("layout"))
+    size = _size(path, shape, layout, size or metadata.get("size"))
+    batch = shape[0] if isinstance(shape[0], int) and shape[0] > 0 else None
     outputs = {given.name: len(given.shape) for given in session.get_outputs()}
     return Network(
         path, sha256, session, taken.name, TYPES[taken.type], layout, size, batch, outputs, metadata
@@ -307,12 +314,11 @@ def _session(path: str, content: bytes, data_files: Sequence[str]) -> Any:
             path if data_files else content, options, providers=["CPUExecutionProvider"]
         )
     except Exception as problem:  # the runtime's errors have no common base
-        reason = " ".join(str(problem).split())[:200]
-        raise NetworkError(f"{path}: onnxruntime can't load it ({reason})") from None
+        raise NetworkError(f"{path}: onnxruntime can't load it ({_reason(problem)})") from None
 
 
 def _metadata(path: str, session: Any) -> dict[str, Any]:
-    """Return what is known of a network: the TOML file beside it, else its own metadata."""
+    """What is known of a network: the TOML file beside it, else its own metadata."""
     sidecar = os.path.splitext(path)[0] + ".toml"
     if os.path.isfile(sidecar):
         try:
@@ -323,40 +329,120 @@ def _metadata(path: str, session: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, text in session.get_modelmeta().custom_metadata_map.items():
         if name in ("mean", "std", "size", "layout"):
-            try:
+            found[name] = text
+            with suppress(ValueError):
                 found[name] = json.loads(text)
-            except ValueError:
-                found[name] = text
     return found
 
 
 def _layout(path: str, shape: Sequence[Any], wanted: Any) -> str:
-    if wanted is not None:
-        if wanted not in LAYOUTS:
-            raise NetworkError(f"{path}: layout {wanted!r}; choose NCHW or NHWC")
-        return wanted
     fits = [name for name in LAYOUTS if shape[name.index("C")] == 3]
-    if len(fits) != 1:
+    if wanted not in (None, *LAYOUTS):
+        raise NetworkError(f"{path}: layout {wanted!r}; choose NCHW or NHWC")
+    if wanted is None and len(fits) != 1:
         raise NetworkError(
             f"{path}: shape {list(shape)} does not say where colours are; give layout='NCHW' or "
             "'NHWC'"
         )
-    return fits[0]
+    return wanted or fits[0]
 
 
 def _size(path: str, shape: Sequence[Any], layout: str, wanted: Any) -> int:
     sides = {shape[layout.index(axis)] for axis in "HW"}
     fixed = {side for side in sides if isinstance(side, int)}
+    size = next(iter(fixed), wanted)
     if len(fixed) > 1:
         raise NetworkError(f"{path}: takes images of {sides}; needed are square ones")
-    size = next(iter(fixed), wanted)
     if size is None:
         raise NetworkError(f"{path}: takes images of any size; give size=224 or what it wants")
-    if fixed and wanted is not None and wanted != size:
+    if wanted not in (None, size):
         raise NetworkError(f"{path}: takes images of {size} pixels a side, not {wanted}")
     if not isinstance(size, int) or not 1 <= size <= MOST_PIXELS:
         raise NetworkError(f"{path}: size {size!r} is not between 1 and {MOST_PIXELS}")
     return size
+
+
+def _reason(problem: Exception) -> str:
+    return " ".join(str(problem).split())[:200]
+
+
+# The file, before a runtime sees it
+
+
+def read_network(path: str) -> tuple[bytes, list[str], str]:
+    """Return the content of a network file, the data files beside it, and the SHA-256 of all.
+
+    Raises
+    ------
+    NetworkError
+        If it is no ONNX file, loops, or names data outside its own folder.
+    """
+    content = _read(path)
+    if len(content) > LARGEST:
+        raise NetworkError(f"{path}: larger than 2 GB, which no ONNX file can be")
+    folder = os.path.dirname(os.path.abspath(path))
+    digest = hashlib.sha256(content)
+    data_files = []
+    for name in sorted(set(_names_of_data(path, content))):
+        data = os.path.join(folder, name)
+        if os.path.basename(name) != name or name in ("", ".", "..") or os.path.islink(data):
+            raise NetworkError(
+                f"{path}: keeps data in {name!r}; only files in the network's own folder are read"
+            )
+        data_files.append(data)
+        digest.update(hashlib.sha256(_read(data)).digest())
+    return content, data_files, digest.hexdigest()
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.read(LARGEST + 1)
+    except OSError as problem:
+        raise NetworkError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
+
+
+def _names_of_data(path: str, content: bytes) -> list[str]:
+    """Return the files that tensors of a network are in."""
+    try:
+        model = importlib.import_module("onnx").ModelProto()
+    except ImportError:
+        raise NetworkError(f"{path}: {INSTALL}") from None
+    try:
+        model.ParseFromString(content)
+        parts = [model.graph, *model.functions]
+        names = [name for part in parts for name in _locations(part)]
+    except NetworkError as problem:
+        raise NetworkError(f"{path}: {problem}") from None
+    except Exception:  # protobuf's errors depend on how it was built
+        raise NetworkError(f"{path}: not an ONNX file") from None
+    if not model.HasField("graph"):
+        raise NetworkError(f"{path}: has no graph; not an ONNX network")
+    return names
+
+
+def _locations(graph: Any) -> Iterator[str]:
+    """Yield where the tensors of a graph, or function, and of all graphs inside are kept."""
+    tensors = list(getattr(graph, "initializer", ()))  # functions have none
+    sparse = list(getattr(graph, "sparse_initializer", ()))
+    for node in graph.node:
+        if node.op_type in LOOPS:
+            raise NetworkError(
+                f"has a {node.op_type} operator, whose number of steps is not known; "
+                "export the network with its loops unrolled"
+            )
+        for attribute in node.attribute:
+            tensors += [attribute.t, *attribute.tensors]
+            sparse += [attribute.sparse_tensor, *attribute.sparse_tensors]
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _locations(inner)
+    for one in sparse:
+        tensors += [one.values, one.indices]
+    for tensor in tensors:
+        yield from (entry.value for entry in tensor.external_data if entry.key == "location")
+
+
+# The first run, in a process of its own
 
 
 @lru_cache(maxsize=8)
@@ -381,21 +467,17 @@ def check_runs(path: str, size: int | None, layout: str | None) -> None:
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         reason = lines[-1][:300] if done.returncode == 1 and lines else "ended by the system"
-        raise NetworkError(
-            reason.removeprefix("error: ")
-            if reason.startswith("error: ")
-            else f"{path}: fails for one image, perhaps for more than {MEMORY >> 30} GB ({reason})"
-        )
+        if reason.startswith("error: "):
+            raise NetworkError(reason.removeprefix("error: "))
+        memory = f"perhaps for more than {MEMORY >> 30} GB ({reason})"
+        raise NetworkError(f"{path}: fails for one image, {memory}")
 
 
 def main(path: str, settings: str) -> int:
     """Run a network on a black image; 1 and a line on stderr if that fails."""
     given = json.loads(settings)
-    try:
-        import resource
-    except ImportError:  # Windows: only the time is limited
-        pass
-    else:
+    with suppress(ImportError):  # Windows: only the time is limited
+        resource = importlib.import_module("resource")
         resource.setrlimit(resource.RLIMIT_AS, (given["memory"], given["memory"]))
     try:
         network = open_network(path, given["size"], given["layout"])

@@ -45,7 +45,7 @@ def read_networks(channels: Iterable[Channel]) -> dict[str, np.ndarray]:
     RecipeError
         If there is none, or one has its weights in files of their own.
     """
-    from visualwords.features.onnx_file import read_network
+    from visualwords.features.onnx import read_network
 
     found = {}
     for channel in channels:
@@ -93,7 +93,7 @@ def find_networks(
 def _pinned(channel: Channel) -> Channel:
     if not channel.is_network:
         return channel
-    from visualwords.features.onnx_file import read_network
+    from visualwords.features.onnx import read_network
 
     path = os.path.abspath(channel.params["path"])
     content, data_files, sha256 = read_network(path)
@@ -110,7 +110,7 @@ def _pinned(channel: Channel) -> Channel:
 def _found(
     channel: Channel, model: str, network: str | None, embedded: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    from visualwords.features.onnx_file import NetworkError, read_network
+    from visualwords.features.onnx import NetworkError, read_network
 
     name, sha256 = channel.params.get("path"), channel.params.get("sha256")
     if not isinstance(name, str) or name != os.path.basename(name) or not isinstance(sha256, str):

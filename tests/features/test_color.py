@@ -16,11 +16,12 @@ SMALL_IMAGES = st.tuples(st.integers(1, 12), st.integers(1, 12)).flatmap(
 
 
 @settings(max_examples=60, deadline=None)
-@given(SMALL_IMAGES, st.tuples(*[st.integers(1, 9)] * 3))
-def test_counts_match_the_definition(image, bins):
-    np.testing.assert_array_equal(
-        ColorHistogram(bins).describe(image), color_histogram(image, bins)
-    )
+@given(SMALL_IMAGES, st.tuples(*[st.integers(1, 9)] * 3), st.tuples(*[st.integers(1, 4)] * 2))
+def test_counts_match_the_definition_and_windows_share_all_pixels(image, bins, grid):
+    counts = ColorHistogram(bins).describe(image)
+    np.testing.assert_array_equal(counts, color_histogram(image, bins))
+    divided = ColorHistogram(bins, windows=grid).describe(image).reshape(grid[0] * grid[1], -1)
+    np.testing.assert_array_equal(divided.sum(axis=0), counts)
 
 
 @pytest.mark.parametrize("bins", [(4, 4, 4), (256, 1, 3), (7, 30, 16)])
@@ -33,13 +34,6 @@ def test_counts_equal_those_of_opencv(photo, bins, space, code):
     counts = ColorHistogram(bins, space).describe(photo)
     assert counts.dtype == np.uint32
     np.testing.assert_array_equal(counts, expected.ravel().astype(np.uint32))
-
-
-@settings(max_examples=40, deadline=None)
-@given(SMALL_IMAGES, st.integers(1, 4), st.integers(1, 4))
-def test_the_windows_of_a_grid_share_all_pixels(image, rows, columns):
-    split = ColorHistogram(3, windows=(rows, columns)).describe(image).reshape(rows * columns, 27)
-    np.testing.assert_array_equal(split.sum(axis=0), ColorHistogram(3).describe(image))
 
 
 def test_given_windows_count_the_pixels_inside(photo):
@@ -60,16 +54,11 @@ def test_patches_are_counted_one_by_one(photo):
         np.testing.assert_array_equal(found.descriptors[i], color_histogram(patch, (2, 3, 4)))
 
 
-def test_a_grey_image_is_an_image_with_equal_channels(photo):
+def test_grey_levels_count_as_equal_channels_and_turning_changes_nothing(photo):
     grey = photo[..., 1]
     expected = ColorHistogram(4).describe(np.dstack([grey] * 3))
-    np.testing.assert_array_equal(ColorHistogram(4).describe(grey), expected)
-
-
-def test_mirroring_and_turning_change_nothing(photo):
-    expected = ColorHistogram(6).describe(photo)
-    for same in (photo[:, ::-1], photo[::-1], np.rot90(photo)):
-        np.testing.assert_array_equal(ColorHistogram(6).describe(same), expected)
+    for same in (grey, grey[:, ::-1], np.rot90(grey)):
+        np.testing.assert_array_equal(ColorHistogram(4).describe(same), expected)
 
 
 def test_the_name_of_a_column_says_what_it_counts():
@@ -82,23 +71,8 @@ def test_the_name_of_a_column_says_what_it_counts():
     assert counts["window3_red0_green0_blue0"] == 16
 
 
-def test_visualize_shows_as_many_colors_as_there_are_bins(photo):
-    picture = ColorHistogram(2).visualize(photo)
-    assert picture.shape == photo.shape
-    assert picture.dtype == np.uint8
-    assert set(np.unique(picture)) <= {64, 192}
-    for space in ("hsv", "lab"):
-        assert ColorHistogram(4, space).visualize(photo).dtype == np.uint8
-
-
-def cells_of(patch, bin_size):
-    """Means and twice the standard deviations of 4 × 4 cells, by NumPy."""
-    cells = patch.reshape(4, bin_size, 4, bin_size, 3).astype(float)
-    return np.concatenate([cells.mean(axis=(1, 3)), 2 * cells.std(axis=(1, 3))], axis=2).ravel()
-
-
 @pytest.mark.parametrize("space", ["rgb", "lab"])
-def test_descriptors_match_the_definition(photo, space):
+def test_statistics_match_the_definition(photo, space):
     found = ColorStatistics((3, 7), 13, space).extract(photo)
     pixels = photo if space == "rgb" else cv2.cvtColor(photo, cv2.COLOR_RGB2Lab)
     assert found.descriptors.dtype == np.uint8
@@ -106,32 +80,23 @@ def test_descriptors_match_the_definition(photo, space):
     for i in (0, 5, len(found) // 2, len(found) - 1):
         side = int(found.sizes[i])
         x, y = np.rint(found.positions[i] * (width, height) - side / 2).astype(int)
-        expected = cells_of(pixels[y : y + side, x : x + side], side // 4)
+        cells = pixels[y : y + side, x : x + side].reshape(4, side // 4, 4, side // 4, 3)
+        parts = cells.astype(float).mean(axis=(1, 3)), 2 * cells.astype(float).std(axis=(1, 3))
+        expected = np.concatenate(parts, axis=2).ravel()
         np.testing.assert_allclose(found.descriptors[i], expected, atol=0.5 + 1e-9)
 
 
-def test_sums_that_wrap_around_are_right():
+def test_sums_that_wrap_around_and_the_largest_spread_are_right():
     white = np.full((300, 400, 3), 255, np.uint8)  # 7.8e9 is the sum of squares
     found = ColorStatistics((4, 70), 60, "rgb").extract(white).descriptors.reshape(-1, 16, 6)
     assert (found[:, :, :3] == 255).all()
     assert (found[:, :, 3:] == 0).all()
-
-
-def test_half_black_cells_have_the_largest_spread():
-    image = np.zeros((16, 16, 3), np.uint8)
-    image[:, ::2] = 255
-    numbers = ColorStatistics(space="rgb").extract(image).descriptors.reshape(16, 6)
-    assert (numbers[:, :3] == 128).all()
-    assert (numbers[:, 3:] == 255).all()
+    white[:, ::2] = 0
+    found = ColorStatistics(4, 60, "rgb").extract(white).descriptors.reshape(-1, 16, 6)
+    assert (found == [128, 128, 128, 255, 255, 255]).all()
 
 
 def test_patches_lie_inside_the_image_row_by_row():
     found = ColorStatistics(2, 4).extract(np.zeros((13, 18, 3), np.uint8))
     places = np.rint(found.positions * (18, 13)).astype(int).tolist()
     assert places == [[4, 4], [8, 4], [12, 4], [4, 8], [8, 8], [12, 8]]
-
-
-def test_the_picture_has_cells_of_one_color(photo):
-    picture = ColorStatistics(10).visualize(photo[:40, :60])
-    assert picture.shape == (40, 60, 3)
-    assert (picture[:10, :10] == picture[0, 0]).all()

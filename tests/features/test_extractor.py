@@ -80,7 +80,7 @@ def test_an_extractor_is_a_transformer_of_scikit_learn(extractor, photo):
 
 
 @EVERY
-def test_odd_images_give_finite_features_and_pictures(extractor, odd_images):
+def test_odd_images_give_finite_features(extractor, odd_images):
     columns = len(extractor.get_feature_names_out())
     for name, image in odd_images.items():
         found, *places = arrays_of(extractor, image)
@@ -88,8 +88,8 @@ def test_odd_images_give_finite_features_and_pictures(extractor, odd_images):
         assert found.shape[-1] == columns
         for positions in places[:1]:
             assert ((positions >= 0) & (positions <= 1)).all()
-        picture = extractor.visualize(image)
-        assert (picture.dtype, picture.ndim, picture.shape[2]) == (np.uint8, 3, 3)
+        if name == "smaller than a patch" and extractor in LOCAL[2:7]:
+            assert len(found) == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,7 +104,7 @@ def test_any_view_gives_what_its_copy_gives(extractor, base, slices, grey):
     base.flags.writeable = False
     view = base[top:, left:][::down, ::right]
     view = view[..., 1] if grey else view
-    expected = arrays_of(extractor, np.ascontiguousarray(view))
+    expected = arrays_of(extractor, view.copy())
     for same in (view, np.asfortranarray(view)):
         assert_equal(arrays_of(extractor, same), expected)
 
@@ -117,54 +117,56 @@ def test_only_bytes_in_the_shape_of_an_image_are_pixels(extractor):
     for shape in [(), (9,), (9, 9, 5), (9, 9, 2), (1, 9, 9, 3), (0, 9), (9, 0, 3)]:
         with pytest.raises(ImageError, match="shape"):
             extractor.transform([np.zeros(shape, np.uint8)])
+    with pytest.raises(TypeError, match=r"given as .*, but an array is needed"):
+        arrays_of(extractor, "cat.jpg")
 
 
-@pytest.mark.parametrize("extractor", [HOG(), *LOCAL[:5]], ids=repr)
-def test_an_image_smaller_than_a_patch_has_no_descriptors(extractor, photo):
-    found = extractor.extract(photo[:5, :5]).descriptors
-    assert found.shape == (0, extractor.extract(photo[:64]).descriptors.shape[1])
+WRONG = {
+    HOG: {
+        "cell_size": [0],
+        "block_size": [1.5],
+        "n_orientations": [0, 256],
+        "color": ["hsv"],
+        "resize_wh": [64, (0, 64)],
+    },
+    Centrist: {"layout": ["round"], "patch_size": [2], "step": [0]},
+    ColorHistogram: {
+        "bins": [0, 257, (4, 4), 2.5, 200],
+        "space": ["cmyk"],
+        "windows": [0, [[0, 0, 2, 1]], [[0.5, 0, 0.5, 1]], [0, 0, 1]],
+        "layout": ["sparse"],
+        "step": [0],
+    },
+    ColorStatistics: {"bin_size": [0, [], 101], "step": [0], "space": ["hsv"]},
+    DenseFilters: {
+        "bin_size": [3, [], (4, 101)],
+        "step": [0],
+        "order": [0, 5],
+        "color": ["hsv"],
+    },
+    DenseSIFT: {
+        "bin_size": [0, (), 2.5, (4, 101)],
+        "step": [0, 1.5],
+        "contrast_threshold": [-1, float("nan")],
+        "dtype": ["float64"],
+        "color": ["lab"],
+    },
+    KeypointSIFT: {
+        "max_keypoints": [0],
+        "detector": ["surf"],
+        "threshold": [-1],
+        "patch_size": [2],
+        "dtype": ["int"],
+    },
+}
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "values"),
-    [
-        (HOG, "cell_size", [0]),
-        (HOG, "block_size", [1.5]),
-        (HOG, "n_orientations", [0, 256]),
-        (HOG, "color", ["hsv"]),
-        (HOG, "resize_wh", [64, (0, 64)]),
-        (Centrist, "layout", ["round"]),
-        (Centrist, "patch_size", [2]),
-        (Centrist, "step", [0]),
-        (ColorHistogram, "bins", [0, 257, (4, 4), 2.5, 200]),
-        (ColorHistogram, "space", ["cmyk"]),
-        (ColorHistogram, "window", [0, [[0, 0, 2, 1]], [[0.5, 0, 0.5, 1]], [0, 0, 1]]),
-        (ColorHistogram, "layout", ["sparse"]),
-        (ColorHistogram, "step", [0]),
-        (ColorStatistics, "bin_size", [0, [], 101]),
-        (ColorStatistics, "step", [0]),
-        (ColorStatistics, "space", ["hsv"]),
-        (DenseFilters, "bin_size", [3, [], (4, 101)]),
-        (DenseFilters, "step", [0]),
-        (DenseFilters, "order", [0, 5]),
-        (DenseFilters, "color", ["hsv"]),
-        (DenseSIFT, "bin_size", [0, (), 2.5, (4, 101)]),
-        (DenseSIFT, "step", [0, 1.5]),
-        (DenseSIFT, "contrast_threshold", [-1, float("nan")]),
-        (DenseSIFT, "dtype", ["float64"]),
-        (DenseSIFT, "color", ["lab"]),
-        (KeypointSIFT, "max_keypoints", [0]),
-        (KeypointSIFT, "detector", ["surf"]),
-        (KeypointSIFT, "threshold", [-1]),
-        (KeypointSIFT, "patch_size", [2]),
-        (KeypointSIFT, "dtype", ["int"]),
-    ],
-)
-def test_wrong_parameters_are_named(kind, name, values):
-    for value in values:
-        parameter = "windows" if name == "window" else name
-        with pytest.raises((ValueError, TypeError), match=name):
-            kind(**{parameter: value}).fit()
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_parameters_are_named(kind):
+    for name, values in WRONG[kind].items():
+        for value in values:
+            with pytest.raises((ValueError, TypeError), match=name.removesuffix("s")):
+                kind(**{name: value}).fit()
 
 
 def test_columns_are_named_by_window_cell_and_what_they_count():
@@ -172,42 +174,29 @@ def test_columns_are_named_by_window_cell_and_what_they_count():
         (Centrist("pyramid"), 7936, "window0_census0", "window30_census255"),
         (Centrist("pedestrian"), 6144, "block0.0_census0", "block7.2_census255"),
         (ColorHistogram((2, 1, 3)), 6, "red0_green0_blue0", "red1_green0_blue2"),
-        (ColorHistogram(1, "hsv", windows=2), 4, *["window0_hue0_saturation0_value0"] * 2),
         (ColorStatistics(), 96, "cell0.0_mean_lightness", "cell3.3_spread_b"),
-        (
-            DenseFilters(order=2, color="rgb"),
-            480,
-            "plane0_cell0.0_filter0.1_above",
-            "plane2_cell3.3_filter2.0_below",
-        ),
-        (DenseSIFT(), 128, "cell0.0_direction0", "cell3.3_direction315"),
+        (DenseFilters(order=2), 160, "cell0.0_filter0.1_above", "cell3.3_filter2.0_below"),
+        (DenseSIFT(color="rgb"), 384, "plane0_cell0.0_direction0", "plane2_cell3.3_direction315"),
         (HOG(resize_wh=(32, 24)), 216, "block0.0_cell0.0_angle0", "block1.2_cell1.1_angle160"),
     ):
         names = extractor.get_feature_names_out()
-        assert (len(names), names[0]) == (n, first)
-        assert names[-1] == last.replace("window0_hue", "window3_hue")
+        assert (len(names), names[0], names[-1]) == (n, first, last)
 
 
-def test_vectors_of_different_lengths_are_refused():
+def test_a_custom_descriptor_needs_one_method(photo):
     class Pixels(Extractor):
         def describe(self, image):
             return as_grey(image).ravel()
 
-    with pytest.raises(ImageError, match="image 1 gives 12 numbers where image 0 gives 9"):
-        Pixels().transform([np.zeros((3, 3), np.uint8), np.zeros((3, 4), np.uint8)])
-
-
-def test_a_custom_local_descriptor_needs_one_method(photo):
     class Corner(Extractor):
         is_local = True
 
         def extract(self, image):
-            return LocalFeatures(
-                as_rgb(image)[0, :1].astype(np.float32),
-                np.zeros((1, 2), np.float32),
-                np.ones(1, np.float32),
-            )
+            found = as_rgb(image)[0, :1].astype(np.float32)
+            return LocalFeatures(found, np.zeros((1, 2), np.float32), np.ones(1, np.float32))
 
+    with pytest.raises(ImageError, match="image 1 gives 12 numbers where image 0 gives 9"):
+        Pixels().transform([np.zeros((3, 3), np.uint8), np.zeros((3, 4), np.uint8)])
     sets = Corner().fit_transform([photo, photo])
     assert sets.descriptors.shape == (2, 3)
     assert list(Corner().get_feature_names_out()) == ["corner0", "corner1", "corner2"]
@@ -217,41 +206,30 @@ def test_a_custom_local_descriptor_needs_one_method(photo):
         Extractor().extract(photo)
 
 
-def test_transform_takes_paths_bytes_and_arrays_alike(tmp_path):
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 48, 3), dtype=np.uint8)
-    content = cv2.imencode(".png", pixels[:, :, ::-1])[1].tobytes()
+def test_transform_takes_paths_bytes_and_arrays_alike(tmp_path, photo):
+    content = cv2.imencode(".png", photo[:40, :48, ::-1])[1].tobytes()
     (tmp_path / "a.png").write_bytes(content)
+    forms = [tmp_path / "a.png", str(tmp_path / "a.png"), content, photo[:40, :48]]
     for extractor in (ColorHistogram(), Centrist()):
-        rows = extractor.transform([tmp_path / "a.png", str(tmp_path / "a.png"), content])
-        assert len(rows) == 3
+        rows = extractor.transform(forms)
+        assert len(rows) == 4
         assert (rows == rows[0]).all()
-    colors = ColorHistogram().transform([pixels, content])
-    np.testing.assert_array_equal(colors[0], colors[1])
     assert len(DenseSIFT().transform([tmp_path / "a.png"])) == 1
 
 
-def test_a_single_vector_wants_an_array():
-    for extractor in (HOG(), ColorHistogram()):
-        with pytest.raises(TypeError, match=r"given as .*, but an array is needed"):
-            extractor.describe("cat.jpg")
-
-
-def test_sets_of_many_images_are_indexed_like_lists():
-    rng = np.random.default_rng(1)
+def test_sets_of_many_images_are_indexed_like_lists(rng):
     sizes = [3, 0, 5, 2]
     images = [LocalFeatures(rng.random((n, 4)), rng.random((n, 2)), rng.random(n)) for n in sizes]
     sets = LocalFeatureSets.concatenate(images)
     assert sets.shape == (4,)
     assert (len(sets[-1]), len(sets[1])) == (2, 0)
-    some = np.array([True, False, True, True])
-    for index in (slice(1, 3), slice(None, None, -1), [2, 0, 2], some, []):
-        chosen = np.arange(4)[index]
-        part = sets[index]
+    mask = np.array([True, False, True, True])
+    for index in (slice(1, 3), slice(None, None, -1), [2, 0, 2], mask, []):
+        chosen, part = np.arange(4)[index], sets[index]
         assert [len(one) for one in part] == [sizes[i] for i in chosen]
         for one, i in zip(part, chosen):
-            np.testing.assert_array_equal(one.descriptors, images[i].descriptors)
-            np.testing.assert_array_equal(one.positions, images[i].positions)
-            np.testing.assert_array_equal(one.sizes, images[i].sizes)
+            for name in ("descriptors", "positions", "sizes"):
+                np.testing.assert_array_equal(getattr(one, name), getattr(images[i], name))
     with pytest.raises(IndexError, match="number 4 of 4"):
         sets[4]
     with pytest.raises(ValueError, match="belong together"):
@@ -280,14 +258,13 @@ def test_the_shares_of_a_column_sum_to_one_where_something_was_counted(extractor
     for column in rng.integers(0, len(vector), 20):
         name = places.names[places.name_of[column]].replace(" ", "")
         assert names[column].endswith(name)
+    assert Centrist("pedestrian").column_places(image) is None  # which resizes it
 
 
-def test_a_place_of_a_histogram_has_the_share_of_its_pixels(rng):
+def test_a_place_of_a_histogram_has_the_share_of_its_pixels():
     codes = np.zeros((16, 8), int)
     codes[10:, :4] = 1
     places = places_of_pixels(codes, np.array([[0, 0, 8, 16], [0, 8, 8, 16]]), ["a", "b"])
     upper, lower = places.shares.toarray()
     np.testing.assert_allclose(upper, [64 / 104, 0, 0, 0])
     np.testing.assert_allclose(lower, [40 / 104, 1, 1, 1])
-    resized = Centrist("pedestrian")
-    assert resized.column_places(rng.integers(0, 256, (50, 40), np.uint8)) is None

@@ -14,9 +14,9 @@ from visualwords.features import HOG
 from visualwords.features.extractor import as_grey
 
 
-def with_skimage(image, cell=8, size=2, n=9, **options):
+def with_skimage(image, cell=8, size=2, n=9):
     axis = -1 if image.ndim == 3 else None
-    return hog(image, n, (cell, cell), (size, size), "L2-Hys", channel_axis=axis, **options)
+    return hog(image, n, (cell, cell), (size, size), "L2-Hys", channel_axis=axis)
 
 
 @settings(max_examples=30, deadline=None)
@@ -46,12 +46,6 @@ def test_every_gradient_gets_the_angle_that_skimage_gives_it(n):
     np.testing.assert_allclose(HOG(3, 1, n).describe(image), expected, atol=1e-6)
 
 
-def test_a_photograph_equals_skimage(photo):
-    for image in (photo, as_grey(photo)):
-        expected = with_skimage(image)
-        assert np.abs(HOG().describe(image) - expected).max() <= 1e-6
-
-
 @pytest.mark.parametrize(("cell", "size", "n"), [(8, 2, 9), (6, 3, 5), (4, 1, 12), (5, 2, 18)])
 def test_the_interpolated_form_matches_the_definition(photo, cell, size, n):
     image = photo[100:131, 200:235]
@@ -76,49 +70,37 @@ def test_brightness_changes_nothing_and_contrast_hardly(photo):
     np.testing.assert_allclose(HOG().describe(grey * 3), expected, atol=1e-4)
 
 
-@pytest.fixture
-def no_level_gradient():
-    """An image whose inner differences are all odd, so that none lies on the border of angles."""
+def test_mirroring_and_turning_only_reorder_the_angles():
+    # An image whose inner differences are all odd, so that none lies on the border of angles.
     y, x = np.indices((48, 64)) // 2
     noise = np.random.default_rng(0).integers(0, 127, (48, 64))
-    return (2 * noise + (x + y) % 2).astype(np.uint8)
-
-
-def test_mirroring_only_reorders_the_angles(no_level_gradient):
-    cells = HOG().cells(no_level_gradient)
-    upside_down = HOG().cells(no_level_gradient[::-1])
-    np.testing.assert_allclose(upside_down[::-1, :, ::-1][1:-1], cells[1:-1], rtol=1e-5)
-    left_right = HOG().cells(no_level_gradient[:, ::-1])
-    np.testing.assert_allclose(left_right[:, ::-1, ::-1][1:-1], cells[1:-1], rtol=1e-5)
-
-
-def test_a_quarter_turn_only_shifts_the_angles(no_level_gradient):
-    cells = HOG(n_orientations=8).cells(no_level_gradient)
-    turned = HOG(n_orientations=8).cells(np.rot90(no_level_gradient))
-    expected = np.roll(np.rot90(cells), 4, axis=2)
+    image = (2 * noise + (x + y) % 2).astype(np.uint8)
+    blocks = HOG(block_size=1).blocks(image)[:, :, 0, 0]
+    upside_down = HOG(block_size=1).blocks(image[::-1])[::-1, :, 0, 0, ::-1]
+    np.testing.assert_allclose(upside_down[1:-1], blocks[1:-1], rtol=1e-5)
+    even = HOG(block_size=1, n_orientations=8)
+    turned = even.blocks(np.rot90(image))[:, :, 0, 0]
+    expected = np.roll(np.rot90(even.blocks(image)[:, :, 0, 0]), 4, axis=2)
     np.testing.assert_allclose(turned[1:-1, 1:-1], expected[1:-1, 1:-1], rtol=1e-5)
 
 
 def test_blocks_are_local_features_too(photo):
     found = HOG().extract(photo)
-    blocks = HOG().blocks(photo)
-    np.testing.assert_array_equal(found.descriptors, blocks.reshape(-1, 36))
+    np.testing.assert_array_equal(found.descriptors, HOG().blocks(photo).reshape(-1, 36))
     assert (found.sizes == 16).all()
     np.testing.assert_allclose(found.positions[1] * (451, 300), (16, 8), rtol=1e-5)
 
 
 def test_color_images_use_the_strongest_channel_unless_told_otherwise(photo):
-    assert np.abs(HOG().describe(photo) - HOG(color="grey").describe(photo)).max() > 0.1
-    np.testing.assert_array_equal(HOG(color="grey").describe(photo), HOG().describe(as_grey(photo)))
-    np.testing.assert_array_equal(
-        HOG().describe(np.dstack([as_grey(photo)] * 3)), HOG().describe(as_grey(photo))
-    )
+    expected = HOG().describe(as_grey(photo))
+    assert np.abs(HOG().describe(photo) - expected).max() > 0.1
+    np.testing.assert_array_equal(HOG(color="grey").describe(photo), expected)
+    np.testing.assert_array_equal(HOG().describe(np.dstack([as_grey(photo)] * 3)), expected)
 
 
 def test_an_image_smaller_than_a_block_is_refused_with_the_sizes():
     with pytest.raises(ImageError, match="image is 12x9, but HOG with 8x8 cells and 2x2 blocks"):
         HOG().describe(np.zeros((9, 12), np.uint8))
-    assert len(HOG().extract(np.zeros((9, 12), np.uint8))) == 0
     assert len(HOG(interpolated=True).extract(np.zeros((1, 1), np.uint8))) == 0
 
 
@@ -130,12 +112,3 @@ def test_images_of_different_sizes_need_resizing(photo):
     assert extractor.transform(images).shape == (2, len(extractor.get_feature_names_out()))
     with pytest.raises(ValueError, match="resize_wh"):
         HOG().get_feature_names_out()
-
-
-def test_visualize_draws_edges_along_the_edge():
-    image = np.zeros((24, 24), np.uint8)
-    image[:, 12:] = 255  # upright edge in the middle cell's middle
-    picture = HOG().visualize(image)
-    assert picture.shape == (72, 72, 3)
-    rows, columns = np.nonzero(picture[24:48, 24:48, 0] > 100)  # the darkened image stays below
-    assert np.ptp(rows) > 3 * np.ptp(columns)

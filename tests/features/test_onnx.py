@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import subprocess
 import sys
 from contextlib import suppress
 
@@ -11,9 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save
 
 from visualwords.features import ONNXFeatures
-from visualwords.features import onnx as extractor_module
-from visualwords.features import onnx as network_module
-from visualwords.features.onnx_file import NetworkError, read_network
+from visualwords.features import onnx as onnx_module
+from visualwords.features.onnx import NetworkError, read_network
 
 FLOAT = TensorProto.FLOAT
 SIZE = 8
@@ -47,7 +45,7 @@ def means(**options):
 def no_trial(request, monkeypatch):
     """Leave out the first run in another process, which takes a second, where it is not tested."""
     if "with_trial" not in request.fixturenames:
-        monkeypatch.setattr(extractor_module, "check_runs", lambda *settings: None)
+        monkeypatch.setattr(onnx_module, "check_runs", lambda *settings: None)
 
 
 @pytest.fixture
@@ -110,24 +108,20 @@ def test_tokens_are_local_features_without_the_class_token(extra, network, image
     np.testing.assert_allclose(local.positions[:4], [[x, quarters[0]] for x in quarters])
 
 
-def test_channels_may_be_last(network, image):
-    nodes = [helper.make_node("ReduceMean", ["pixels"], ["out"], axes=[1, 2], keepdims=0)]
-    path = network(model_of(nodes, {"out": ("n", 3)}, taken=("n", SIZE, SIZE, 3)))
-    expected = image.mean(axis=(0, 1)) / 255
-    np.testing.assert_allclose(
-        ONNXFeatures(path, mean=0, std=1).describe(image), expected, rtol=1e-5
-    )
-
-
-def test_bytes_need_no_scaling(network, image):
-    nodes = [
-        helper.make_node("Cast", ["pixels"], ["floats"], to=FLOAT),
-        helper.make_node("ReduceMean", ["floats"], ["out"], axes=[2, 3], keepdims=0),
-    ]
-    path = network(model_of(nodes, {"out": ("n", 3)}, kind=TensorProto.UINT8))
-    np.testing.assert_allclose(
-        ONNXFeatures(path).describe(image), image.mean(axis=(0, 1)), rtol=1e-5
-    )
+@pytest.mark.parametrize("kind", ["channels last", "bytes"])
+def test_channels_may_be_last_and_bytes_need_no_scaling(kind, network, image):
+    if kind == "bytes":
+        nodes = [
+            helper.make_node("Cast", ["pixels"], ["floats"], to=FLOAT),
+            helper.make_node("ReduceMean", ["floats"], ["out"], axes=[2, 3], keepdims=0),
+        ]
+        model, scaling = model_of(nodes, {"out": ("n", 3)}, kind=TensorProto.UINT8), {}
+    else:
+        nodes = [helper.make_node("ReduceMean", ["pixels"], ["out"], axes=[1, 2], keepdims=0)]
+        model = model_of(nodes, {"out": ("n", 3)}, taken=("n", SIZE, SIZE, 3))
+        scaling = {"mean": 0, "std": 1 / 255}
+    found = ONNXFeatures(network(model), **scaling).describe(image)
+    np.testing.assert_allclose(found, image.mean(axis=(0, 1)), rtol=1e-5)
 
 
 def test_scaling_is_read_from_the_metadata_or_the_file_beside(network, image, tmp_path):
@@ -139,21 +133,15 @@ def test_scaling_is_read_from_the_metadata_or_the_file_beside(network, image, tm
     np.testing.assert_array_equal(ONNXFeatures(beside).describe(image), given)
 
 
-def test_a_batch_gives_what_single_images_give(network, rng):
-    images = [rng.integers(0, 256, (9 + i, 7, 3), dtype=np.uint8) for i in range(20)]
-    extractor = ONNXFeatures(network(means()), mean=0, std=1)
+@pytest.mark.parametrize("batch", ["n", 4])
+def test_a_batch_gives_what_single_images_give(batch, network, rng):
+    images = [rng.integers(0, 256, (9 + i, 7, 3), dtype=np.uint8) for i in range(18)]
+    path = network(means(taken=(batch, 3, SIZE, SIZE)))
+    extractor = ONNXFeatures(path, mean=0, std=1)
     rows = extractor.transform(images)
     np.testing.assert_allclose(rows, [extractor.describe(image) for image in images], rtol=1e-6)
-    local = ONNXFeatures(network(means()), "maps", mean=0, std=1).transform(images)
-    assert len(local) == 20
-    assert len(local.descriptors) == 20 * SIZE * SIZE
-
-
-def test_a_fixed_batch_is_filled_up(network, image):
-    path = network(means(taken=(4, 3, SIZE, SIZE)))
-    extractor = ONNXFeatures(path, mean=0, std=1)
-    rows = extractor.transform([image] * 5)
-    np.testing.assert_allclose(rows, np.tile(extractor.describe(image), (5, 1)), rtol=1e-6)
+    local = ONNXFeatures(path, "maps", mean=0, std=1).transform(images)
+    assert (len(local), len(local.descriptors)) == (18, 18 * SIZE * SIZE)
 
 
 @pytest.mark.parametrize(
@@ -268,33 +256,25 @@ def test_nothing_is_opened_here_before_the_trial(network, monkeypatch):
     def refuse(*settings):
         raise NetworkError("takes too much")
 
-    monkeypatch.setattr(extractor_module, "check_runs", refuse)
-    monkeypatch.setattr(extractor_module, "open_network", None)
+    monkeypatch.setattr(onnx_module, "check_runs", refuse)
+    monkeypatch.setattr(onnx_module, "open_network", None)
     with pytest.raises(NetworkError, match="takes too much"):
         ONNXFeatures(network(means()), mean=0, std=1).check_parameters()
 
 
 @pytest.mark.usefixtures("with_trial")
 def test_a_slow_network_is_refused(network, monkeypatch):
-    monkeypatch.setattr(network_module, "SECONDS", 0.01)
+    monkeypatch.setattr(onnx_module, "SECONDS", 0.01)
     with pytest.raises(NetworkError, match="needs more than"):
         ONNXFeatures(network(means(), "slow.onnx"), mean=0, std=1).check_parameters()
 
 
-def test_without_the_extra_one_sentence_has_the_command(network, tmp_path):
-    path = network(means())
-    (tmp_path / "none").mkdir()
-    (tmp_path / "none" / "onnxruntime.py").write_text("raise ImportError(name='onnxruntime')")
-    code = (
-        f"from visualwords.features import ONNXFeatures; ONNXFeatures({path!r}).check_parameters()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "none")},
-    )
-    assert "pip install onnx onnxruntime" in done.stderr.splitlines()[-1]
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime"])
+def test_without_the_extra_one_sentence_has_the_command(missing, network, monkeypatch):
+    path = network(means(), f"without_{missing}.onnx")
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(NetworkError, match="pip install onnx onnxruntime"):
+        ONNXFeatures(path).check_parameters()
 
 
 def test_the_real_network_gives_its_embedding_as_the_mean_of_its_patches(data_folder, image):

@@ -51,7 +51,7 @@ def test_descriptors_match_the_definition(grey, b, step, root):
             assert np.abs(as_bytes.descriptors[i] - limit).max() <= 0.5 + 512 * atol
 
 
-@pytest.mark.parametrize("b", [4, 6, 10, 40])
+@pytest.mark.parametrize("b", [4, 10, 40])
 def test_descriptors_of_a_photograph_match_the_definition(photo, b):
     grey = as_grey(photo)
     found = DenseSIFT(b, 37).extract(grey)
@@ -62,7 +62,7 @@ def test_descriptors_of_a_photograph_match_the_definition(photo, b):
         assert np.abs(found.descriptors[i] - np.minimum(expected * 512, 255)).max() <= 1
 
 
-@pytest.mark.parametrize("b", [4, 6, 8, 10])
+@pytest.mark.parametrize("b", [4, 10])
 def test_descriptors_agree_with_opencv(photo, b):
     grey = as_grey(photo)
     found = DenseSIFT(b, 8).extract(grey)
@@ -84,13 +84,8 @@ def test_scales_at_once_equal_scales_one_by_one(photo):
         for name in ("descriptors", "positions", "sizes"):
             expected = np.concatenate([getattr(one, name) for one in alone])
             np.testing.assert_array_equal(getattr(together, name), expected)
-
-
-def test_a_scale_without_patches_is_left_out():
-    image = np.tile(np.arange(30, dtype=np.uint8), (30, 1))
-    found = DenseSIFT((8, 4), 4).extract(image)
-    assert set(found.sizes) == {16.0}
-    assert len(DenseSIFT((8, 9), 4).extract(image)) == 0
+    assert set(DenseSIFT((8, 4), 4).extract(photo[:30, :30]).sizes) == {16.0}
+    assert len(DenseSIFT((8, 9), 4).extract(photo[:30, :30])) == 0
 
 
 def test_a_finer_grid_holds_the_coarser_one(photo):
@@ -133,14 +128,14 @@ def test_flat_patches_are_zero_even_beside_strong_edges():
 
 def test_contrast_below_the_threshold_gives_zero(photo):
     grey = as_grey(photo)
-    everything = DenseSIFT(4, 16).extract(grey).descriptors
-    corners = first_cells(DenseSIFT(4, 16).extract(grey), grey.shape, 4)
-    some = DenseSIFT(4, 16, contrast_threshold=2.0).extract(grey).descriptors
-    zero = (some == 0).all(axis=1)
-    assert 0 < zero.sum() < len(zero)
-    np.testing.assert_array_equal(some[~zero], everything[~zero])
+    everything = DenseSIFT(4, 16).extract(grey)
+    corners = first_cells(everything, grey.shape, 4)
+    kept = DenseSIFT(4, 16, contrast_threshold=2.0).extract(grey).descriptors
+    zero = (kept == 0).all(axis=1)
+    np.testing.assert_array_equal(kept[~zero], everything.descriptors[~zero])
     for i in (*np.flatnonzero(zero)[:3], *np.flatnonzero(~zero)[:3]):
         assert (descriptor(grey, *corners[i], 4)[1] <= 2.0) == zero[i]
+    assert 0 < zero.sum() < len(zero)
 
 
 def test_floats_have_length_one_and_bytes_512_times_the_number(photo):
@@ -154,24 +149,26 @@ def test_floats_have_length_one_and_bytes_512_times_the_number(photo):
 
 @pytest.mark.parametrize("color", ["rgb", "opponent", "c"])
 def test_color_variants_describe_each_plane(photo, color):
-    found = DenseSIFT(4, 16, color=color).extract(photo)
-    assert found.descriptors.shape[1] == 384 == len(DenseSIFT(color=color).get_feature_names_out())
-    for k, plane in enumerate(color_planes(photo, color)):
-        expected = DenseSIFT(4, 16).extract(plane).descriptors
-        np.testing.assert_array_equal(found.descriptors[:, 128 * k : 128 * (k + 1)], expected)
+    found = DenseSIFT(4, 16, color=color).extract(photo).descriptors
+    planes = color_planes(photo, color)
+    expected = [DenseSIFT(4, 16).extract(plane).descriptors for plane in planes]
+    np.testing.assert_array_equal(found, np.hstack(expected))
+    np.testing.assert_array_equal(color_planes(photo[..., 0], color)[2], photo[..., 0])
 
 
-def test_grey_images_have_no_opponent_colors(photo):
-    planes = color_planes(photo[..., 0], "opponent")
-    assert len(np.unique(planes[0])) == len(np.unique(planes[1])) == 1
-    np.testing.assert_array_equal(planes[2], photo[..., 0])
-    assert (DenseSIFT(color="c").extract(photo[..., 0]).descriptors[:, :256] == 0).all()
-
-
-def test_the_c_planes_ignore_the_intensity():
-    image = np.array([[[40, 30, 20], [80, 60, 40], [120, 90, 60]]], np.uint8)
-    first, second, _ = color_planes(image, "c")
-    assert len(np.unique(first)) == len(np.unique(second)) == 1
+def test_differences_of_colours_are_those_of_the_definition(photo):
+    r, g, b = np.moveaxis(photo.astype(float), 2, 0)
+    first, second, mean = color_planes(photo, "opponent")
+    for plane, expected in [
+        (first, (r - g + 255) / 2),
+        (second, (r + g - 2 * b + 510) / 4),
+        (mean, (r + g + b) / 3),
+    ]:
+        assert np.abs(plane - expected).max() <= 0.5 + 1e-4
+    shaded = np.array([[[40, 30, 20], [80, 60, 40], [120, 90, 60]]], np.uint8)
+    first, second, _ = color_planes(shaded, "c")
+    assert (first == round((1 + 10 / 90) * 127.5)).all()
+    assert (second == round((2 + 30 / 90) * 85)).all()
 
 
 def test_the_sobel_variant_describes_the_sobel_image(photo):
@@ -194,7 +191,6 @@ def test_patches_are_where_positions_say():
     image[30:34, 60:64] = 255
     found = DenseSIFT(2, 2, dtype="float32").extract(image)
     at = np.flatnonzero((found.descriptors > 0).any(axis=1))
-    touched = found.positions[at] * (96, 64)
-    assert np.abs(touched - (62, 32)).max() <= 8
+    assert np.abs(found.positions[at] * (96, 64) - (62, 32)).max() <= 8
     middle = found.positions[found.descriptors.sum(axis=1).argmax()] * (96, 64)
     assert np.abs(middle - (62, 32)).max() <= 1.5

@@ -20,8 +20,7 @@ from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.training import Training
 from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features import onnx as onnx_features
-from visualwords.features import onnx_file
-from visualwords.features.onnx_file import read_network
+from visualwords.features.onnx import read_network
 from visualwords.model_file import read_model, write_model
 
 SIZE = 16
@@ -207,7 +206,7 @@ def test_only_a_recipe_with_a_network_can_embed_one(folder, tmp_path, capsys):
 
 
 def test_a_network_with_weights_in_other_files_is_not_embedded(network, monkeypatch):
-    monkeypatch.setattr(onnx_file, "read_network", lambda path: (b"", ["weights"], "0" * 64))
+    monkeypatch.setattr(onnx_features, "read_network", lambda path: (b"", ["weights"], "0" * 64))
     with pytest.raises(RecipeError, match="in files of their own and can't be embedded"):
         read_networks(recipe_of(network).channels)
 
