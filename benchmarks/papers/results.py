@@ -1,12 +1,21 @@
-"""Results of an experiment: rows with the paper's number and ours, tables, a figure."""
+"""Results of an experiment: rows with the paper's number and ours, tables, and their file."""
 
+import json
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
-from visualwords.apps.evaluation.figures import wilson
+from scipy.stats import binomtest
+
+from benchmarks.results import provenance
+from visualwords.errors import FolderError
+from visualwords.files import write_atomically
 
 SAME = 1.0  # points: closer figures are called equal
+VERDICTS = ("equal", "better", "worse", "differs", "unlike")
+HEADER = ("what", "paper", "ours", "difference", "seconds")
 
 
 @dataclass(frozen=True)
@@ -22,17 +31,22 @@ class Row:
     spread : float, optional
         Standard deviation of ours over repetitions.
     seconds : float, optional
-        CPU time of the training (or whatever ``what`` names) in one thread.
+        CPU time of the training (or whatever ``what`` names) in one thread, after a warm-up.
     unit : str, default "%"
         Of both figures; appended to them.
     n : int, optional
         Test items that ours is a share of; gives Wilson's 95 % interval where nothing is repeated.
     error : bool
         Whether the figure is an error, so that less is better.
+    rival : bool
+        Whether the figure is another method's (LIBLINEAR, LIBSVM, …): it can equal the paper's or
+        differ from it, but its error is no gain and its gain no error of ours.
     unlike : str
         Why the two figures are not of the same thing (other images, other features).
     why : str
         What an experiment showed to be the reason of a worse figure.
+    fails : str
+        What fails here, for the summary.
 
     Examples
     --------
@@ -41,8 +55,8 @@ class Row:
     ['HIK', '81.9 %', '81.25 ± 0.50 %', '-0.65', '']
     >>> row.verdict
     'equal'
-    >>> Row("HIK", 80.0, paper=84.0, n=1000).cells()[2]
-    '80.00 % (77.4 to 82.4)'
+    >>> Row("LIBLINEAR", 80.0, paper=84.0, n=1000, rival=True).verdict
+    'differs'
     """
 
     what: str
@@ -53,51 +67,45 @@ class Row:
     unit: str = "%"
     n: int | None = None
     error: bool = False
+    rival: bool = False
     unlike: str = ""
     why: str = ""
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's."""
-        return None if self.paper is None else self.ours - self.paper
+    fails: str = ""
 
     @property
     def verdict(self) -> str:
-        """How ours stands to the paper's: equal (within one point), better, worse or unlike.
-
-        Empty where the paper has no such figure.
-        """
-        if self.difference is None:
+        """One of `VERDICTS`, or empty where the paper has no such figure."""
+        if self.paper is None:
             return ""
         if self.unlike:
             return "unlike"
-        gain = -self.difference if self.error else self.difference
-        if abs(gain) <= (SAME if self.unit in ("%", "points") else 0.1 * abs(self.paper or 0)):
+        gain = self.paper - self.ours if self.error else self.ours - self.paper
+        if abs(gain) <= (SAME if self.unit in ("%", "points") else 0.1 * abs(self.paper)):
             return "equal"
+        if self.rival:
+            return "differs"
         return "better" if gain > 0 else "worse"
 
     def cells(self) -> list[str]:
-        """Return the row as text: what, paper, ours, difference, seconds."""
+        """The row as text: what, paper, ours, difference, seconds."""
         paper = "" if self.paper is None else self._with_unit(f"{self.paper:.4g}")
-        ours = _number(self.ours)
+        ours = format_number(self.ours)
         if self.spread is not None:
-            ours += f" ± {_number(self.spread)}"
-        difference = "" if self.difference is None else f"{self.difference:+.2f}"
-        seconds = "" if self.seconds is None else _number(self.seconds)
+            ours += f" ± {format_number(self.spread)}"
+        difference = "" if self.paper is None else f"{self.ours - self.paper:+.2f}"
+        seconds = "" if self.seconds is None else format_number(self.seconds)
         return [self.what, paper, self._with_unit(ours) + self._interval(), difference, seconds]
 
     def _interval(self) -> str:
-        """Return the 95 % interval of a single run."""
+        """The 95 % interval of a single run."""
         if self.n is None or self.spread is not None:
             return ""
-        low, high = wilson(round(min(max(self.ours / 100, 0.0), 1.0) * self.n), self.n)
+        n_right = round(min(max(self.ours / 100, 0.0), 1.0) * self.n)
+        low, high = binomtest(n_right, self.n).proportion_ci(method="wilson")
         return f" ({100 * low:.1f} to {100 * high:.1f})"
 
     def _with_unit(self, number: str) -> str:
         return f"{number} {self.unit}".rstrip()
-
-
-HEADER = ("what", "paper", "ours", "difference", "seconds")
 
 
 @dataclass(frozen=True)
@@ -109,9 +117,9 @@ class Table:
     cells: Sequence[Sequence[object]]
 
     def texts(self) -> list[list[str]]:
-        """Return the cells as text."""
+        """The cells as text."""
         return [
-            [_number(cell) if isinstance(cell, float) else str(cell) for cell in row]
+            [format_number(cell) if isinstance(cell, float) else str(cell) for cell in row]
             for row in self.cells
         ]
 
@@ -138,9 +146,93 @@ class Results:
     tables: list[Table] = field(default_factory=list)
     draw: Callable[[Any], None] | None = None
 
+    def without_paper(self) -> "Results":
+        """The same without a comparison, which generated data do not deserve."""
+        return replace(
+            self, rows=[replace(row, paper=None, why="", unlike="", fails="") for row in self.rows]
+        )
 
-def _number(value: float) -> str:
-    """Format a number: two decimals from 0.1 on, else two significant digits."""
+
+@dataclass(frozen=True)
+class Record:
+    """What one run of an experiment found, as its file NAME.json keeps it.
+
+    Parameters
+    ----------
+    experiment : str
+    results : Results
+        Without its drawing, once it was read from a file.
+    seconds : float
+        CPU seconds of the run, in one thread.
+    quick : bool
+        Whether it ran on small generated data.
+    state, date, machine, versions : str
+        Where the figures come from: the commit, the day, the processor, the libraries.
+    load : float
+        Processes that wanted to run on the machine meanwhile, this one among them.
+    """
+
+    experiment: str
+    results: Results
+    seconds: float
+    quick: bool
+    state: str
+    date: str
+    versions: str
+    machine: str = ""
+    load: float = 0.0
+
+    @classmethod
+    def now(cls, experiment: str, results: Results, seconds: float, quick: bool) -> "Record":
+        """The record of a run that has just ended."""
+        load = os.getloadavg()[1] if hasattr(os, "getloadavg") else 0.0
+        return cls(experiment, results, seconds, quick, load=round(load, 1), **provenance())
+
+    def write(self, folder: str) -> None:
+        """Write NAME.json atomically."""
+        results = {
+            "data": self.results.data,
+            "rows": [_shortened(row) | {"verdict": row.verdict} for row in self.results.rows],
+            "notes": self.results.notes,
+            "tables": [
+                {"title": table.title, "header": list(table.header), "cells": table.texts()}
+                for table in self.results.tables
+            ],
+        }
+        plain = {one.name: getattr(self, one.name) for one in fields(self)} | {"results": results}
+        content = (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
+        write_atomically(os.path.join(folder, f"{self.experiment}.json"), content)
+
+    @classmethod
+    def read(cls, folder: str, experiment: str) -> "Record | None":
+        """The record of an experiment; None if there is none."""
+        path = Path(folder, f"{experiment}.json")
+        if not path.is_file():
+            return None
+        try:
+            plain = json.loads(path.read_text(encoding="utf-8"))
+            return cls(**{**plain, "results": _results_of(plain["results"])})
+        except (ValueError, TypeError, KeyError) as problem:
+            raise FolderError(
+                f"{path}: not a stored result ({problem}); delete it and run {experiment} again"
+            ) from problem
+
+
+def _shortened(row: Row) -> dict[str, Any]:
+    """The row's fields that are not at their defaults, and those that every reader expects."""
+    kept = ("what", "ours", "paper", "spread", "seconds")
+    defaults = {one.name: one.default for one in fields(Row)}
+    return {k: v for k, v in asdict(row).items() if k in kept or v != defaults[k]}
+
+
+def _results_of(plain: dict[str, Any]) -> Results:
+    rows = [Row(**{k: v for k, v in row.items() if k != "verdict"}) for row in plain["rows"]]
+    tables = [Table(**table) for table in plain["tables"]]
+    return Results(plain["data"], rows, plain["notes"], tables)
+
+
+def format_number(value: float) -> str:
+    """Two decimals from 0.1 on, else two significant digits."""
     if value == 0 or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"

@@ -51,10 +51,10 @@ def _make_histograms(lab: Lab, name: str, n_words: int, output: str, descriptor:
 
 def sampled(lab: Lab, part: Pictures, extractor: Extractor) -> LocalFeatureSets:
     """Some patches of every image."""
-    rng, found = np.random.default_rng(0), []
+    rng, sets = np.random.default_rng(0), []
     for image in lab.steps("sampling patches", part.images):
-        found.append(some_patches(extractor.extract(image), PATCHES, rng))
-    return LocalFeatureSets.concatenate(found)
+        sets.append(some_patches(extractor.extract(image), PATCHES, rng))
+    return LocalFeatureSets.concatenate(sets)
 
 
 def some_patches(features: LocalFeatures, n: int, rng: np.random.Generator) -> LocalFeatures:
@@ -78,3 +78,8 @@ def mean_per_class(truth: np.ndarray, answers: np.ndarray) -> float:
     from sklearn.metrics import balanced_accuracy_score
 
     return float(balanced_accuracy_score(truth, answers))
+
+
+def share_right(truth: np.ndarray, answers: np.ndarray) -> float:
+    """Return the share of correct answers."""
+    return float(np.mean(truth == answers))

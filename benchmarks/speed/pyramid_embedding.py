@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from benchmarks.data import DATA
 from benchmarks.papers.datasets import five_views
 from benchmarks.papers.lab import Lab
-from benchmarks.papers.pmk_eth80 import places_in_class
+from benchmarks.papers.pmk_objects import places_in_class
 from visualwords.classifiers import KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSetEncoder, FeatureSets, PyramidMatchEmbedding

@@ -2,48 +2,53 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from benchmarks.papers._stochastic_hik import descend
-from benchmarks.papers.additive_methods import FeatureMap, FeatureTable
-from benchmarks.papers.cost_choice import over_costs, summarize
-from benchmarks.papers.experiments import EXPERIMENTS
-from benchmarks.papers.generated_counts import word_counts
-from benchmarks.papers.harris_points import RIDGE, bhattacharyya, harris_features
-from benchmarks.papers.lab import Lab
-from benchmarks.papers.memory import memory_of
-from benchmarks.papers.pedestrian_windows import bootstrapped_windows
-from benchmarks.papers.pmk_eth80 import best_gram_by_place, places_in_class
-from benchmarks.papers.pmk_fig3 import approximate_costs
-from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
-from benchmarks.papers.results import Results, Row, Table
-from benchmarks.papers.run import main
-from benchmarks.papers.stochastic_hik import StochasticHIK
-from benchmarks.papers.stored import Record
-from benchmarks.papers.writing import markdown
+from benchmarks.papers import gint_kernels
+from benchmarks.papers.__main__ import main
+from benchmarks.papers._loops import descend
+from benchmarks.papers.experiments import all_experiments
+from benchmarks.papers.gcs_sparsity import train
+from benchmarks.papers.generated import Split, word_counts
+from benchmarks.papers.icd_pedestrians import bootstrapped_windows
+from benchmarks.papers.icd_solvers import StochasticHIK
+from benchmarks.papers.lab import Lab, memory_of
+from benchmarks.papers.peers import liblinear, over_costs, summarize
+from benchmarks.papers.pmk_matching import approximate_costs
+from benchmarks.papers.pmk_objects import Views
+from benchmarks.papers.pmsvm_as_printed import FeatureMap, PmSVMAsPrinted
+from benchmarks.papers.set_kernels import (
+    RIDGE,
+    bhattacharyya,
+    harris_features,
+    kullback_leibler,
+    match_and_exponent,
+)
 from visualwords.classifiers import ICDClassifier, PmSVMClassifier, kernels
 
+EXPERIMENTS = all_experiments()
 
-@pytest.mark.slow  # every experiment compiles loops of its own
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_a_quick_run_writes_a_table_and_a_picture(name, tmp_path, capsys):
-    assert main(["run", name, "--quick", "--data", "nowhere", "-o", str(tmp_path), "-q"]) == 0
-    stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
-    rows = stored["results"]["rows"]
-    assert all(np.isfinite(row["ours"]) and row["paper"] is None for row in rows)
-    assert EXPERIMENTS[name].what in " ".join(capsys.readouterr().out.split())
-    text = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
-    assert text.count("\n| ") > len(rows)
-    assert "quick run on small generated data" in text
-    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png"]
-    page = text.encode()
-    assert main(["run", name, "--pages", "-o", str(tmp_path)]) == 0
-    assert (tmp_path / f"{name}.md").read_bytes() == page
+
+@pytest.mark.slow  # a minute: every experiment compiles loops of its own
+def test_a_quick_run_of_every_experiment_writes_a_table_and_a_picture(tmp_path, capsys):
+    assert main(["run", "all", "--quick", "--data", "nowhere", "-o", str(tmp_path), "-q"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for name, one in EXPERIMENTS.items():
+        stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+        rows = stored["results"]["rows"]
+        assert all(np.isfinite(row["ours"]) and row["paper"] is None for row in rows)
+        assert one.what in printed
+        page = (tmp_path / f"{name}.md").read_bytes()
+        assert page.count(b"\n| ") > len(rows)
+        assert b"quick run on small generated data" in page
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert main(["run", name, "--pages", "-o", str(tmp_path)]) == 0
+        assert (tmp_path / f"{name}.md").read_bytes() == page
 
 
 def test_list_names_every_experiment_with_its_paper(capsys):
@@ -66,43 +71,23 @@ def test_an_unknown_experiment_is_wrong_usage_and_the_names_are_listed(capsys):
     assert "gcs-table2" in capsys.readouterr().err
 
 
-def test_without_matplotlib_the_table_is_written_and_the_figure_explained(
-    tmp_path, monkeypatch, capsys
-):
+def test_without_matplotlib_one_sentence_says_so_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["run", "pmk-fig3", "--quick", "-o", str(tmp_path)]) == 0
+    assert main(["run", "pmk-fig3", "--quick", "-o", str(tmp_path)]) == 1
     assert "pip install matplotlib" in capsys.readouterr().err
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md"]
-    page = tmp_path / "pmk-fig3.md"
-    assert "![" not in page.read_text(encoding="utf-8")
-    assert "pip install matplotlib" in page.read_text(encoding="utf-8")
-
-
-def test_the_page_has_paper_ours_and_difference():
-    results = Results(
-        "Ten rows.",
-        [Row("HIK", 81.25, paper=82.0, spread=0.5, seconds=1.5), Row("other", 3.0, unit="×")],
-        tables=[Table("More", ("a", "b"), [["x", 0.5]])],
-    )
-    text = markdown(EXPERIMENTS["pmk-fig3"], Record.now("pmk-fig3", results, 12.0, quick=False))
-    assert "| HIK | 82 % | 81.25 ± 0.50 % | -0.75 | 1.50 |" in text
-    assert "| other |  | 3.00 × |  |  |" in text
-    assert "| x | 0.50 |" in text
-    assert "python -m benchmarks.papers run pmk-fig3" in text
-    assert "scikit-learn" in text
 
 
 def test_c_is_chosen_on_training_rows_only():
-    seen = []
+    calls = []
 
-    def score(C, train, test):
-        seen.append((C, set(train), set(test)))
-        return {1.0: 90.0, 10.0: 80.0}[C] - 50 * (test.min() >= 30) * (C == 1.0)
+    def score(C, some, other):
+        calls.append((C, set(some), set(other)))
+        return {1.0: 90.0, 10.0: 80.0}[C] - 50 * (other.min() >= 30) * (C == 1.0)
 
     y = np.arange(30) % 3
-    found = summarize(over_costs(score, (1.0, 10.0), y, n_test=10))
-    assert found == (80.0, 40.0)  # best on the test rows; chosen by the held-out third
-    held_out = [(a, b) for _, a, b in seen if max(b) < 30]
+    both = summarize(over_costs(score, (1.0, 10.0), y, n_test=10))
+    assert both == (80.0, 40.0)  # best on the test rows; chosen by the held-out third
+    held_out = [(a, b) for _, a, b in calls if max(b) < 30]
     assert len(held_out) == 2
     assert all(not (a & b) and max(a) < 30 for a, b in held_out)
 
@@ -115,6 +100,16 @@ def test_the_algorithms_as_printed_learn_what_the_library_learns():
         same = np.mean(printed.predict(data.X_test) == ours.predict(data.X_test))
         assert same > 0.95, tables
         assert printed.memory == (8 if tables else 20) * np.count_nonzero(data.X)
+
+
+def test_prediction_by_the_table_rounds_values_down_and_takes_no_logarithm():
+    data = word_counts(100, n_words=50, n_classes=3)
+    model = PmSVMAsPrinted(C=1.0, b=4).fit(data.X, data.y)
+    down = np.floor(4 * data.X_test) / 4
+    expected = sum(
+        model.a[:, :, k] @ (np.log(down + 0.05).T ** k * (data.X_test > 0).T) for k in range(3)
+    )
+    np.testing.assert_array_equal(model.predict(data.X_test), expected.argmax(axis=0))
 
 
 def unary(levels, n_bins):
@@ -155,16 +150,36 @@ def test_a_window_and_its_mirror_image_have_the_same_source(tmp_path):
 @pytest.mark.parametrize(("name", "error"), [("chi2", 0.03), ("intersection", 0.08)])
 def test_the_feature_map_approximates_its_kernel(name, error, rng):
     X = rng.random((20, 30))
-    mapped = FeatureMap(name).map(X)
+    mapped = FeatureMap(name).numbers(X.ravel()).reshape(20, -1)
     exact = getattr(kernels, name)(X)
-    assert np.abs((mapped @ mapped.T).toarray() - exact).mean() < error * exact.mean()
+    assert np.abs(mapped @ mapped.T - exact).mean() < error * exact.mean()
 
 
-def test_the_feature_table_learns_what_liblinear_learns_from_mapped_features():
+def test_the_feature_map_learns_what_liblinear_learns_from_stored_features():
     data = word_counts(300, n_words=200, n_classes=3)
-    stored = FeatureMap("chi2").fit(data.X, data.y).predict(data.X_test)
-    table = FeatureTable("chi2").fit(data.X, data.y).predict(data.X_test)
-    assert np.mean(stored == table) > 0.95
+    model = FeatureMap("chi2").fit(data.X, data.y)
+    rows = [model.numbers(X.ravel()).reshape(len(X), -1) for X in (data.X, data.X_test)]
+    linear = liblinear(0.01, loss="hinge", fit_intercept=False).fit(rows[0], data.y)
+    assert np.mean(linear.predict(rows[1]) == model.predict(data.X_test)) > 0.95
+
+
+def test_dense_and_sparse_gram_matrices_train_the_same_svm(rng):
+    X, y = rng.random((60, 2)), rng.choice([-1.0, 1.0], 60)
+    grams = [kernels.gcs(X, radius=0.1, sparse=sparse) for sparse in (False, True)]
+    (dense, _), (sparse, _) = (train(gram / np.pi * 4, y) for gram in grams)
+    np.testing.assert_allclose(dense, sparse, atol=1e-9)
+    assert np.all(dense * y > 0.9)
+
+
+def test_the_match_kernel_is_the_mean_similarity_to_the_best_partner(rng):
+    sets = [rng.normal(size=(n, 3)) for n in (4, 7, 1)]
+    scale = np.mean([np.var(one, axis=0).sum() for one in sets])
+    match, exponent = match_and_exponent(sets)
+    alike = np.exp(-(((sets[0][:, None] - sets[1]) ** 2).sum(axis=2)) / scale)
+    assert match[0, 1] == pytest.approx((alike.max(axis=0).mean() + alike.max(axis=1).mean()) / 2)
+    assert np.allclose(np.diag(match), 1)
+    assert np.allclose(np.diag(exponent), 1)
+    assert np.linalg.eigvalsh(exponent).min() > -1e-12
 
 
 def test_the_bhattacharyya_affinity_is_the_integral_of_both_roots(rng):
@@ -176,12 +191,24 @@ def test_the_bhattacharyya_affinity_is_the_integral_of_both_roots(rng):
     np.testing.assert_allclose(gram[0, 1], integral, rtol=1e-6)
 
 
+def test_the_kullback_leibler_kernel_has_the_divergences_of_gaussians(rng):
+    sets = [rng.normal(shift, 1 + shift, (4000, 1)) for shift in (0.0, 0.5)]
+    ridge = RIDGE * np.mean([np.var(one) for one in sets])
+    (m, v), (n, w) = ((one.mean(), one.var() + ridge) for one in sets)
+    both = (v / w + w / v + (m - n) ** 2 * (1 / v + 1 / w)) / 2 - 1
+    # the only divergence is its own median
+    assert kullback_leibler(sets)[0, 1] == pytest.approx(np.exp(-1))
+    assert both > 0
+    gram = kullback_leibler([*sets, sets[0] + 3])
+    assert np.allclose(gram, gram.T)
+
+
 def test_harris_points_of_a_blank_image_are_none_and_of_a_corner_near_it():
     image = np.zeros((64, 64), np.uint8)
     assert len(harris_features([image])[0]) == 0
     image[32:, 32:] = 255
-    found = harris_features([image])[0]
-    assert np.abs(found.positions - 0.5).max(axis=1).min() < 0.05
+    points = harris_features([image])[0]
+    assert np.abs(points.positions - 0.5).max(axis=1).min() < 0.05
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc of Linux")
@@ -196,7 +223,7 @@ def test_the_memory_of_work_is_what_it_allocates():
     assert len(pins) == 100
 
 
-def test_the_pyramid_match_cost_of_points_in_one_bin_is_small(rng):
+def test_the_pyramid_match_cost_of_points_in_one_bin_is_small():
     near = np.array([[8, 8], [900, 900]])
     match, embedding = approximate_costs([near, near + 1, near[:1] + 500])
     assert match[0, 1] < match[0, 2]
@@ -205,10 +232,28 @@ def test_the_pyramid_match_cost_of_points_in_one_bin_is_small(rng):
 
 def test_the_gram_matrix_is_chosen_on_the_other_objects():
     classes, objects = np.repeat([0, 1], 12), np.repeat(np.arange(8), 3)
-    places = places_in_class(classes, objects)
+    views = Views(classes, objects)
     good = (classes[:, None] == classes).astype(float)
     noise = np.eye(24)
     misleading = noise.copy()
-    misleading[np.ix_(places == 0, places > 0)] = good[np.ix_(places == 0, places > 0)]
-    found = best_gram_by_place([noise, misleading, good], classes, objects, places)
-    assert found == [1.0] * 4  # the one that only helps the objects left out first isn't taken
+    first, others = views.places == 0, views.places > 0
+    misleading[np.ix_(first, others)] = good[np.ix_(first, others)]
+    grams = {"noise": noise, "misleading": misleading, "good": good}
+    # the one that only helps the objects left out first isn't taken
+    assert views.best_of(grams, (None,)) == [1.0] * 4
+
+
+def test_a_worse_min_max_cell_of_several_seeds_says_what_scaling_gives(monkeypatch, tmp_path):
+    curves = [[(0.0, 90.0), (0.0, 70.0)], [(0.0, 88.0), (0.0, 60.0)]]
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 2)) * [1000.0, 0.01], np.arange(200) % 2
+    X[:, 1] += 0.01 * y  # the small column distinguishes the classes
+    split = Split(X[:100], y[:100], X[100:], y[100:])
+    monkeypatch.setattr(gint_kernels, "curves", lambda *_: curves)
+    monkeypatch.setattr(gint_kernels, "rows_of", lambda *_: split)
+    row, both = gint_kernels.cell(Lab(tmp_path), "spambase", "gmm")
+    assert row.ours == both.best == 89.0
+    assert row.spread == pytest.approx(np.std([90, 88], ddof=1))
+    assert row.verdict == "worse"
+    assert "100.00 %" in row.why
+    assert replace(row, rival=True).verdict == "differs"
