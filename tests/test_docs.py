@@ -148,7 +148,7 @@ def faults_of_scripts(page: Path) -> Iterator[str]:
             continue
         if words[0] == "-m" and words[1].startswith(("benchmarks.", "tests.")):
             script, rest = ROOT / words[1].replace(".", "/"), words[2:]
-            script = script / "run.py" if script.is_dir() else script.with_suffix(".py")
+            script = script / "__main__.py" if script.is_dir() else script.with_suffix(".py")
         elif words[0].endswith(".py"):
             script, rest = ROOT / words[0], words[1:]
         else:

@@ -6,10 +6,6 @@ from decimal import Decimal
 
 import pytest
 
-<<<<<<< HEAD
-=======
-from benchmarks.papers import icd_objects, pmsvm_vision
->>>>>>> b3b3be9 (papers: a module for each section of a paper, one small frame)
 from tests.conftest import ROOT
 from visualwords.apps.pipeline.recipe_results import load_results
 
@@ -38,21 +34,7 @@ def rows_of(page: str, heading: str, key: str = "data") -> dict[str, dict[str, s
 def is_rounded(text: str, figure: float) -> bool:
     """Whether a number in a text is a figure, rounded to as many places."""
     half = float(Decimal(5).scaleb(Decimal(text).as_tuple().exponent - 1))
-<<<<<<< HEAD
     return abs(float(text) - figure) <= half + 1e-9
-=======
-    return any(abs(float(text) - figure) <= half + 1e-9 for figure in figures)
-
-
-RESULTS = table_rows(README.partition("## Results")[2].partition("\n## ")[0])[1:]
-STORED = stored_figures()
-PAPERS = {
-    "[1]": pmsvm_vision.PAPER["PmSVM-LUT-HI"],
-    "[2]": paper_of_eth80(),
-    "[3]": icd_objects.PAPER["scene15", "ICD"][0],
-}
-each_row = pytest.mark.parametrize("cells", RESULTS, ids=lambda cells: f"{cells[0]}, {cells[1]}")
->>>>>>> b3b3be9 (papers: a module for each section of a paper, one small frame)
 
 
 def test_rounding_is_to_the_places_that_are_shown():
