@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.export.centrist_graph import census_counts, census_patches
-from visualwords.apps.export.color_graph import color_counts, color_patches
+from visualwords.apps.export.color_graph import color_counts, color_patches, statistics_patches
+from visualwords.apps.export.filter_graph import filter_patches
 from visualwords.apps.export.graph import DOUBLE, FLOAT, FLOAT16, INT8, Value
 from visualwords.apps.export.hog_graph import hog_patches, hog_vector
 from visualwords.apps.export.model_parts import LENGTH, UNIT, ChannelParts
@@ -25,6 +26,8 @@ VECTORS: dict[str, Callable[[Any, Value], Value]] = {
 PATCHES: dict[str, Callable[[Any, Value], list[Grid]]] = {
     "Centrist": census_patches,
     "ColorHistogram": color_patches,
+    "ColorStatistics": statistics_patches,
+    "DenseFilters": filter_patches,
     "DenseSIFT": sift_patches,
     "HOG": hog_patches,
 }
@@ -64,8 +67,7 @@ def _row_of(parts: ChannelParts, numbers: Value) -> Value:
     if parts.channel.linear:
         squares = numbers.graph.op("ReduceSumSquare", numbers.cast(DOUBLE), [0])
         length = squares.sqrt().at_least(1e-12)
-        factor = numbers.graph.op("Reciprocal", length) * LENGTH
-        return weighted_bytes(numbers * factor.cast(FLOAT), weight)
+        return weighted_bytes(numbers * (LENGTH / length).cast(FLOAT), weight)
     return numbers * float(np.float32(weight / parts.scale))
 
 

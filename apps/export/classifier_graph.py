@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.export.graph import DOUBLE, FLOAT, INT32, INT64, Value
+from visualwords.apps.export.graph import BOOL, DOUBLE, FLOAT, INT32, INT64, Value
 from visualwords.classifiers.icd import ICDClassifier
 from visualwords.classifiers.linear import ByteLinearClassifier, LinearClassifier
+from visualwords.classifiers.pmsvm import PmSVMClassifier
 from visualwords.classifiers.quantizer import Quantizer
 
 
@@ -19,6 +20,8 @@ def class_scores(classifier: Any, row: Value) -> Value:
         scores = sums.reshape(-1).cast(FLOAT) * classifier.factors_.astype(np.float32)
     elif isinstance(classifier, LinearClassifier):
         scores = (row.graph.constant(classifier.coef_) @ row.reshape(-1, 1)).reshape(-1)
+    elif isinstance(classifier, PmSVMClassifier):
+        scores = _sum_of_vectors(classifier, row)
     else:
         raise TypeError(f"{type(classifier).__name__} has no graph")
     if len(classifier.classes_) > 2:
@@ -74,6 +77,21 @@ def _sum_of_tables(classifier: ICDClassifier, row: Value) -> Value:
     share = share.at_most(1.0).reshape(-1, 1)
     rises = (look_up(number + 1) - below).cast(FLOAT) * share
     return (below.cast(FLOAT) + rises).sum(0) * exponents
+
+
+def _sum_of_vectors(classifier: PmSVMClassifier, row: Value) -> Value:
+    """Σ_j w_j · s(level of x_j), s being the vector of a level; zeros count nothing."""
+    g, state = row.graph, classifier.get_state()
+    table, weights = state["score_table"], state["weights"]
+    above = row - state["shift"].astype(np.float32)
+    share = (above * state["factor"].astype(np.float32)).at_least(0.0).at_most(1.0)
+    if state["root"]:
+        share = share.sqrt()
+    level = (share * float(len(table) - 1) + 0.5).cast(INT64)
+    vectors = g.constant(table.astype(np.float32)).gather(level)
+    vectors = g.where(g.op("Equal", above, 0.0, kind=BOOL).reshape(-1, 1), 0.0, vectors)
+    flat = weights.reshape(len(weights), -1).astype(np.float32)
+    return (g.constant(flat) @ vectors.reshape(-1, 1)).reshape(-1)
 
 
 def _levels(quantizer: Quantizer, row: Value) -> Value:

@@ -2,12 +2,24 @@
 
 import math
 
-from visualwords.apps.export.graph import INT64, Value
+import numpy as np
+
+from visualwords.apps.export.graph import DOUBLE, FLOAT, INT64, Value
 from visualwords.apps.export.image_graph import in_space
-from visualwords.apps.export.patch_graph import Grid, grid_of
+from visualwords.apps.export.patch_graph import (
+    CELLS,
+    Grid,
+    cut_patches,
+    extended,
+    grid_of,
+    patch_counts,
+    sums_on_lattice,
+)
 from visualwords.apps.export.window_graph import count_in_patches, count_in_windows
-from visualwords.features import ColorHistogram
+from visualwords.features import ColorHistogram, ColorStatistics
 from visualwords.features.local_features import as_windows
+
+MIDDLE = 128.0  # levels are less this, so that sums of their squares are small
 
 
 def color_counts(extractor: ColorHistogram, rgb: Value) -> Value:
@@ -22,6 +34,30 @@ def color_patches(extractor: ColorHistogram, rgb: Value) -> list[Grid]:
     size, step = extractor.patch_size, extractor.step
     counts, ny, nx = count_in_patches(codes, size, step, n_codes)
     return [grid_of(counts, rgb, (ny, nx), step, size / 2)]
+
+
+def statistics_patches(extractor: ColorStatistics, rgb: Value) -> list[Grid]:
+    """Means and standard deviations in the cells of patches of every size."""
+    planes = in_space(rgb, extractor.space) - MIDDLE
+    both = rgb.graph.concat([planes, planes * planes], 0)
+    sizes = [int(b) for b in np.atleast_1d(extractor.bin_size)]
+    both = extended(both, CELLS * max(sizes))
+    return [_statistics(both, rgb, b, int(extractor.step)) for b in sizes]
+
+
+def _statistics(both: Value, rgb: Value, b: int, step: int) -> Grid:
+    """The patches with cells of b pixels; sums are exact up to 32 pixels."""
+    spacing, area = math.gcd(b, step), float(b * b)
+    sums = sums_on_lattice(both, np.ones(b), 0, 0, spacing)
+    totals, squares = sums.slice(0, 0, 3), sums.slice(0, 3)
+    means = (totals / area + (MIDDLE + 0.5)).floor()
+    exact = totals.cast(DOUBLE)
+    spread = (squares.cast(DOUBLE) * area - exact * exact).sqrt() * 2.0 / area
+    cells = rgb.graph.concat([means, (spread + 0.5).floor().cast(FLOAT)], 0)
+    n, n_maps = patch_counts(rgb, CELLS * b, step), 6
+    patches = cut_patches(cells, n_maps, n, step // spacing, b // spacing)
+    flat = patches.reshape(n[0] * n[1], CELLS**2 * n_maps)
+    return grid_of(flat, rgb, (n[0], n[1]), step, CELLS * b / 2)
 
 
 def _codes(extractor: ColorHistogram, rgb: Value) -> tuple[Value, int]:

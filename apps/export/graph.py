@@ -53,6 +53,9 @@ class Value:
         """The quotient; of whole numbers it is cut towards zero."""
         return self.graph.op("Div", self, other)
 
+    def __rtruediv__(self, other: Operand) -> "Value":
+        return self.graph.op("Reciprocal", self) * other
+
     def __matmul__(self, other: Operand) -> "Value":
         return self.graph.op("MatMul", self, other)
 

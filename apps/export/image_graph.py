@@ -37,11 +37,11 @@ def resize_view(planes: Value, max_side: int | None, min_side: int | None) -> Va
         whole, longer = planes, _longer_side(planes)
         planes = g.either(
             longer > float(max_side),
-            lambda: shrink_to_area(whole, *_scaled(whole, g.op("Reciprocal", longer) * max_side)),
+            lambda: shrink_to_area(whole, *_scaled(whole, max_side / longer)),
             lambda: whole,
         )
     if min_side is not None:
-        small, factor = planes, g.op("Reciprocal", _longer_side(planes)) * min_side
+        small, factor = planes, min_side / _longer_side(planes)
         planes = g.either(
             factor > 1.0,
             lambda: interpolate_cubic(small, *_scaled(small, factor.at_most(LARGEST_FACTOR))),

@@ -79,7 +79,7 @@ def _normalized(extractor: DenseSIFT, patches: Value) -> Value:
     g = patches.graph
     square = g.op("ReduceSumSquare", patches, [2])
     least = (extractor.contrast_threshold * float(np.linalg.norm(_LINE) ** 2)) ** 2
-    scale = g.where(square > least, g.op("Reciprocal", square.sqrt()), 0.0)
+    scale = g.where(square > least, 1.0 / square.sqrt(), 0.0)
     cut = (patches * scale).at_most(0.2)
     if extractor.root:
         found = (cut / cut.sum(2, keep=True).at_least(1e-12)).sqrt()

@@ -13,8 +13,8 @@ from visualwords.codebook.spatial_pyramid import as_pyramid
 
 NARROWEST = 1e-6  # least variance of standardised coordinates
 ROUNDING = 1e-6  # of sums of eigenvalues in single precision
-CONDITION = 4096.0  # largest ratio of eigenvalues; smaller ones are raised
-BLOCK, BLOCKS = 16, 14  # of the polynomial: its degree is below their product
+CONDITION = 32768.0  # largest ratio of eigenvalues; smaller ones are raised
+BLOCK, BLOCKS = 24, 24  # of the polynomial: its degree is below their product
 
 
 def fisher_vector(fisher: FisherVectors, grids: list[Grid]) -> Value:
@@ -106,7 +106,7 @@ def _logarithm(matrices: Value, n: int, d: int, epsilon: float) -> Value:
 
     A polynomial of A divided by a bound of its eigenvalues: matrices that are multiples of one
     another commute, and operators for matrices have products only. Chebyshev's polynomials are
-    added up in blocks, so that a degree of 223 needs 29 products.
+    added up in blocks, so that a degree of 575 needs 46 products.
     """
     g = matrices.graph
     eye = np.eye(d, dtype=np.float32)
