@@ -30,7 +30,7 @@ PACKAGES = (
     "visualwords.folders",
 )
 COMMANDS = ("classify_images", "detect_pedestrians")
-SHARED = 4  # an option with one text in so many commands is described once
+SHARED = 3  # an option with one text in so many commands is described once
 WIDTH = 110
 OUTSIDE = re.compile(r"\[([^]]+)\]\((?:\.\./)+((?!docs/)[\w./-]+)(?:#[^)]*)?\)")
 
