@@ -18,6 +18,7 @@ IMPORTED_AS = {
     "pi-heif": "pi_heif",
     "scikit-image": "skimage",
     "python-multipart": "python_multipart",
+    "rich-click": "rich_click",
     "scikit-learn": "sklearn",
 }
 # llvmlite has no wheels for Intel Macs since 0.46, and building it needs a matching LLVM.
@@ -80,7 +81,7 @@ def test_what_files_import_at_once_is_a_dependency_and_the_rest_an_extra():
     extras = {*project["optional-dependencies"]} - {"test", "bench", "dev"}
     optional = {imported_name(requirement) for requirement in requirements_of(*extras)}
     for path, name, is_at_once in third_party_imports():
-        if is_at_once and path.parent.name != "page":  # that folder as a whole is an extra
+        if is_at_once and path.parent.name != "export":  # that folder as a whole is an extra
             assert name in needed, f"{path} imports {name}"
         assert name in needed | optional, f"{path} imports {name}"
 
