@@ -11,6 +11,7 @@ from visualwords.apps.detection.curves import draw_curves
 from visualwords.apps.detection.detector_figures import DetectionFigures, match
 from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.apps.report.markup import (
+    Thumbnails,
     document,
     figure,
     html,
@@ -21,7 +22,6 @@ from visualwords.apps.report.markup import (
     table,
     text,
 )
-from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.errors import ImageError
 from visualwords.files import write_atomically
 from visualwords.images import read_image, shrink

@@ -1,13 +1,14 @@
 """The models of a server: chosen by name, and loaded again when their files are replaced."""
 
 import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
-from visualwords.errors import FolderError, VisualWordsError
+from visualwords.apps.watching.watcher import ReloadedModel
+from visualwords.errors import FolderError
 
 
 class Answers(Protocol):
@@ -29,23 +30,17 @@ class ServedModels:
     Parameters
     ----------
     answers : dict of name → Answers
-    load : function of a path, optional
-        Loads a model again; raises `VisualWordsError` if its file is no good.
-    paths : dict of name → path, optional
+    files : dict of name → ReloadedModel, optional
         Of the models that have a file.
     """
 
     def __init__(
         self,
         answers: Mapping[str, Answers],
-        load: Callable[[str], Answers] | None = None,
-        paths: Mapping[str, str] | None = None,
+        files: Mapping[str, ReloadedModel[Answers]] | None = None,
     ):
         self._answers = dict(answers)
-        self._load = load
-        self._paths = dict(paths or {}) if load is not None else {}
-        self._seen = {name: _state_of(path) for name, path in self._paths.items()}
-        self._lock = threading.Lock()
+        self._files = files or {}
 
     @property
     def names(self) -> list[str]:
@@ -74,18 +69,10 @@ class ServedModels:
         A file that is no good is reported once, and the model before it stays in use.
         """
         sentences = []
-        with self._lock:
-            for name, path in self._paths.items():
-                state = _state_of(path)
-                if state is None or state == self._seen[name]:
-                    continue
-                self._seen[name] = state
-                try:
-                    assert self._load is not None
-                    self._answers[name] = self._load(path)
-                    sentences.append(f"{path}: loaded again")
-                except VisualWordsError as problem:
-                    sentences.append(f"{problem}; the model before stays in use")
+        for name, file in self._files.items():
+            if sentence := file.refresh():
+                self._answers[name] = file.model
+                sentences.append(sentence)
         return sentences
 
 
@@ -127,20 +114,14 @@ def served_models(
     if twice is not None:
         raise FolderError(f"two models are called {twice}; rename one of the files")
 
-    def load(path: str) -> Answers:
-        return answers_of(path, max_pixels, network)
-
-    files = {name: path for name, path in zip(names, paths) if os.path.isfile(path)}
-    return ServedModels({name: load(path) for name, path in zip(names, paths)}, load, files)
+    models = {
+        name: ReloadedModel(
+            partial(answers_of, path, max_pixels, network), path if os.path.isfile(path) else None
+        )
+        for name, path in zip(names, paths)
+    }
+    return ServedModels({name: one.model for name, one in models.items()}, models)
 
 
 def _name_of(path: str | os.PathLike[str]) -> str:
     return os.path.splitext(os.path.basename(path))[0]
-
-
-def _state_of(path: str) -> tuple[int, int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:  # between two versions of it
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

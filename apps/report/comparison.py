@@ -1,6 +1,7 @@
 """The comparison of recipes as a picture, and as a page of its own."""
 
 import os
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
@@ -29,25 +30,32 @@ def write_comparison(
     write_atomically(path, page.encode("utf-8"))
 
 
-def _comparison(rows: list[ComparedRecipe]) -> Markup:
+def _comparison(rows: Sequence[ComparedRecipe]) -> Markup:
     """Return the section of a report: a plot, and a table of all recipes."""
     lead = (
         "Mean accuracy per class; bars are one standard deviation over folds and seeds. "
         "Differences are to the best recipe, with 95 % confidence intervals, paired by trial."
     )
-    cells = []
-    for row in rows:
-        cost = [f"{row.seconds:.2f}", f"{row.model_bytes / 1e6:.2f}"]
-        cells.append([text(row.name), _figure(row), _lead(row), *cost])
-    cells[0][2] = "best"
-    head = ["recipe", ">accuracy", ">below the best", ">CPU seconds", ">MB"]
     details = "<details><summary>{}</summary>{}</details>"
     recipes = joined(html(details, text(row.name), lines(row.recipe.to_toml())) for row in rows)
-    body = comparison_plot(rows) + table(head, cells) + recipes
+    body = comparison_plot(rows) + table(*comparison_rows(rows)) + recipes
     return section("comparison", "Recipes compared", lead, body)
 
 
-def comparison_plot(rows: list[ComparedRecipe]) -> Markup:
+def comparison_rows(rows: Sequence[ComparedRecipe]) -> tuple[list[str], list[list[object]]]:
+    """Return the head and the rows of the table of recipes, best first."""
+    cells = []
+    for row in rows:
+        low, high = row.interval
+        deviation = f" ± {100 * row.deviation:.1f}" if len(row.figures) > 1 else ""
+        lead = f"{100 * row.difference:.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+        cost = [f"{row.seconds:.2f}", f"{row.model_bytes / 1e6:.2f}"]
+        cells.append([text(row.name), f"{100 * row.mean:.1f}{deviation} %", lead, *cost])
+    cells[0][2] = "best"
+    return ["recipe", ">accuracy", ">below the best", ">CPU seconds", ">MB"], cells
+
+
+def comparison_plot(rows: Sequence[ComparedRecipe]) -> Markup:
     """Return a drawing (SVG) of the recipes' accuracies, best first."""
     spreads = [0.0 if len(row.figures) < 2 else row.deviation for row in rows]
     low = max(0.0, min(row.mean - s for row, s in zip(rows, spreads)) - 0.02)
@@ -78,16 +86,6 @@ def comparison_plot(rows: list[ComparedRecipe]) -> Markup:
         *(LEFT + WIDTH + RIGHT, base + 26, joined(parts), LEFT, LEFT + WIDTH, base, base),
         *(LEFT, base + 18, 100 * low, LEFT + WIDTH, base + 18, 100 * high),
     )
-
-
-def _figure(row: ComparedRecipe) -> str:
-    deviation = f" ± {100 * row.deviation:.1f}" if len(row.figures) > 1 else ""
-    return f"{100 * row.mean:.1f}{deviation} %"
-
-
-def _lead(row: ComparedRecipe) -> str:
-    low, high = row.interval
-    return f"{100 * row.difference:.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
 
 
 def _short(name: str) -> str:

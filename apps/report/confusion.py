@@ -14,6 +14,7 @@ from markupsafe import Markup
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.report.markup import (
     MOST_CLASSES,
+    Thumbnails,
     figure,
     html,
     joined,
@@ -22,7 +23,6 @@ from visualwords.apps.report.markup import (
     section,
     text,
 )
-from visualwords.apps.report.thumbnails import Thumbnails
 
 MOST_WRONG, MOST_RIGHT = 12, 6  # pictures of a cell
 MOST_NAMES = 60  # of files that are listed for a cell

@@ -12,6 +12,7 @@ from visualwords.apps.explanation.evidence_pictures import most_typical, overlay
 from visualwords.apps.explanation.explanation import ChannelEvidence
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.markup import (
+    Thumbnails,
     bar,
     figure,
     html,
@@ -21,7 +22,6 @@ from visualwords.apps.report.markup import (
     section,
     text,
 )
-from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.errors import ImageError
 from visualwords.images import read_image
 from visualwords.progress import Progress

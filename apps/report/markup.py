@@ -5,14 +5,21 @@ Text is escaped by its type: `html` fills a template with values and escapes all
 security policy enforces.
 """
 
+import base64
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
+import numpy as np
 from markupsafe import Markup
 
 from visualwords.apps.command_line.terminal import printable
+from visualwords.errors import ImageError
+from visualwords.images import encode_image, read_image
 
 MOST_CLASSES = 60  # in tables and matrices; of more, the worst are shown
+THUMBNAIL_SIDE = 112  # pixels of the longer side
+MOST_THUMBNAILS = 700
+MOST_THUMBNAIL_BYTES = 4_000_000  # of JPEG; a third more in the page
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -144,3 +151,38 @@ def percent(share: float) -> str:
     if 0 < share < 0.001:
         return "<0.1 %"
     return f"{min(share, 0.999) if share < 1 else 1:.1%}".replace("%", " %")
+
+
+class Thumbnails:
+    """Makes the pictures of a page within a limit.
+
+    Parameters
+    ----------
+    most, most_bytes : int
+        Limits for all pictures together. Beyond them, `of_file` and `of_pixels` return None.
+    """
+
+    def __init__(self, most: int = MOST_THUMBNAILS, most_bytes: int = MOST_THUMBNAIL_BYTES):
+        self.n_left = most
+        self.bytes_left = most_bytes
+
+    def of_file(self, path: str, side: int = THUMBNAIL_SIDE) -> str | None:
+        """Return the picture of a file as a data URL; None beyond the limit."""
+        if not self.n_left:
+            return None
+        try:
+            return self.of_pixels(read_image(path, max_side=side))
+        except ImageError:  # deleted or changed since the test
+            return None
+
+    def of_pixels(self, image: np.ndarray, quality: int = 78) -> str | None:
+        """Return an RGB image as a data URL, or None."""
+        if not self.n_left:
+            return None
+        jpeg = encode_image(image, "jpeg", quality)
+        if len(jpeg) > self.bytes_left:
+            self.n_left = 0  # stop here, so that the choice of pictures does not look random
+            return None
+        self.n_left -= 1
+        self.bytes_left -= len(jpeg)
+        return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()

@@ -11,6 +11,7 @@ from visualwords.apps.pipeline.saving import library_versions
 from visualwords.apps.report.confusion import confusion
 from visualwords.apps.report.examples import mistakes, words
 from visualwords.apps.report.markup import (
+    Thumbnails,
     bar,
     document,
     html,
@@ -22,7 +23,6 @@ from visualwords.apps.report.markup import (
     table_of_classes,
     text,
 )
-from visualwords.apps.report.thumbnails import Thumbnails
 from visualwords.apps.report.trial_curves import calibration, operating_points
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
@@ -128,18 +128,22 @@ def _warnings(trial: Trial) -> list[str]:
 
 
 def _classes(evaluation: Evaluation) -> Markup:
-    """Return the table of recall and precision of every class."""
-    rows = [_class_row(evaluation, i) for i in range(len(evaluation.classes))]
     lead = (
         "Recall: the share of a class's images that were recognised. Precision: the share of the "
         "images predicted as a class that belong to it."
     )
+    return section("classes", "Classes", lead, classes_of(evaluation))
+
+
+def classes_of(evaluation: Evaluation, linked: bool = True) -> Markup:
+    """Return the table of recall and precision of every class, with links into the matrix."""
     head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
+    rows = [_class_row(evaluation, i, linked) for i in range(len(evaluation.classes))]
     recall = [r if n else 2.0 for r, n in zip(evaluation.recall, evaluation.support)]
-    return section("classes", "Classes", lead, table_of_classes(head, rows, recall))
+    return table_of_classes(head, rows, recall)
 
 
-def _class_row(evaluation: Evaluation, i: int) -> list[object]:
+def _class_row(evaluation: Evaluation, i: int, linked: bool) -> list[object]:
     row: list[object] = [text(evaluation.classes[i]), f"{evaluation.support[i]:,}"]
     if not evaluation.support[i]:
         return [*row, Markup("<span class=soft>not tested</span>"), "", "", "", ""]
@@ -149,8 +153,9 @@ def _class_row(evaluation: Evaluation, i: int) -> list[object]:
         purity = [Markup("<span class=soft>never predicted</span>"), ""]
     confused, j = Markup(), evaluation.most_confused(i)
     if j is not None:
-        other, count = text(evaluation.classes[j]), evaluation.confusion[i, j]
-        confused = html('<a href="#c{}-{}">{}</a> {}×', i, j, other, count)
+        other = text(evaluation.classes[j])
+        name = html('<a href="#c{}-{}">{}</a>', i, j, other) if linked else other
+        confused = html("{} {}×", name, evaluation.confusion[i, j])
     return [*row, percent(recall), bar(recall), *purity, confused]
 
 

@@ -41,7 +41,6 @@ class Running:
     is_on : whether it is under way
     since : seconds of the clock at the start
     phase : "training", "testing" (the model can be used meanwhile) or "report"
-    stage, done, total : the stage of it
     folds : for each fold that has begun, its name ("fold 2 of 5") and the seconds of the clock
     notes, failed : what it said
     """
@@ -50,9 +49,6 @@ class Running:
     is_on: bool = False
     since: float = 0.0
     phase: str = "preparing"
-    stage: str = ""
-    done: int = 0
-    total: int = 0
     folds: list[tuple[str, float]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failed: str = ""
@@ -64,9 +60,6 @@ class Running:
             "on": self.is_on,
             "phase": self.phase,
             "seconds": round(now - self.since, 1) if self.is_on else None,
-            "stage": printable(self.stage),
-            "done": self.done,
-            "total": self.total,
             "fold": self.folds[-1][0] if self.folds else "",
             "left": self._left(now),
             "notes": [printable(note) for note in self.notes],
@@ -286,8 +279,8 @@ class Learning:
             if not started or not started[0][1].is_on:
                 return  # of a training that was stopped
             kind, running = started[0]
-            for name in ("phase", "stage", "done", "total", "failed"):
-                setattr(running, name, news.get(name, getattr(running, name)))
+            running.phase = news.get("phase", running.phase)
+            running.failed = news.get("failed", "")
             running.notes = [*running.notes, *filter(None, [news.get("note")])][-MOST_NOTES:]
             if "fold" in news:
                 running.folds.append((news["fold"], time.monotonic()))

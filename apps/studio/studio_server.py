@@ -165,7 +165,7 @@ class StudioApi(ModelApi):
     def _commands(self) -> dict[str, str]:
         kind = (self.learning.models.names or ["quick"])[0]
         tested, model = self.learning.shelf.newest(kind), str(self.learning.file_of(kind))
-        unknown = tested is not None and bool(tested.table["unknown"])
+        unknown = self.learning.says_unknown if tested is None else bool(tested.table["unknown"])
         commands = {
             "train": self.learning.command(kind, "model.vw", unknown=unknown),
             "predict": typed("classify-images", "predict", model, "new.jpg"),

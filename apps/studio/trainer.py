@@ -9,7 +9,6 @@ import os
 import queue
 import sys
 import threading
-import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -30,14 +29,13 @@ from visualwords.apps.studio.tested_models import UNKNOWN, Row
 from visualwords.errors import ImageError, VisualWordsError
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
-from visualwords.progress import StageTimes
+from visualwords.progress import Silent, StageTimes
 
 FOLDS = 5
 BUDGET = 20.0  # of "auto" for the better model, for each of its trainings
 ENOUGH = 5  # images of every class from which novelty is no mere guess
 MOST_THUMBNAILS = 5000  # as of the command
 MOST_DOUBTED = 60  # suspicious labels that get a similar image beside them
-REPORT_EVERY = 0.1  # seconds between news of one stage
 NICENESS = 10  # of work that takes long: the page goes first
 
 
@@ -67,8 +65,8 @@ class Job:
     command: str
 
 
-class News:
-    """Progress of a job as lines of JSON.
+class News(Silent):
+    """Progress of a job as lines of JSON: what a person can make something of.
 
     Parameters
     ----------
@@ -77,25 +75,11 @@ class News:
 
     def __init__(self, number: int):
         self.number = number
-        self._stage, self._done, self._total = "", 0, 0
-        self._told = 0.0
 
     def tell(self, **news: Any) -> None:
         """Send news."""
         sys.stdout.write(json.dumps({"job": self.number, **news}) + "\n")
         sys.stdout.flush()
-
-    def start(self, stage: str, total: int) -> None:
-        """Begin a stage."""
-        self._stage, self._done, self._total, self._told = stage, 0, total, 0.0
-        self.advance(0)
-
-    def advance(self, steps: int = 1) -> None:
-        """Finish some steps."""
-        self._done += steps
-        if time.monotonic() - self._told > REPORT_EVERY:
-            self._told = time.monotonic()
-            self.tell(stage=self._stage, done=self._done, total=self._total)
 
     def status(self, line: str) -> None:
         """Say which fold is next; a search's guess at how long it takes is not passed on."""

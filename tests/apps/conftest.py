@@ -1,6 +1,7 @@
 """A small folder of generated photographs; classes differ in colour and in structure."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from functools import cache
@@ -72,3 +73,51 @@ def detector_file(tmp_path_factory):
     from tests.apps.detection.figures import train
 
     return made_once(tmp_path_factory, "figures.vw", lambda path: train().save(path))
+
+
+SWITCHES = [
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--no-first-run"),
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Give Chromium, with a camera that shows a test picture."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Give ``open(address, ready, **context)`` → a page; errors and foreign requests fail the test.
+
+    Answers of 4xx are no errors, nor are those that ``expected`` names.
+    """
+    contexts, troubles, expected = [], [], ["status of 4"]
+
+    def open_it(address, ready=None, patience=60_000, expect=(), **options):
+        own = (*address.split("#")[:1], "blob:", "data:")
+        expected.extend(expect)
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(patience)  # milliseconds; others may have the processor
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda m: m.type == "error" and troubles.append(m.text))
+        page.on("request", lambda r: r.url.startswith(own) or troubles.append(r.url))
+        page.goto(address)
+        if ready is not None:
+            page.wait_for_selector(ready, state="attached")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert [t for t in troubles if not any(word in t for word in expected)] == []

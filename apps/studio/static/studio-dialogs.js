@@ -90,7 +90,7 @@ export async function view(image) {
     const found = await showEvidence(frame, image.id);
     const ranked = found.classes.map(({ label, probability, score }) =>
       `${label} ${probability === null ? score.toFixed(2) : percent(probability)}`);
-    $("viewer-words").textContent = `Labelled ${image.label}. The model, which has seen this image, says ${ranked.join(", ")}. Orange is evidence for ${found.classes[0].label}, blue against it.`;
+    $("viewer-words").textContent = `Labelled ${image.label}. The model, which has seen this image, predicts ${ranked.join(", ")}. Orange is evidence for ${found.classes[0].label}, blue against it.`;
   } catch (problem) {
     $("viewer-words").textContent = problem.message;
   }

@@ -61,10 +61,9 @@ function showLearner(status) {
 
 // What a person waits for. Until the model is there nobody knows how long its search takes; then it
 // can be used, and folds that are done say how long the others take.
-function stepOf({ phase, seconds, stage, done, total, fold, left }) {
-  const step = total > 1 ? `${stage} (${done} of ${total})` : stage;
+function stepOf({ phase, seconds, fold, left }) {
   if (phase === "preparing") return "Getting ready";
-  if (phase === "training") return `Comparing recipes for ${duration(seconds)}${step && `: ${step}`}`;
+  if (phase === "training") return `Comparing recipes for ${duration(seconds)} so far`;
   if (phase === "report") return "The new model is ready · writing its report";
   return `The new model is ready · testing it: ${fold}${left === null ? "" : `, about ${duration(left)} left`}`;
 }

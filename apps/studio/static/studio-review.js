@@ -83,7 +83,7 @@ function showQuestion({ id, label, guess, confidence, wrong, suspicious, novelty
   if (twin) figures.push(figure(framed(twin, `most similar image of ${guess}`), `most similar of ${state.byId.get(twin)?.label}`));
   $("pictures").replaceChildren(...figures);
   $("question-words").replaceChildren(...(wrong
-    ? ["Labelled ", element("b", { textContent: label }), ". The model says ", element("b", { textContent: guess }), "."]
+    ? ["Labelled ", element("b", { textContent: label }), ". The model predicts ", element("b", { textContent: guess }), "."]
     : ["Is this ", element("b", { textContent: label }), "?"]));
   const strange = novelty > 0.95 ? " It is unlike most other images." : "";
   const why = suspicious ? "The label looks wrong" : wrong ? "A mistake of the model, or of the label" : "The model is unsure";

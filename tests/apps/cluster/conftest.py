@@ -31,39 +31,29 @@ def local_workers(n_workers=2, **settings):
 
 
 @contextmanager
-def a_killed_worker(client, stage):
-    """Send SIGKILL to a worker as soon as it has work whose name has the stage in it."""
-    done = threading.Event()
-    killer = threading.Thread(target=_kill_a_busy_worker, args=(client, stage, done), daemon=True)
+def a_killed_worker(client):
+    """Send SIGKILL to the first worker that is busy."""
+    processes, killed, done = client.run(os.getpid), [], threading.Event()
+
+    def kill():
+        while not (killed or done.is_set()):
+            busy = [w for w, tasks in client.processing().items() if tasks and w in processes]
+            for worker in busy[:1]:
+                os.kill(processes[worker], signal.SIGKILL)
+                killed.append(worker)
+            time.sleep(0.002)
+
+    killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     yield
-    killed = done.is_set()
     done.set()
     killer.join()
-    assert killed, f"no worker was busy with {stage}"
-
-
-def _kill_a_busy_worker(client, stage, done):
-    processes = client.run(os.getpid)
-    while not done.is_set():
-        for worker, tasks in client.processing().items():
-            if any(stage in str(task) for task in tasks) and worker in processes:
-                os.kill(processes[worker], signal.SIGKILL)
-                done.set()
-                return
-        time.sleep(0.002)
+    assert killed, "no worker was busy"
 
 
 @pytest.fixture(scope="session")
 def client():
     """Give a client of two workers."""
-    with local_workers() as found:
-        yield found
-
-
-@pytest.fixture
-def mortals():
-    """Give a client of two workers of a test's own, which may kill them."""
     with local_workers() as found:
         yield found
 

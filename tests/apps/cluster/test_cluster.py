@@ -1,3 +1,5 @@
+"""Work on a Dask cluster: the same bytes as on one machine, and a sentence for what goes wrong."""
+
 import logging
 import os
 import socket
@@ -6,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -18,99 +21,98 @@ from tests.apps.detection.figures import train as train_detector
 from visualwords import ImageClassifier
 from visualwords.apps.cluster import connection
 from visualwords.apps.cluster.connection import on_cluster
-from visualwords.apps.detect_pedestrians.result_files import ResultFiles
-from visualwords.apps.detect_pedestrians.searching import Searching
-from visualwords.cache import FeatureCache
+from visualwords.classifiers import ICDClassifier
+from visualwords.classifiers.linear import ByteLinearClassifier
+from visualwords.codebook import HIKCodebook, KMeansCodebook
 from visualwords.errors import ClusterError
 from visualwords.folders import ImageFolder
+from visualwords.parallel import map_on_workers
+
+dask = pytest.importorskip("dask", reason="needs visualwords[distributed]")
 
 pytestmark = [pytest.mark.slow, QUIET]
 
 
-@pytest.fixture(scope="module")
-def local_bytes(images, tmp_path_factory):
-    return trained(images, tmp_path_factory.mktemp("models") / "local.vw")
+def rows_of(n, d):
+    """Rows of ten classes, which overlap, and their classes."""
+    random = np.random.default_rng(0)
+    y = np.arange(n) % 10
+    return random.gamma(0.4, 1.0 + (y[:, None] == np.arange(d) % 10)), y
+
+
+def state_of(model, X, y):
+    return {name: value.tobytes() for name, value in model.fit(X, y).get_state().items()}
+
+
+def bytes_held_out(X, y):
+    X = np.clip(10 * X, 0, 127).astype(np.int8)
+    model = ByteLinearClassifier()
+    held_out = model.fit_and_hold_out(X, y, np.arange(len(X)) % 5)
+    return [held_out.tobytes(), model.weights_.tobytes(), model.factors_.tobytes()]
+
+
+LEARNED = {
+    "dual": lambda X, y: state_of(ICDClassifier(solver="dual"), X, y),
+    "folds": lambda X, y: state_of(ICDClassifier(solver="gram", probability=True), X, y),
+    "blocks": lambda X, y: state_of(ICDClassifier(solver="blocks"), X, y),
+    "bytes": bytes_held_out,
+    "k-means": lambda X, _: state_of(KMeansCodebook(7, random_state=0), X.astype("f4"), None),
+    "HIK words": lambda X, _: state_of(HIKCodebook(7, random_state=0), X.astype("f4"), None),
+}
+RECIPES = {
+    "words": {"recipe": "words", "n_words": 16},
+    "fisher": {"recipe": "fisher", "n_gaussians": 4},
+    "fisher from disk": {"recipe": "fisher", "n_gaussians": 4, "memory": 1},
+    "pyramid-match": {"recipe": "pyramid-match"},
+    "auto": {"recipe": "auto", "representation": "histogram", "budget": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_is_learned_is_the_same_and_a_killed_worker_changes_nothing(name):
+    data = rows_of(800, 120)
+    expected = LEARNED[name](*data)
+    with local_workers() as client:
+        with on_cluster(client):
+            assert LEARNED[name](*data) == expected
+        with on_cluster(client), a_killed_worker(client):
+            assert LEARNED[name](*data) == expected
 
 
 def trained(images, path, **settings):
-    """Train on a folder and return the bytes of the model file."""
-    ImageClassifier("words", n_words=16, **settings).fit(str(images)).save(path)
+    ImageClassifier(**settings).fit(str(images)).save(path)
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("stage", ["run_elsewhere", "label_and_sum", "score_fold"])
-def test_a_killed_worker_changes_nothing(stage, mortals, images, local_bytes, tmp_path):
-    with on_cluster(mortals), a_killed_worker(mortals, stage):
-        found = trained(images, tmp_path / "m.vw")
-    assert found == local_bytes
+@pytest.mark.parametrize("name", RECIPES)
+def test_models_of_all_kinds_have_the_same_bytes(name, client, images, tmp_path):
+    expected = trained(images, tmp_path / "here.vw", **RECIPES[name])
+    cache = tmp_path / "cache"
+    with on_cluster(client):
+        assert trained(images, tmp_path / "m.vw", cache_dir=cache, **RECIPES[name]) == expected
+        for k, file in enumerate(sorted(p for p in cache.rglob("*.vwc") if p.is_file())):
+            file.write_bytes(b"" if k % 2 else file.read_bytes()[:100])  # recomputed, never used
+        assert trained(images, tmp_path / "m.vw", cache_dir=cache, **RECIPES[name]) == expected
 
 
-@contextmanager
-def started_by_hand(folder, *options):
-    """Run a scheduler and two workers as processes of their own; yield the address and these."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    address = f"tcp://127.0.0.1:{port}"
-    commands = [["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]]
-    commands += 2 * [["worker", address, "--nthreads", "1", "--no-dashboard", *options]]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    running = [subprocess.Popen([sys.executable, "-m", "dask", *c], **quiet) for c in commands]
-    try:
-        yield address, running
-    finally:
-        for process in running:
-            process.kill()
-        for process in running:
-            process.wait()
+def test_a_worker_killed_while_a_model_is_trained_changes_nothing(images, tmp_path):
+    expected = trained(images, tmp_path / "here.vw", **RECIPES["words"])
+    with local_workers() as client, on_cluster(client), a_killed_worker(client):
+        assert trained(images, tmp_path / "there.vw", **RECIPES["words"]) == expected
 
 
-def test_the_same_bytes_from_workers_started_by_hand_and_on_joblibs_own_backend(
-    images, local_bytes, tmp_path
-):
-    with started_by_hand(tmp_path) as (address, _), on_cluster(address) as client:
-        client.wait_for_workers(2)
-        assert trained(images, tmp_path / "m.vw") == local_bytes
-        with joblib.parallel_config("dask"):
-            assert trained(images, tmp_path / "j.vw") == local_bytes
-
-
-def sleep_there(in_a_second=lambda: None):
-    """Let workers sleep for ten seconds each, and do something while they do."""
-    timer = threading.Timer(1.0, in_a_second)
-    timer.start()
-    try:
-        joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(0.2) for _ in range(100))
-    finally:
-        timer.cancel()
-
-
-def test_a_lost_scheduler_is_told_in_a_sentence(tmp_path):
-    with (
-        started_by_hand(tmp_path) as (address, running),
-        pytest.raises(ClusterError, match="connection to the cluster was lost"),
-        on_cluster(address),
-    ):
-        sleep_there(in_a_second=running[0].kill)
-
-
-def test_dask_logs_no_tracebacks_of_what_is_told_in_a_sentence():
-    with pytest.raises(ClusterError), on_cluster("local:none"):
-        pass
-    names = ("distributed", "distributed.client", "distributed.utils", "distributed.scheduler")
-    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in names)
-
-
-def test_work_that_ends_every_worker_is_told_in_a_sentence():
-    import dask
-
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        local_workers(1, threads_per_worker=2) as client,
-        pytest.raises(ClusterError, match="ended every worker that tried"),
-        on_cluster(client),
-    ):
-        joblib.Parallel(n_jobs=2)([joblib.delayed(os._exit)(1)])
+def test_files_that_workers_cannot_read_are_skipped_with_the_reason(client, images, tmp_path):
+    sources = sorted(str(path) for path in images.glob("*/*.png"))
+    labels = [Path(source).parent.name for source in sources]
+    (tmp_path / "cut.png").write_bytes(Path(sources[0]).read_bytes()[:200])
+    sources += [str(tmp_path / "cut.png"), str(tmp_path / "gone.png")]
+    labels += labels[:2]
+    here = ImageClassifier("tiny").fit(sources, labels, warn=False)
+    with on_cluster(client):
+        there = ImageClassifier("tiny").fit(sources, labels, warn=False)
+    assert there.skipped_ == here.skipped_
+    assert [one.source for one in there.skipped_] == sources[-2:]
+    assert np.array_equal(there.decision_function(sources[:5]), here.decision_function(sources[:5]))
 
 
 def test_workers_that_do_not_see_the_images_are_refused(client, images, monkeypatch):
@@ -121,71 +123,10 @@ def test_workers_that_do_not_see_the_images_are_refused(client, images, monkeypa
         pytest.raises(ClusterError, match=r"a worker lacks /only/here/0\.png"),
         on_cluster(client),
     ):
-        ImageClassifier("texture").fit(paths, labels)
+        ImageClassifier("tiny").fit(paths, labels)
 
 
-@pytest.mark.parametrize("address", ["nonsense", "local:0", "local:", "local:many"])
-def test_what_is_no_scheduler_is_refused(address):
-    with pytest.raises(ClusterError, match="local:4"), on_cluster(address):
-        pass
-
-
-def test_a_scheduler_that_does_not_answer_is_told(monkeypatch):
-    monkeypatch.setattr(connection, "PATIENCE", 1)
-    with pytest.raises(ClusterError, match="no scheduler answers"), on_cluster("tcp://127.0.0.1:9"):
-        pass
-
-
-def test_a_missing_package_names_the_command(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ClusterError, match="pip install dask distributed"), on_cluster("local:2"):
-        pass
-
-
-def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
-    def classify_images(*arguments):
-        command = [sys.executable, "-m", "visualwords.apps.classify_images", *map(str, arguments)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-
-    common = ("--recipe", "texture", "--no-cache", images)
-    assert classify_images("train", *common, "-o", "a.vw").returncode == 0
-    done = classify_images("train", *common, "-o", "b.vw", "--scheduler", "local:2")
-    assert (done.returncode, "cluster dashboard: http://127.0.0.1:" in done.stderr) == (0, True)
-    assert (tmp_path / "a.vw").read_bytes() == (tmp_path / "b.vw").read_bytes()
-    lost = classify_images("predict", "b.vw", images, "--scheduler", "tcp://127.0.0.1:9")
-    assert lost.returncode == 1
-    assert "no scheduler answers" in lost.stderr
-    assert "Traceback" not in lost.stderr
-
-
-def test_workers_leave_rows_in_a_shared_cache_and_send_keys(client, images, local_bytes, tmp_path):
-    place = tmp_path / "cache"
-    with on_cluster(client):
-        assert trained(images, tmp_path / "a.vw", cache_dir=place) == local_bytes
-    assert FeatureCache(tmp_path / "cache").size()[0] >= 36
-    assert trained(images, tmp_path / "b.vw", cache_dir=tmp_path / "cache") == local_bytes
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs Linux")
-def test_workers_send_arrays_where_they_do_not_share_the_cache(
-    client, images, local_bytes, tmp_path
-):
-    folder = os.open(tmp_path, os.O_RDONLY)
-    only_here = 1000  # a number that no worker has open
-    os.dup2(folder, only_here)
-    cache_dir = f"/proc/self/fd/{only_here}/cache"
-    model = ImageClassifier("words", n_words=16, cache_dir=cache_dir)
-    with on_cluster(client):
-        model.fit(str(images))
-    model.save(tmp_path / "m.vw")
-    assert (tmp_path / "m.vw").read_bytes() == local_bytes
-    n_channels = len(model.recipe_.channels)
-    assert FeatureCache(cache_dir).size()[0] > 18 * n_channels  # they are kept here
-    for number in folder, only_here:
-        os.close(number)
-
-
-def test_a_detector_learns_the_same_on_a_cluster(client):
+def test_a_detector_learns_and_detects_the_same(client):
     here = train_detector(n_rounds=1)
     with on_cluster(client):
         there = train_detector(n_rounds=1)
@@ -194,37 +135,118 @@ def test_a_detector_learns_the_same_on_a_cluster(client):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_folder_is_searched_the_same_on_a_cluster(client, tmp_path):
-    detector = train_detector(n_rounds=0)
-    random = np.random.default_rng(5)
-    (tmp_path / "scenes").mkdir()
-    for number in range(3):
-        picture = scene(random, [[40, 60, 64, 132]])
-        Image.fromarray(picture).save(tmp_path / "scenes" / f"{number}.png")
-    (tmp_path / "scenes" / "broken.png").write_bytes(b"no image")
+class Counted:
+    """Knows how often one was made from what was sent to this process."""
 
-    def searched(output):
-        files = ResultFiles(detector.label)
-        searching = Searching(detector, str(output), "json", quiet=True, files=files)
-        searching.folder(str(tmp_path / "scenes"))
-        pictures = {path.name: path.read_bytes() for path in output.iterdir()}
-        return repr(searching.found), searching.skipped, searching.n_searched, pictures
+    made = 0
 
-    here = searched(tmp_path / "here")
+    def __reduce__(self):
+        return make_counted, ()
+
+
+def make_counted():
+    Counted.made += 1
+    return Counted()
+
+
+def count(shared, number):
+    return os.getpid(), type(shared) is Counted, Counted.made
+
+
+def test_what_is_shared_reaches_each_worker_once(client):
     with on_cluster(client):
-        there = searched(tmp_path / "there")
-    assert there == here
-    assert here[0].count("BoxedImage(") > 0
-    assert (len(here[1]), here[2], len(here[3])) == (1, 3, 3)
+        found = list(map_on_workers(count, [(i,) for i in range(40)], shared=[Counted()]))
+    assert len({process for process, *_ in found}) == 2
+    assert {tuple(seen) for _, *seen in found} == {(True, 1)}
 
 
-def test_frames_of_a_video_stay_here_and_that_is_said(client, tmp_path, capsys):
-    from tests.apps.detect_pedestrians.test_detect_pedestrians import write_video
+# what goes wrong
 
-    write_video(tmp_path / "walk.avi", 2)
-    files = ResultFiles("person")
-    searching = Searching(train_detector(n_rounds=0), None, "table", quiet=True, files=files)
-    with on_cluster(client):
-        searching.video(str(tmp_path / "walk.avi"), every=1)
-    assert searching.n_searched == 2
-    assert "frames are searched on this machine" in capsys.readouterr().err
+
+@contextmanager
+def started_by_hand(folder):
+    """Run a scheduler and two workers as processes of their own; yield the address and these."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address = f"tcp://127.0.0.1:{port}"
+    commands = [["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]]
+    commands += 2 * [["worker", address, "--nthreads", "1", "--no-dashboard"]]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    running = [subprocess.Popen([sys.executable, "-m", "dask", *c], **quiet) for c in commands]
+    try:
+        yield address, running
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def test_workers_started_by_hand_give_the_same_and_their_lost_scheduler_a_sentence(tmp_path):
+    data = rows_of(200, 40)
+    with (
+        started_by_hand(tmp_path) as (address, running),
+        pytest.raises(ClusterError, match="connection to the cluster was lost"),
+    ):
+        lose_the_scheduler(address, running[0], data)
+
+
+def lose_the_scheduler(address, scheduler, data):
+    with on_cluster(address) as client:
+        client.wait_for_workers(2)
+        assert LEARNED["dual"](*data) == state_of(ICDClassifier(solver="dual"), *data)
+        threading.Timer(1.0, scheduler.kill).start()
+        joblib.Parallel(n_jobs=2)(joblib.delayed(time.sleep)(0.2) for _ in range(100))
+
+
+@pytest.mark.parametrize("address", ["nonsense", "local:0", "local:", "local:many", "local:none"])
+def test_what_is_no_scheduler_is_refused_and_dask_logs_nothing(address):
+    with pytest.raises(ClusterError, match="local:4"), on_cluster(address):
+        pass
+    names = ("distributed", "distributed.client", "distributed.scheduler")
+    assert not any(logging.getLogger(name).isEnabledFor(logging.ERROR) for name in names)
+
+
+def test_a_scheduler_or_package_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr(connection, "PATIENCE", 1)
+    with pytest.raises(ClusterError, match="no scheduler answers"), on_cluster("tcp://127.0.0.1:9"):
+        pass
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ClusterError, match="pip install dask distributed"), on_cluster("local:2"):
+        pass
+
+
+def test_a_worker_out_of_memory_is_told_and_with_more_it_works(images, tmp_path):
+    sources = sorted(str(path) for path in images.glob("*/*.png"))
+    labels = [Path(source).parent.name for source in sources]
+    huge = np.zeros((9000, 11000, 3), np.uint8)
+    huge[::50] = 255
+    Image.fromarray(huge).save(tmp_path / "huge.png", compress_level=1)
+    sources, labels = [*sources, str(tmp_path / "huge.png")], [*labels, labels[0]]
+    model = ImageClassifier("tiny", cache_dir=tmp_path / "cache")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        local_workers(1, memory_limit="450 MB") as client,
+        pytest.raises(ClusterError, match="tried it; give them more memory"),
+        on_cluster(client),
+    ):
+        model.fit(sources, labels)
+    with local_workers(1) as client, on_cluster(client):
+        model.fit(sources, labels)
+    assert model.skipped_ == []
+
+
+def test_the_command_trains_and_predicts_on_a_cluster(images, tmp_path):
+    def classify_images(*arguments):
+        command = [sys.executable, "-m", "visualwords.apps.classify_images", *map(str, arguments)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    common = ("--recipe", "tiny", "--no-cache", images)
+    assert classify_images("train", *common, "-o", "a.vw").returncode == 0
+    done = classify_images("train", *common, "-o", "b.vw", "--scheduler", "local:2")
+    assert (done.returncode, "cluster dashboard: http://127.0.0.1:" in done.stderr) == (0, True)
+    assert (tmp_path / "a.vw").read_bytes() == (tmp_path / "b.vw").read_bytes()
+    lost = classify_images("predict", "b.vw", images, "--scheduler", "tcp://127.0.0.1:9")
+    assert lost.returncode == 1
+    assert "no scheduler answers" in lost.stderr
+    assert "Traceback" not in lost.stderr

@@ -12,8 +12,12 @@ from visualwords import ImageClassifier
 from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.report import write_report
 from visualwords.apps.report.examples import MOST_MISTAKES
-from visualwords.apps.report.markup import percent
-from visualwords.apps.report.thumbnails import MOST, MOST_BYTES, Thumbnails
+from visualwords.apps.report.markup import (
+    MOST_THUMBNAIL_BYTES,
+    MOST_THUMBNAILS,
+    Thumbnails,
+    percent,
+)
 from visualwords.apps.report.trial_curves import calibrate
 from visualwords.folders import ImageFolder
 
@@ -53,7 +57,7 @@ def made_up_trial(paths, classes, rng, wrong=0.3):
 def model(rng):
     images = [noisy(color, rng) for color in COLORS.values() for _ in range(3)]
     labels = [name for name in ("sea", "sand", HOSTILE) for _ in range(3)]
-    return ImageClassifier("color").fit(images, labels)
+    return ImageClassifier("tiny").fit(images, labels)
 
 
 @pytest.fixture
@@ -129,7 +133,7 @@ def test_images_of_no_class_have_a_column_of_the_matrix_and_their_evidence(tmp_p
 
 def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
     images = [noisy(COLORS[name], rng) for name in ("sea", "sand")]
-    model = ImageClassifier("color").fit(images, ["sea", "sand"])  # too few for probabilities
+    model = ImageClassifier("tiny").fit(images, ["sea", "sand"])  # too few for probabilities
     for name, image in zip(("sea", "sand"), images):
         write_png(tmp_path / "p" / name / "0.png", image)
     trial = run_trial(model, ImageFolder(tmp_path / "p"))
@@ -143,14 +147,14 @@ def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
 def test_ten_thousand_images_of_a_hundred_classes_fit(tmp_path, rng):
     classes = [f"class {i:03}" for i in range(100)]
     images = [noisy(tuple(rng.integers(0, 256, 3)), rng) for _ in classes]
-    model = ImageClassifier("color").fit(images * 4, classes * 4)
+    model = ImageClassifier("tiny").fit(images * 4, classes * 4)
     files = [str(write_png(tmp_path / f"{i}.png", image)) for i, image in enumerate(images)]
     paths = [files[i % 100] for i in range(10_000)]
     write_report(tmp_path / "r.html", model, made_up_trial(paths, classes, rng))
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     tags = Tags(text)
-    assert tags.tags.count("img") <= MOST
-    assert len(text) < 1.4 * MOST_BYTES + 4_000_000
+    assert tags.tags.count("img") <= MOST_THUMBNAILS
+    assert len(text) < 1.4 * MOST_THUMBNAIL_BYTES + 4_000_000
     assert f"the {MOST_MISTAKES} most confident shown" in text
 
 

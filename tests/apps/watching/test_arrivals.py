@@ -6,10 +6,9 @@ import time
 import pytest
 
 from visualwords.apps.watching.journal import look_at
-from visualwords.apps.watching.watcher import Arrivals, ReloadedModel
-from visualwords.errors import ModelFileError
+from visualwords.apps.watching.watcher import Arrivals
 
-SETTLE = 0.2
+SETTLE = 0.6
 
 
 @pytest.fixture
@@ -82,25 +81,3 @@ def test_a_file_that_is_postponed_or_vanishes_does_not_come(tmp_path, write):
     os.unlink(tmp_path / "b.jpg")
     assert names(watched.look()) == ["a.jpg"]
     assert watched.is_idle
-
-
-def test_a_replaced_model_is_loaded_and_a_bad_one_is_not(write):
-    path = write("m.vw", content=b"first")
-
-    def load():
-        with open(path, "rb") as file:
-            content = file.read()
-        if content == b"bad":
-            raise ModelFileError("not a usable model file")
-        return content
-
-    model = ReloadedModel(load, path)
-    assert model.refresh() is None
-    write("m.vw", 2.0, b"second")
-    assert model.refresh() == f"{path}: loaded again"
-    assert model.model == b"second"
-    write("m.vw", 3.0, b"bad")
-    assert model.refresh() == "not a usable model file; the model before stays in use"
-    os.unlink(path)
-    assert model.refresh() is None
-    assert model.model == b"second"

@@ -1,0 +1,89 @@
+"""What results show of themselves in a notebook: tables as HTML, pictures as PNG.
+
+Each function makes what an object's ``_repr_html_`` or ``_repr_png_`` returns; the object imports
+it when a notebook asks. Names are escaped, and there is no script.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from markupsafe import Markup
+
+from visualwords.apps.report.markup import bar, html, percent, table, table_of_classes, text
+from visualwords.images import encode_image
+
+if TYPE_CHECKING:
+    from visualwords.apps.evaluation.comparing import ComparedRecipe
+    from visualwords.apps.evaluation.figures import Evaluation
+    from visualwords.apps.explanation.explanation import Explanation
+    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+
+PALE = 190  # grey of what stands for an image that is not at hand
+STYLE = Markup(
+    "<style>.visualwords td.n,.visualwords th.n{text-align:right}"
+    ".visualwords th[scope=row]{text-align:left}"
+    ".visualwords .bar{display:inline-block;width:8em;background:#8883}"
+    ".visualwords .bar i{display:block;height:.7em;background:#4878a8}"
+    ".visualwords svg{max-width:46em;display:block}</style>"
+)
+
+
+def classifier_html(model: "ImageClassifier") -> str:
+    """A fitted classifier: its recipe, held-out accuracy and classes; else its parameters."""
+    if not hasattr(model, "classes_"):
+        return html("<pre>{}</pre>", repr(model))
+    recipe, figure = model.recipe_, getattr(model, "cross_validated_", None)
+    held_out = "" if figure is None else f"; {percent(figure)} right per class on held-out folds"
+    head = html(
+        "<p><b>ImageClassifier</b> {}: {}<br>{:,} images of {} classes{}</p>",
+        *(text(recipe.name), text(recipe.summary), int(model.class_counts_.sum())),
+        *(len(model.classes_), held_out),
+    )
+    most = max(model.class_counts_)
+    rows = [
+        [text(str(name)), f"{count:,}", bar(count / most)]
+        for name, count in zip(model.classes_, model.class_counts_)
+    ]
+    return _shown(head, table_of_classes(["class", ">images", ""], rows, -model.class_counts_))
+
+
+def evaluation_html(evaluation: "Evaluation") -> str:
+    """The accuracy with its interval, and recall and precision of every class."""
+    from visualwords.apps.report.trial_report import classes_of
+
+    headline = html("<p><b>{}</b></p>", evaluation.headline)
+    return _shown(headline, classes_of(evaluation, linked=False))
+
+
+def comparison_html(rows: "Sequence[ComparedRecipe]") -> str:
+    """Compared recipes as a plot and a table, best first."""
+    from visualwords.apps.report.comparison import comparison_plot, comparison_rows
+
+    return _shown(comparison_plot(rows), table(*comparison_rows(rows)))
+
+
+def explanation_png(explanation: "Explanation", image: np.ndarray | None = None) -> bytes:
+    """Evidence maps of the best classes and their words, over the image where it is at hand.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    image : (h, w, 3) uint8 array, optional
+    """
+    from visualwords.apps.explanation.explanation_picture import draw_explanation
+
+    if image is None:
+        image = np.full((*explanation.shape, 3), PALE, np.uint8)
+    return encode_image(draw_explanation(image, explanation), "png")
+
+
+def detections_png(image: np.ndarray, boxes_xyxy: np.ndarray, confidences: np.ndarray) -> bytes:
+    """An image with a box and its confidence in percent for every detection."""
+    from visualwords.apps.detection.drawn_boxes import draw_detections
+
+    return encode_image(draw_detections(image, boxes_xyxy, confidences), "png")
+
+
+def _shown(*parts: Markup) -> str:
+    return str(html("{}<div class=visualwords>{}</div>", STYLE, Markup().join(parts)))

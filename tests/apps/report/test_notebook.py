@@ -1,0 +1,58 @@
+"""What results show of themselves in a notebook: harmless HTML, and pictures."""
+
+import numpy as np
+
+from tests.apps.conftest import COLORS, noisy
+from tests.apps.report.test_report import HOSTILE, Tags
+from visualwords import ImageClassifier, compare
+from visualwords.apps.evaluation.figures import compare as figures_of
+from visualwords.apps.report.notebook import (
+    classifier_html,
+    comparison_html,
+    detections_png,
+    evaluation_html,
+    explanation_png,
+)
+from visualwords.images import read_image
+
+
+def is_harmless(shown):
+    found = Tags(shown)
+    return not found.addresses and not found.links and "script" not in found.tags
+
+
+def test_a_classifier_shows_its_recipe_and_classes_and_an_image_its_evidence(rng):
+    images = [noisy(color, rng) for color in COLORS.values() for _ in range(3)]
+    model = ImageClassifier("tiny").fit(images, np.repeat(["sea", "sand", HOSTILE], 3))
+    shown = classifier_html(model)
+    assert is_harmless(shown)
+    assert "tiny" in shown
+    assert "9 images of 3 classes" in shown
+    assert "ImageClassifier(" in classifier_html(ImageClassifier("tiny"))
+    explanation = model.explain(images[0])
+    with_image = read_image(explanation_png(explanation, images[0]))
+    without = read_image(explanation_png(explanation))
+    assert with_image.shape == without.shape
+    assert (with_image != without).any()
+
+
+def test_an_evaluation_shows_its_interval_and_classes():
+    shown = evaluation_html(figures_of(["a", "a", HOSTILE], ["a", "a", "a"], ["a", HOSTILE]))
+    assert is_harmless(shown)
+    assert "2 of 3 right" in shown
+    assert "never predicted" in shown
+
+
+def test_a_comparison_shows_every_recipe(photos):
+    shown = comparison_html(compare(photos, ["tiny", "fast"], folds=2))
+    assert is_harmless(shown)
+    assert "<svg" in shown
+    assert all(name in shown for name in ("tiny", "fast", "best"))
+
+
+def test_detections_show_their_boxes():
+    image = np.zeros((90, 120, 3), np.uint8)
+    drawn = read_image(detections_png(image, np.array([[9.0, 9, 40, 80]]), np.array([0.9])))
+    assert drawn.shape == image.shape
+    assert drawn[40, 9].any()
+    assert not drawn[40, 60].any()
