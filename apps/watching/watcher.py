@@ -111,7 +111,7 @@ class Arrivals:
             state = look_at(path) if self._may_be_image(path) else None
             if state is None or self.is_done(state):
                 continue
-            age = min(max(0.0, time.time() - state.modified / 1e9), self.settle)
+            age = max(0.0, time.time() - state.modified / 1e9)
             seen, since = before.get(path, (state, start - age))
             since = since if seen == state else start
             if start - since >= self.settle:

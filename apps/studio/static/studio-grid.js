@@ -105,7 +105,7 @@ export class Grid {
     cell.ariaSetSize = String(this.images.length);
     cell.classList.toggle("wrong", image.verdict === 0);
     cell.classList.toggle("active", i === this.active);
-    const words = image.verdict === 0 ? `${image.name}, the model says another class` : image.name;
+    const words = image.verdict === 0 ? `${image.name}, the model predicts another class` : image.name;
     if (cell.children[1].textContent !== words) cell.children[1].textContent = words;
   }
 

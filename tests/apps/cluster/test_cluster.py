@@ -61,8 +61,7 @@ LEARNED = {
 }
 RECIPES = {
     "words": {"recipe": "words", "n_words": 16},
-    "fisher": {"recipe": "fisher", "n_gaussians": 4},
-    "fisher from disk": {"recipe": "fisher", "n_gaussians": 4, "memory": 1},
+    "words from disk": {"recipe": "fast", "n_words": 8, "memory": 1},
     "pyramid-match": {"recipe": "pyramid-match"},
     "auto": {"recipe": "auto", "representation": "histogram", "budget": 1.0},
 }
