@@ -25,7 +25,7 @@ LIBRARIES = ("visualwords", "numpy", "scipy", "scikit-learn", "numba", "opencv-p
 
 
 def provenance() -> dict[str, str]:
-    """Return what tells where figures come from, other than the command."""
+    """The origin of figures, other than the command."""
     return {
         "state": present_state(),
         "date": datetime.now(UTC).date().isoformat(),

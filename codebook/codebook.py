@@ -246,7 +246,7 @@ def in_parts(X: np.ndarray) -> Iterator[list[Any]]:
 def map_parts(
     function: Callable[[np.ndarray], Any], parts: Sequence[Any], n_jobs: int | None
 ) -> list:
-    """Return what a function makes of each part of the rows, in their order.
+    """The results of a function for each part of the rows, in their order.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class DiagonalMixture:
         return np.hstack([X, X**2]) @ factors.T + constants
 
     def log_factors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what makes log probabilities of (x, x²): factors (k, 2 d), constants (k,)."""
+        """Factors (k, 2 d) and constants (k,) of the log probabilities of (x, x²)."""
         precisions = 1 / self.variances
         constants = np.log(self.weights) - 0.5 * (
             np.log(2 * np.pi * self.variances) + self.means**2 * precisions

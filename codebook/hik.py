@@ -137,7 +137,7 @@ class HIKCodebook(Codebook):
         return self
 
     def accumulate(self, X: Any) -> np.ndarray:
-        """Return what a part of the data adds to one exact iteration.
+        """Counts that a part of the data adds to one exact iteration.
 
         Parameters
         ----------

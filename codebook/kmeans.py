@@ -122,7 +122,7 @@ class KMeansCodebook(Codebook):
         return self
 
     def accumulate(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a part of the data adds to one exact iteration.
+        """Sums and counts that a part of the data adds to one exact iteration.
 
         Parameters
         ----------

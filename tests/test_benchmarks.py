@@ -37,7 +37,7 @@ def is_there(module, name):
 
 
 def names_defined_in(module):
-    """Return what a module of the benchmarks defines at its top level."""
+    """The names that a module of the benchmarks defines at its top level."""
     with open(find_spec(module).origin, encoding="utf-8") as file:
         nodes = ast.parse(file.read()).body
     defined = {node.name for node in nodes if hasattr(node, "name")}

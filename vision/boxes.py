@@ -125,7 +125,7 @@ def suppress(
 def fuse(
     boxes_xyxy: np.ndarray, scores: np.ndarray, kept: np.ndarray, softness: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Let the boxes around some of them have a say in what they are.
+    """Average each kept box with the boxes around it.
 
     All boxes that a kept box overlaps by half (intersection over union) weigh
     exp(score / softness). Their mean takes its place, and softness · log Σ exp(score / softness)

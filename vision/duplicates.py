@@ -3,7 +3,7 @@
 Equal files have equal fingerprints. For the others, every image gets a tiny portrait, its grey
 values at 16×16 pixels with mean 0 and length 1. Two images are near duplicates if their portraits
 correlate by `MIN_CORRELATION` or more and their mean colours differ little. Portraits of almost
-uniform images say nothing and are left out.
+uniform images are too noisy to compare and are left out.
 """
 
 import os

@@ -101,7 +101,7 @@ class Skipped:
 
     @classmethod
     def of(cls, source: str, problem: ImageError) -> "Skipped":
-        """Return what an error says about an image."""
+        """The skipped image, with the reason that an error gives."""
         return cls(source, str(problem), problem.kind)
 
     def error(self) -> ImageError:

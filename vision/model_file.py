@@ -237,7 +237,7 @@ def prefixed(prefix: str, state: State) -> State:
 
 
 def part_of(prefix: str, state: State) -> State:
-    """Return what `prefixed` was given."""
+    """The state that `prefixed` was given."""
     return {
         name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
     }

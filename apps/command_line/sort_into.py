@@ -107,7 +107,7 @@ def folder_name(label: str) -> str:
 
 
 def alike(name: str) -> str:
-    """Return what names share that some disk takes for one: letters of any case, composed or not.
+    """A key that names share if some disk takes them for one: letters of any case, composed or not.
 
     The disks of Windows and macOS ignore case, and older ones of macOS decompose letters.
 

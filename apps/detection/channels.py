@@ -28,7 +28,7 @@ class Channel(Protocol):
 
     ``prepare(image)`` does what windows share; all other methods take its result. Corners are
     (y, x) in pixels; ``weights`` are one number a column; tables are what ``arrange`` makes;
-    ``margin`` pixels around a window have a say in its descriptor.
+    ``margin`` pixels around a window affect its descriptor.
     """
 
     name: str

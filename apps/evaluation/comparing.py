@@ -144,7 +144,7 @@ def compare(
         Of a folder with given splits, its training part is divided. None: train on the training
         part and test on the test part.
     seeds : int
-        Repeat with so many seeds, of the folds and of everything random.
+        Number of repetitions, each with other folds and another random seed.
     random_state : int
         The first seed.
     n_jobs, cache_dir, cache_size, max_pixels : as in `ImageClassifier`

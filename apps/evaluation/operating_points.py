@@ -143,7 +143,7 @@ def class_curves(trial: Trial) -> list[ClassCurve]:
 
 
 def expected_cost(trial: Trial) -> tuple[float, tuple[float, float]] | None:
-    """Return what a label costs on average, and its 95 % interval (bootstrap, over groups).
+    """The mean cost of a label, and its 95 % interval (bootstrap, over groups).
 
     Images of classes that the model does not know are left out. None where it has no costs, or
     knows the class of no image.

@@ -155,7 +155,7 @@ def cross_validate(
 ) -> Trial:
     """Try a model on every image once, each time trained on the other folds.
 
-    Folds have the classes in the same proportions and keep groups and near copies together. A
+    Folds have the classes in the same proportions and keep groups and near duplicates together. A
     model whose recipe is "auto" chooses one anew in every fold, so that no image influences its
     own trial.
 

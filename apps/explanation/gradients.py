@@ -96,7 +96,7 @@ def _coefficients(
     second: np.ndarray,
     values: np.ndarray,
 ) -> np.ndarray:
-    """Return what x, x² and 1 of a patch are multiplied with, (windows, k, 2 d + 1, classes)."""
+    """Factors of x, x² and 1 of a patch, (windows, k, 2 d + 1, classes)."""
     mixture = encoder.mixture_
     means, variances, root = mixture.means, mixture.variances, np.sqrt(mixture.weights)[:, None]
     of_mean, of_spread = 1 / (root * np.sqrt(variances)), 1 / (np.sqrt(2) * root * variances)

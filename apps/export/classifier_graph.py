@@ -80,7 +80,7 @@ def _sum_of_tables(classifier: ICDClassifier, row: Value) -> Value:
 
 
 def _sum_of_vectors(classifier: PmSVMClassifier, row: Value) -> Value:
-    """Σ_j w_j · s(level of x_j), s being the vector of a level; zeros count nothing."""
+    """Σ_j w_j · s(level of x_j), s being the vector of a level; zeros add nothing."""
     g, state = row.graph, classifier.get_state()
     table, weights = state["score_table"], state["weights"]
     above = row - state["shift"].astype(np.float32)

@@ -190,7 +190,7 @@ def _shortened(evidence: np.ndarray) -> list[list[float]]:
 
 
 def _reasons(found: Explanation, column: int) -> list[dict[str, Any]]:
-    """Return what speaks most for or against a class, in things that a person sees.
+    """The strongest evidence for or against a class, in things that a person sees.
 
     Visual words have patches of the image, bins of a colour histogram a colour. Columns of other
     descriptors (a census of 256 bins, the angles of a HOG) are nothing to look at: they are added

@@ -215,7 +215,7 @@ class ModelApi:
     async def _of_image(
         self, request: Request, work: Callable[..., Found], *arguments: object
     ) -> Found:
-        """Return what is made of the image of a request."""
+        """The result of the work on the image of a request."""
         async with self.bodies.hold(request) as body:
             return await self.work(request, work, await one_image(request, body), *arguments)
 

@@ -21,7 +21,7 @@ SIDE, LEFT, TOP = 320, 46, 12  # of a plot, and of the room for its labels
 
 
 def operating_points(trial: Trial) -> Markup:
-    """Return what each class's threshold does, with ROC and precision-recall curves."""
+    """The section on each class's threshold, with ROC and precision-recall curves."""
     curves = class_curves(trial)
     if not curves:
         lead = "There are no curves: the model has no probabilities, or one class was tested."

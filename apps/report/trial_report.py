@@ -172,7 +172,7 @@ def _timing(seconds: dict[str, float]) -> Markup:
 
 
 def _repeating(model: ImageClassifier, command: str | None) -> Markup:
-    """Return what is needed to reproduce the results."""
+    """The section that says how to reproduce the results."""
     recipe, seconds = model.recipe_, model.tried_seconds_
     lead = html(
         "Recipe <b>{}</b>: {}. Trained on {:,} images, seed {}. The same images, command and "

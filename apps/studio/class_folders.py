@@ -113,7 +113,7 @@ def own_folder(root: Path, place: str) -> Path:
 
 
 def id_of(path: str | os.PathLike[str]) -> str:
-    """Return what a file is called in requests: it outlives moves, but no change of the content."""
+    """The name of a file in requests: it outlives moves, but no change of the content."""
     status = os.stat(path)
     return _digest(f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}")
 

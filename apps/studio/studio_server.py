@@ -206,7 +206,7 @@ class StudioApi(ModelApi):
         return JSONResponse(await self._of_own_image(request, work))
 
     async def _of_own_image(self, request: Request, work: Callable[[bytes], Any]) -> Any:
-        """Return what is made of an image of the folder, in a worker thread."""
+        """The result of the work on an image of the folder, in a worker thread."""
         image = await asyncio.to_thread(self.workspace.image, request.path_params["id"])
         try:
             data = await asyncio.to_thread(read_bytes, str(self.workspace.root / image.place))

@@ -141,7 +141,7 @@ def run(job: Job, news: News) -> None:
 
 
 def _rows(model: ImageClassifier, trial: Trial, data: Dataset, ids: dict[str, str]) -> list[Row]:
-    """Return what the models of the folds predicted for each image."""
+    """A row for each image, with the prediction of the model that did not learn from it."""
     chances = trial.certainty
     column = {name: i for i, name in enumerate(trial.classes)}
     ordered = np.sort(chances, axis=1)

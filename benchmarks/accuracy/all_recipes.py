@@ -27,7 +27,7 @@ from visualwords.folders import ImageFolder
 
 
 def parts(name: str) -> tuple[ImageFolder, ImageFolder]:
-    """Return what to learn from and what to be tried on."""
+    """Training and test images of a data set."""
     folder = image_folder(name)
     if name == "corel1000":
         return folder.split(0.5, seed=0)

@@ -69,7 +69,7 @@ class Kernels:
 
 
 def weights_of(codes: np.ndarray) -> np.ndarray:
-    """Return what images count, so that classes count alike."""
+    """Weights of images that make classes count alike."""
     return (len(codes) / len(np.unique(codes)) / np.bincount(codes))[codes]
 
 

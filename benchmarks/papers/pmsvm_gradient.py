@@ -148,7 +148,7 @@ def gradients_of(exact: Exact, p: float, columns: Any, x: np.ndarray) -> np.ndar
 
 
 def approximated(exact: Exact, expansion: Any, columns: Any, x: np.ndarray) -> np.ndarray:
-    """Return what an expansion makes of them."""
+    """The same by an expansion."""
     score = expansion.score(x).astype(float)
     weights = [expansion.update(exact.X[:, j]).T.astype(float) for j in columns]
     return np.stack([score @ (w @ exact.coefficients) for w in weights])

@@ -5,7 +5,7 @@
 
 The limit is 90 s of the clock on two idle cores. Each data set is trained on in a process of its
 own, without a cache, after a run that compiles. Prints the plan's seconds, seconds of the clock
-and of CPU (all threads and processes). On a busy machine the clock says little; half of the CPU
+and of CPU (all threads and processes). On a busy machine the clock is too noisy; half of the CPU
 time is the least that two cores need.
 """
 
@@ -25,7 +25,7 @@ LIMIT = 90.0  # seconds of the clock for a budget of 60 s
 
 
 def train(folder: str, budget: str) -> tuple[str, float, float]:
-    """Return what the command prints, its seconds of the clock and of CPU."""
+    """The command's output, and its seconds by the clock and of CPU."""
     with tempfile.TemporaryDirectory() as place:
         command = [
             *(sys.executable, "-m", "visualwords.apps.classify_images", "train", folder),

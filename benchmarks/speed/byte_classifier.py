@@ -51,7 +51,7 @@ def rows_of_crops(n: int) -> list[np.ndarray]:
 
 
 def cpu_seconds(work: object) -> tuple[object, float]:
-    """Return what a function returns and the CPU time it took."""
+    """A function's result and its CPU time."""
     start = time.process_time()
     return work(), time.process_time() - start
 

@@ -89,7 +89,7 @@ def compare_sift(images: np.ndarray) -> None:
 
 
 def filters_with_opencv(image: np.ndarray) -> np.ndarray:
-    """Return what ``DenseFilters()`` does, by OpenCV's filters and NumPy's indices."""
+    """The result of ``DenseFilters()``, by OpenCV's filters and NumPy's indices."""
     x, u = np.arange(5) + 0.5, np.arange(5)[:, None]
     basis = np.where(u == 0, 1, np.sqrt(2)) / np.sqrt(5) * np.cos(np.pi * u * x / 5)
     triangle = np.array([1, 2, 3, 4, 3, 2, 1], np.float32) / 16

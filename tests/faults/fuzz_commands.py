@@ -169,7 +169,7 @@ def _arguments(draw, verb):
 
 
 def _values(parameter):
-    """Return what a parameter may be given."""
+    """A strategy for the values of a parameter."""
     name = parameter.name
     if name in BOUNDED:
         return st.sampled_from(BOUNDED[name])
@@ -186,7 +186,7 @@ def _values(parameter):
 
 
 def _word(texts):
-    """Return what a shell can pass on: no zero bytes, surrogates only for undecodable bytes."""
+    """Texts that a shell can pass on: no zero bytes, surrogates only for undecodable bytes."""
     return texts.map(
         lambda text: "".join(c for c in text if c != "\0" and not "\ud800" <= c <= "\udc7f")
     ).filter(lambda text: not text.startswith("/") and ".." not in text)

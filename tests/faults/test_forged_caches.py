@@ -34,7 +34,7 @@ def keys_of(cache):
 
 
 def spoilt(entry):
-    """Return what somebody could put in the place of an entry."""
+    """A forged entry of the same shape."""
     array = entry.copy()
     if array.dtype == np.uint8 and array[:2].tobytes() == b"PK":
         return [*_spoilt_states(unpacked(array)), array[: len(array) // 2]]

@@ -46,7 +46,7 @@ def load_for_long(model, photos):
 
 
 def refuse_for_long(model, photos):
-    """Errors hold on to what was being read; they must let go of it."""
+    """Errors hold on to what was being read; they must free it."""
     whole = sample("progressive JPEG"), sample("PNG"), sample("LZW TIFF"), sample("GIF")
 
     def refuse(turn):

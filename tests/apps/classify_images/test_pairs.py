@@ -269,7 +269,7 @@ def run(line):
 
 
 def parsed(text):
-    """Return what JSON holds; NaN and infinity are none."""
+    """The value of a JSON text; NaN and infinity are refused."""
 
     def refuse(name):
         raise AssertionError(f"{name} is no JSON")

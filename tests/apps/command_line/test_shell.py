@@ -23,7 +23,7 @@ def run_in_shell(line, **kwargs):
 
 
 def offered(group, words, typed):
-    """Return what Tab offers after some words."""
+    """The completions that Tab offers after some words."""
     found = BashComplete(group, {}, "it", "_IT_COMPLETE").get_completions(words, typed)
     return [item.value for item in found]
 

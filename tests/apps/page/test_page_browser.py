@@ -91,7 +91,7 @@ def wait_for_evidence(page):
 
 
 def seen(page, selector="#frame"):
-    """Return what is on the screen as pixels."""
+    """The pixels on the screen."""
     return read_image(page.locator(selector).screenshot()).astype(int)
 
 
