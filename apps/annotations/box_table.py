@@ -5,15 +5,8 @@ import io
 import os
 from collections.abc import Iterable
 
-from visualwords.apps.annotations.boxed_image import (
-    Annotations,
-    BoxedImage,
-    BoxList,
-    as_annotations,
-    checked_name,
-    checked_size,
-)
-from visualwords.apps.annotations.documents import number_of, short, text_of
+from visualwords.apps.annotations import checks
+from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
 from visualwords.apps.command_line.csv_cells import FORMULA, csv_cells
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
@@ -42,47 +35,44 @@ def read_box_table(path: str | os.PathLike[str]) -> Annotations:
     """
     name = os.fspath(path)
     rows, columns = _rows(name)
-    file = next((one for one in NAME if one in columns), None)
-    corners = next((four for four in CORNERS if set(four) <= set(columns)), None)
+    file = next((one for one in NAME if one in columns), "")
+    corners = next((four for four in CORNERS if set(four) <= set(columns)), ())
     label = next((one for one in LABEL if one in columns), "")
-    if file is None or corners is None:
-        lacking = [] if file else ["file"]
-        lacking += [] if corners else CORNERS[0]
+    lacking = [*([] if file else ["file"]), *([] if corners else CORNERS[0])]
+    if lacking:
         raise FolderError(
             f"{name}: no column {', '.join(lacking)}; a table of boxes has file, xmin, ymin, xmax, "
             "ymax"
         )
     lists: dict[tuple[str, str], BoxList] = {}
-    for number, row in rows:
-        place = f"{name}, line {number}"
+    for line, row in rows:
+        place = f"{name}, line {line}"
         if None in row or None in row.values():
             raise FolderError(f"{place}: {len(columns)} columns, but another number of cells")
-        image = checked_name(place, _text(row[file]))
-        size = checked_size(place, _number(place, row, "width"), _number(place, row, "height"))
+        image = checks.name_of(place, _text(row[file]))
+        size = checks.size(place, _number(place, row, "width"), _number(place, row, "height"))
         key = image, row.get("frame", "").strip()
         if key not in lists:
             frame, seconds = _whole(place, row, "frame"), _number(place, row, "time")
-            lists[key] = BoxList(image, size, frame, seconds)
+            empty = BoxedImage(image, size_wh=size, frame=frame, seconds=seconds)
+            lists[key] = BoxList(empty)
         elif size != lists[key].empty.size_wh:
             raise FolderError(f"{place}: another size of {image} than in the lines before")
-        texts = [row[column].strip() for column in corners]
-        if any(texts):
-            if not all(texts):
-                raise FolderError(f"{place}: a box is four numbers, not {texts}")
+        if any(row[column].strip() for column in corners):
             lists[key].add(
                 place,
-                [number_of(place, text) for text in texts],
+                [checks.number_of(f"{place}, {column}", row[column]) for column in corners],
                 _text(row.get(label, "")),
                 ignored=_whole(place, row, "ignored") not in (None, 0),
                 confidence=_number(place, row, "confidence"),
                 track=_whole(place, row, "track"),
             )
-    return as_annotations(path, lists.values())
+    return Annotations.of(path, lists.values())
 
 
 def _rows(name: str) -> tuple[list[tuple[int, dict[str, str]]], list[str]]:
     """Return the lines of a table with their numbers, and its columns in lower case."""
-    text = text_of(name)
+    text = checks.text_of(name)
     delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
@@ -103,7 +93,7 @@ def _text(cell: str) -> str:
 
 def _number(place: str, row: dict[str, str], column: str) -> float | None:
     text = row.get(column, "").strip()
-    return number_of(f"{place}, {column}", text) if text else None
+    return checks.number_of(f"{place}, {column}", text) if text else None
 
 
 def _whole(place: str, row: dict[str, str], column: str) -> int | None:
@@ -121,17 +111,15 @@ def box_rows(image: BoxedImage) -> list[list[object]]:
     rows: list[list[object]] = []
     for k, box in enumerate(image.boxes_xyxy.tolist()):
         confidence = "" if image.confidences is None else repr(float(image.confidences[k]))
-        track = "" if image.tracks is None or not image.tracks[k] else int(image.tracks[k])
+        track = "" if image.tracks is None else int(image.tracks[k]) or ""
         ignored = int(image.ignored[k]) or ""
-        rows.append([*start, image.labels[k], *map(short, box), confidence, track, ignored])
+        rows.append([*start, image.labels[k], *map(checks.short, box), confidence, track, ignored])
     return rows
 
 
 def write_box_table(path: str | os.PathLike[str], images: Iterable[BoxedImage]) -> None:
     """Write a CSV file; texts that a spreadsheet takes for a formula get a quote before them."""
     text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(HEADER)
-    for image in images:
-        writer.writerows(csv_cells(row) for row in box_rows(image))
+    rows = [csv_cells(row) for image in images for row in box_rows(image)]
+    csv.writer(text).writerows([HEADER, *rows])
     write_atomically(path, text.getvalue().encode())

@@ -2,21 +2,26 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
-from visualwords.apps.annotations.boxed_image import (
-    Annotations,
-    BoxedImage,
-    BoxList,
-    as_annotations,
-    checked_name,
-    checked_size,
-)
-from visualwords.apps.annotations.documents import Place, read_json
+from visualwords.apps.annotations import checks
+from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 
 __all__ = ["coco_document", "read_coco", "write_coco"]
+
+KINDS = {"key": "a whole number or a text", "flag": "a flag", "text": "a text"}
+KINDS |= {"whole": "a whole number", "number": "a number", "numbers": "a list of numbers"}
+CATEGORY = {"id": "key", "name": "text"}
+IMAGE = {"id": "key", "file_name": "text"}
+IMAGE_OPTIONS = {"width": "number", "height": "number", "frame": "whole", "time": "number"}
+BOX = {"image_id": "key", "category_id": "key", "bbox": "numbers"}
+BOX_OPTIONS = {"id": "key", "iscrowd": "flag", "ignore": "flag"}
+BOX_OPTIONS |= {"score": "number", "track_id": "whole"}
+
+Members = dict[str, Any]  # of a JSON object, checked
 
 
 def read_coco(path: str | os.PathLike[str]) -> Annotations:
@@ -25,67 +30,87 @@ def read_coco(path: str | os.PathLike[str]) -> Annotations:
     Boxes are ``[x, y, width, height]``. Annotations with ``iscrowd`` or ``ignore`` are marked as
     ignored. A ``score``, ``track_id`` and an image's ``frame`` and ``time`` are read if present.
     """
-    document = read_json(path)
+    name = os.fspath(path)
+    document = _json_of(name)
     if not (isinstance(document, dict) and "images" in document):
-        raise FolderError(
-            f"{os.fspath(path)}: not COCO, an object with images, annotations and categories"
+        raise FolderError(f"{name}: not COCO, an object with images, annotations and categories")
+    labels = {one["id"]: one["name"] for _, one in _listed(document, name, "categories", CATEGORY)}
+    lists = {}
+    for place, one in _listed(document, name, "images", IMAGE, IMAGE_OPTIONS):
+        size_wh = checks.size(place, one["width"], one["height"])
+        file = checks.name_of(place, one["file_name"])
+        frame = {"frame": one["frame"], "seconds": one["time"]}
+        lists[one["id"]] = BoxList(BoxedImage(file, size_wh=size_wh, **frame))
+    for place, one in _listed(document, name, "annotations", BOX, BOX_OPTIONS):
+        for key, known in (("image_id", lists), ("category_id", labels)):
+            if one[key] not in known:
+                raise FolderError(f"{place}: {key} {one[key]!r} is not among the ids")
+        if len(one["bbox"]) != 4:
+            raise FolderError(f"{place}: a bbox of {len(one['bbox'])} numbers; it has 4")
+        x, y, width, height = one["bbox"]
+        lists[one["image_id"]].add(
+            place,
+            [x, y, x + width, y + height],
+            labels[one["category_id"]],
+            ignored=bool(one["iscrowd"] or one["ignore"]),
+            confidence=one["score"],
+            track=one["track_id"],
         )
-    top = Place(document, os.fspath(path))
-    categories = _by_id(top["categories"]) if "categories" in top else {}
-    labels = {key: place["name"].text() for key, place in categories.items()}
-    lists = {key: _box_list(place) for key, place in _by_id(top["images"]).items()}
-    boxes = top["annotations"].items() if "annotations" in top else []
-    _by_id([place for place in boxes if "id" in place])
-    for place in boxes:
-        image = place["image_id"].key()
-        if image not in lists:
-            raise FolderError(f"{place}: image_id {image!r} is the id of no image")
-        _add(lists[image], place, labels)
-    return as_annotations(path, lists.values())
+    return Annotations.of(path, lists.values())
 
 
-def _by_id(places: "Place | list[Place]") -> dict[int | str, Place]:
-    found: dict[int | str, Place] = {}
-    for place in places.items() if isinstance(places, Place) else places:
-        key = place["id"].key()
-        if key in found:
-            raise FolderError(f"{place}: the id {key!r} was used before")
-        found[key] = place
+def _json_of(name: str) -> object:
+    """The value of a JSON file; NaN and infinity, which JSON lacks, are refused."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a number")
+
+    text = checks.text_of(name)
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise FolderError(f"{name}: nested too deeply to be annotations") from None
+    except ValueError as problem:
+        raise FolderError(f"{name}: not JSON ({problem})") from None
+
+
+def _listed(
+    document: Members,
+    name: str,
+    member: str,
+    needed: Mapping[str, str],
+    options: Mapping[str, str] | None = None,
+) -> list[tuple[str, Members]]:
+    """The objects of a list, each with its place, and with checked members; ids differ."""
+    values, found, ids = document.get(member) or [], [], set()
+    if not isinstance(values, list):
+        raise FolderError(f"{name}: {member} is no list")
+    kinds = {**needed, **(options or {})}
+    for k, value in enumerate(values):
+        place = f"{name}, {member}[{k}]"
+        if not isinstance(value, dict):
+            raise FolderError(f"{place}: {value!r:.60} where an object belongs")
+        one = {key: value.get(key) for key in kinds}
+        for key, kind in kinds.items():
+            if not ((one[key] is None and key not in needed) or _is(one[key], kind)):
+                raise FolderError(f"{place}: {key} is {one[key]!r:.60} where {KINDS[kind]} belongs")
+        if one["id"] is not None and one["id"] in ids:
+            raise FolderError(f"{place}: the id {one['id']!r} was used before")
+        ids.add(one["id"])
+        found.append((place, one))
     return found
 
 
-def _box_list(place: Place) -> BoxList:
-    size, time = (
-        [place[key].number() if key in place else None for key in keys]
-        for keys in (("width", "height"), ("time",))
-    )
-    return BoxList(
-        checked_name(place.words, place["file_name"].text()),
-        checked_size(place.words, *size),
-        place["frame"].whole() if "frame" in place else None,
-        *time,
-    )
-
-
-def _add(boxes: BoxList, place: Place, labels: dict[int | str, str]) -> None:
-    category = place["category_id"].key()
-    if category not in labels:
-        raise FolderError(f"{place}: category_id {category!r} is the id of no category")
-    numbers = [part.number() for part in place["bbox"].items()]
-    if len(numbers) != 4:
-        raise FolderError(f"{place}: a bbox is x, y, width, height, not {len(numbers)} numbers")
-    x, y, width, height = numbers
-    if width < 0 or height < 0:
-        raise FolderError(f"{place}: a bbox of negative size, {width:g} by {height:g}")
-    flags = [place[name] for name in ("iscrowd", "ignore") if name in place]
-    boxes.add(
-        place.words,
-        [x, y, x + width, y + height],
-        labels[category],
-        ignored=any(f.value if isinstance(f.value, bool) else f.whole() != 0 for f in flags),
-        confidence=place["score"].number() if "score" in place else None,
-        track=place["track_id"].whole() if "track_id" in place else None,
-    )
+def _is(value: object, kind: str) -> bool:
+    """Return whether a JSON value is of a kind; numbers are finite floats."""
+    if kind == "numbers":
+        return isinstance(value, list) and all(_is(one, "number") for one in value)
+    if kind in ("text", "key") and isinstance(value, str):
+        return True
+    if isinstance(value, bool):
+        return kind == "flag"
+    is_number = isinstance(value, int | float) and abs(value) < 1e300
+    return kind != "text" and is_number and (kind == "number" or float(value).is_integer())
 
 
 def coco_document(

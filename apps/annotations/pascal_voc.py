@@ -2,23 +2,19 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from typing import NoReturn
+from xml.etree import ElementTree as Tree
+from xml.etree.ElementTree import Element, SubElement
 
-from visualwords.apps.annotations.boxed_image import (
-    Annotations,
-    BoxedImage,
-    BoxList,
-    as_annotations,
-    checked_name,
-    checked_size,
-)
-from visualwords.apps.annotations.documents import free_name, number_of, read_xml, short, stem_of
+from visualwords.apps.annotations import checks
+from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 
 __all__ = ["read_voc", "write_voc"]
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
+DEEPEST = 100  # levels of nesting
 
 
 def read_voc(paths: Sequence[str | os.PathLike[str]]) -> Annotations:
@@ -27,17 +23,55 @@ def read_voc(paths: Sequence[str | os.PathLike[str]]) -> Annotations:
     By the format's definition pixels count from 1 and both corners belong to the box: xmin = 1,
     xmax = width is the whole image. Objects with ``difficult`` are marked as ignored.
     """
-    return as_annotations("the XML files", [_read_one(os.fspath(path)) for path in paths])
+    return Annotations.of("the XML files", [_read_one(os.fspath(path)) for path in paths])
+
+
+class _Builder(Tree.TreeBuilder):
+    """Builds elements; refuses deep nesting, and document types.
+
+    A document type may declare entities that expand to gigabytes or that name other files, and no
+    format of annotations has one.
+    """
+
+    depth = 0
+
+    def start(self, tag: str, attrs: dict[str, str]) -> Element:  # type: ignore[override]
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise FolderError("nested too deeply to be annotations")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str) -> Element:
+        self.depth -= 1
+        return super().end(tag)
+
+    def doctype(self, *_: object) -> NoReturn:
+        raise FolderError(
+            "has a document type (<!DOCTYPE …>), which is refused as it may declare entities; "
+            "remove it"
+        )
+
+
+def _root_of(path: str) -> Element:
+    parser = Tree.XMLParser(target=_Builder())
+    try:
+        parser.feed(checks.content_of(path))
+        root: Element = parser.close()
+    except (Tree.ParseError, ValueError, LookupError) as problem:
+        fault = str(problem) if isinstance(problem, FolderError) else f"not XML ({problem})"
+        raise FolderError(f"{path}: {fault}") from None
+    return root
 
 
 def _read_one(path: str) -> BoxList:
-    root = read_xml(path)
+    root = _root_of(path)
     if root.tag != "annotation":
         raise FolderError(f"{path}: <{root.tag[:40]}> where Pascal VOC has <annotation>")
-    name = checked_name(path, root.findtext("filename") or stem_of(path))
+    name = checks.name_of(path, root.findtext("filename") or checks.stem_of(path))
     size = root.find("size")
     sides = [] if size is None else _numbers(size, ("width", "height"), path)
-    boxes = BoxList(name, checked_size(path, *sides) if sides else None)
+    size_wh = checks.size(path, *sides) if sides else None
+    boxes = BoxList(BoxedImage(name, size_wh=size_wh))
     for k, item in enumerate(root.iterfind("object")):
         place = f"{path}, object {k + 1}"
         label = (item.findtext("name") or "").strip()
@@ -51,17 +85,16 @@ def _read_one(path: str) -> BoxList:
             [xmin - 1, ymin - 1, xmax, ymax],
             label,
             ignored=(item.findtext("difficult") or "0").strip() not in ("0", ""),
-            confidence=None if confidence is None else number_of(place, confidence),
+            confidence=None if confidence is None else checks.number_of(place, confidence),
         )
     return boxes
 
 
 def _numbers(parent: Element, tags: Iterable[str], place: str) -> list[float]:
-    texts = {tag: parent.findtext(tag) for tag in tags}
-    for tag, text in texts.items():
-        if text is None:
+    for tag in tags:
+        if parent.find(tag) is None:
             raise FolderError(f"{place}: no <{tag}>")
-    return [number_of(f"{place}, {tag}", text) for tag, text in texts.items()]
+    return [checks.number_of(f"{place}, {tag}", parent.findtext(tag)) for tag in tags]
 
 
 def write_voc(folder: str | os.PathLike[str], images: Iterable[BoxedImage]) -> None:
@@ -69,26 +102,22 @@ def write_voc(folder: str | os.PathLike[str], images: Iterable[BoxedImage]) -> N
     os.makedirs(folder, exist_ok=True)
     written: set[str] = set()
     for image in images:
-        path = os.path.join(folder, free_name(image.name, ".xml", written))
-        root = _document(image)
-        indent(root)
-        write_atomically(path, tostring(root, "utf-8"), durable=False)
+        path = os.path.join(folder, checks.free_name(image.name, ".xml", written))
+        root = Element("annotation")
+        SubElement(root, "filename").text = image.name
+        if image.size_wh:
+            _add(SubElement(root, "size"), width=image.size_wh[0], height=image.size_wh[1], depth=3)
+        for k, (x0, y0, x1, y1) in enumerate(image.boxes_xyxy.tolist()):
+            item = SubElement(root, "object")
+            _add(item, name=image.labels[k], difficult=int(image.ignored[k]))
+            if image.confidences is not None:
+                _add(item, confidence=repr(float(image.confidences[k])))
+            corners = [checks.short(one) for one in (round(x0 + 1, 6), round(y0 + 1, 6), x1, y1)]
+            _add(SubElement(item, "bndbox"), **dict(zip(CORNERS, corners)))
+        Tree.indent(root)
+        write_atomically(path, Tree.tostring(root, "utf-8"), durable=False)
 
 
-def _document(image: BoxedImage) -> Element:
-    root = Element("annotation")
-    SubElement(root, "filename").text = image.name
-    if image.size_wh:
-        size = SubElement(root, "size")
-        for tag, value in zip(("width", "height", "depth"), (*image.size_wh, 3)):
-            SubElement(size, tag).text = str(value)
-    for k, (x0, y0, x1, y1) in enumerate(image.boxes_xyxy.tolist()):
-        item = SubElement(root, "object")
-        SubElement(item, "name").text = image.labels[k]
-        SubElement(item, "difficult").text = str(int(image.ignored[k]))
-        if image.confidences is not None:
-            SubElement(item, "confidence").text = repr(float(image.confidences[k]))
-        corners = SubElement(item, "bndbox")
-        for tag, value in zip(CORNERS, (round(x0 + 1, 6), round(y0 + 1, 6), x1, y1)):
-            SubElement(corners, tag).text = short(value)
-    return root
+def _add(parent: Element, **texts: object) -> None:
+    for tag, text in texts.items():
+        SubElement(parent, tag).text = str(text)

@@ -3,10 +3,10 @@
 import os
 from dataclasses import dataclass, replace
 
+from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.box_table import read_box_table
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage
 from visualwords.apps.annotations.coco import read_coco
-from visualwords.apps.annotations.documents import stem_of
 from visualwords.apps.annotations.pascal_voc import read_voc
 from visualwords.apps.annotations.yolo import read_yolo
 from visualwords.errors import FolderError, ImageError
@@ -103,7 +103,7 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
     names: dict[tuple[bool, str], list[str]] = {}  # with and without their suffixes
     for path in paths:
         names.setdefault((True, os.path.basename(path)), []).append(path)
-        names.setdefault((False, stem_of(path)), []).append(path)
+        names.setdefault((False, checks.stem_of(path)), []).append(path)
     images: dict[str, BoxedImage] = {}
     missing: list[tuple[str, str]] = []
     for image in annotations.images:
@@ -135,7 +135,7 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
 
 def _by_name(name: str, names: dict[tuple[bool, str], list[str]]) -> str | None:
     """Return the file with an image's file name in any folder, or else with another suffix."""
-    same = names.get((True, os.path.basename(name))) or names.get((False, stem_of(name)), [])
+    same = names.get((True, os.path.basename(name))) or names.get((False, checks.stem_of(name)), [])
     if len(same) > 1:
         raise FolderError(
             f"{name}: {len(same)} files have this name, {_some(same)}; annotations must then hold "

@@ -5,14 +5,14 @@ import os
 import re
 from collections.abc import Sequence
 
+from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
-from visualwords.apps.annotations.documents import free_name, number_of, stem_of, text_of
 from visualwords.errors import FolderError, ImageError
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
 from visualwords.images import image_size
 
-__all__ = ["YoloFolder", "names_in_yaml", "read_yolo", "yaml_of_names"]
+__all__ = ["YoloFolder", "names_in_yaml", "read_yolo"]
 
 MOST_LINES = 1 << 24  # bytes of the boxes of one image
 BEYOND = 1e-3  # share of the image by which rounded boxes may exceed it
@@ -26,7 +26,8 @@ MOST_BYTES = 1 << 20  # of names
 MOST_CLASSES = 100_000
 QUOTED = r"""\"(?:[^"\\]|\\.)*\"|'(?:[^']|'')*'"""
 IN_BRACKETS = re.compile(rf"\s*(?:(\d{{1,6}})\s*:\s*)?({QUOTED}|[^,\"'\[\]{{}}]+?)\s*(?:,\s*|$)")
-ON_A_LINE = re.compile(rf"\s*(?:-\s*|(\d{{1,6}})\s*:\s*)({QUOTED}|.*?)\s*(?:\s#.*)?")
+ON_A_LINE = re.compile(rf"\s*(?:-\s+|(\d{{1,6}})\s*:\s*)({QUOTED}|[^\n]*?)\s*(?:\n|$)")
+NAMES = re.compile(r"^names:(.*(?:\n(?:[ \t\-\]}].*)?)*)", re.MULTILINE)
 
 
 def read_yolo(
@@ -57,11 +58,12 @@ def read_yolo(
     boxed, skipped, used = [], list(unreadable), set()
     for path in paths:
         try:
-            boxes = BoxList(os.path.relpath(path, base).replace(os.sep, "/"), image_size(path))
+            name = os.path.relpath(path, base).replace(os.sep, "/")
+            boxes = BoxList(BoxedImage(name, size_wh=image_size(path)))
         except ImageError as problem:
             skipped.append((path, str(problem)))
             continue
-        label_file = by_stem.get(stem_of(path)) if is_elsewhere else _beside(path, files)
+        label_file = by_stem.get(checks.stem_of(path)) if is_elsewhere else _beside(path, files)
         if label_file is not None:
             used.add(label_file)
             _read_lines(label_file, boxes, names)
@@ -91,8 +93,7 @@ def _label_files(root: str) -> set[str]:
 def _by_stem(files: set[str]) -> dict[str, str]:
     by_stem: dict[str, str] = {}
     for path in sorted(files):
-        other = by_stem.setdefault(stem_of(path), path)
-        if other != path:
+        if (other := by_stem.setdefault(checks.stem_of(path), path)) != path:
             raise FolderError(f"{path} and {other}: two label files for images of one name")
     return by_stem
 
@@ -107,11 +108,11 @@ def _beside(path: str, files: set[str]) -> str | None:
 
 def _read_lines(path: str, boxes: BoxList, names: Sequence[str] | None) -> None:
     width, height = boxes.empty.size_wh or (1, 1)
-    for number, line in enumerate(text_of(path, MOST_LINES).splitlines(), start=1):
+    for number, line in enumerate(checks.text_of(path, MOST_LINES).splitlines(), start=1):
         if line.strip():
             place = f"{path}, line {number}"
             first, *rest = line.split()
-            values = [number_of(place, word) for word in rest]
+            values = [checks.number_of(place, word) for word in rest]
             x0, y0, x1, y1 = _corners(place, values)
             corners = [x0 * width, y0 * height, x1 * width, y1 * height]
             confidence = values[4] if len(values) == 5 else None
@@ -152,7 +153,7 @@ def _class_names(root: str) -> list[str] | None:
     for name in (*TABLES, *LISTS):
         path = os.path.join(root, name)
         if os.path.exists(path):
-            text = text_of(path, MOST_BYTES)
+            text = checks.text_of(path, MOST_BYTES)
             if name in TABLES:
                 return names_in_yaml(text, path)
             return [line.strip() for line in text.splitlines() if line.strip()]
@@ -169,27 +170,19 @@ def names_in_yaml(text: str, path: str) -> list[str]:
     >>> names_in_yaml("names:\n  0: cup  # small\n  1: mug\n", "data.yaml")
     ['cup', 'mug']
     """
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-    start = next((k for k, line in enumerate(lines) if line.startswith("names:")), None)
-    if start is None:
+    found = NAMES.search(re.sub(rf"({QUOTED})|(^|\s)#.*", r"\1", text, flags=re.MULTILINE))
+    if found is None:
         raise FolderError(f"{path}: no names of classes (names: [cup, mug])")
+    content, at, end = found[1].strip(), 0, "\n"
+    if content[:1] + content[-1:] in ("[]", "{}"):
+        content, end = content[1:-1].strip().rstrip(","), ","
     entries: list[tuple[str | None, str]] = []
-    first = re.sub(r"(^|\s)#[^'\"]*$", "", lines[start].removeprefix("names:")).strip()
-    if first:
-        rest = " ".join([first, *(line.strip() for line in lines[start + 1 :])])
-        inside = re.match(rf"[\[{{]((?:{QUOTED}|[^\"'\]}}])*)[\]}}]", rest)
-        at, content = 0, inside[1].rstrip().rstrip(",") if inside else rest
-        while at < len(content):
-            piece = IN_BRACKETS.match(content, at) if inside else None
-            if piece is None:
-                raise FolderError(f"{path}: names has {content[at : at + 40]!r}; write [cup, mug]")
-            entries.append((piece[1], _unquoted(piece[2])))
-            at = piece.end()
-    for line in [] if first else lines[start + 1 :]:
-        entry = ON_A_LINE.fullmatch(line)
-        if entry is None and line.strip():
-            break
-        entries += [(entry[1], _unquoted(entry[2]))] if entry else []
+    while at < len(content):
+        entry = (IN_BRACKETS if end == "," else ON_A_LINE).match(content, at)
+        if entry is None:
+            raise FolderError(f"{path}: names has {content[at : at + 40]!r}; write [cup, mug]")
+        entries.append((entry[1], _unquoted(entry[2])))
+        at = entry.end()
     if not 0 < len(entries) <= MOST_CLASSES:
         raise FolderError(f"{path}: {len(entries)} names of classes; write names: [cup, mug]")
     numbered = {int(number): name for number, name in entries if number is not None}
@@ -201,18 +194,10 @@ def names_in_yaml(text: str, path: str) -> list[str]:
 def _unquoted(text: str) -> str:
     if text[:1] == "'":
         return text[1:-1].replace("''", "'")
-    if text[:1] == '"':
-        try:
-            return str(json.loads(text))
-        except ValueError:
-            return text[1:-1]
-    return text.strip()
-
-
-def yaml_of_names(names: Sequence[str]) -> str:
-    """Return the text of ``data.yaml``; names are quoted as JSON, which YAML reads too."""
-    lines = [f"  {number}: {json.dumps(name)}" for number, name in enumerate(names)]
-    return "\n".join(["names:", *lines, ""])
+    try:
+        return str(json.loads(text)) if text[:1] == '"' else text.strip()
+    except ValueError:
+        return text[1:-1]
 
 
 class YoloFolder:
@@ -235,22 +220,24 @@ class YoloFolder:
         """Write the boxes of one image; an empty file if it has none."""
         if image.size_wh is None:
             raise FolderError(f"{image.name}: its size is needed, as YOLO's boxes are shares of it")
-        path = os.path.join(self.folder, "labels", free_name(image.name, ".txt", self.written))
-        lines = [self._line(image, image.size_wh, k) + "\n" for k in range(len(image))]
+        width, height = image.size_wh
+        path = os.path.join(
+            self.folder, "labels", checks.free_name(image.name, ".txt", self.written)
+        )
+        lines = []
+        for k, (x0, y0, x1, y1) in enumerate(image.boxes_xyxy.tolist()):
+            shares = (x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width
+            values = [f"{share:.12g}" for share in (*shares, (y1 - y0) / height)]
+            if image.confidences is not None:
+                values.append(repr(float(image.confidences[k])))
+            number = self.numbers.setdefault(image.labels[k], len(self.numbers))
+            lines.append(" ".join([str(number), *values]) + "\n")
         write_atomically(path, "".join(lines).encode(), durable=False)
 
     def close(self) -> None:
-        """Write ``classes.txt`` and ``data.yaml``."""
-        names = "".join(f"{name}\n" for name in self.numbers)
-        write_atomically(os.path.join(self.folder, "classes.txt"), names.encode())
-        content = yaml_of_names(list(self.numbers))
-        write_atomically(os.path.join(self.folder, "data.yaml"), content.encode())
-
-    def _line(self, image: BoxedImage, size_wh: tuple[int, int], k: int) -> str:
-        (width, height), (x0, y0, x1, y1) = size_wh, image.boxes_xyxy[k].tolist()
-        shares = (x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width
-        values = [f"{share:.12g}" for share in (*shares, (y1 - y0) / height)]
-        if image.confidences is not None:
-            values.append(repr(float(image.confidences[k])))
-        number = self.numbers.setdefault(image.labels[k], len(self.numbers))
-        return " ".join([str(number), *values])
+        """Write ``classes.txt`` and ``data.yaml``; names are quoted as JSON, which YAML reads."""
+        lines = {"classes.txt": list(self.numbers), "data.yaml": ["names:"]}
+        lines["data.yaml"] += [f"  {k}: {json.dumps(name)}" for name, k in self.numbers.items()]
+        for name, content in lines.items():
+            text = "".join(f"{line}\n" for line in content)
+            write_atomically(os.path.join(self.folder, name), text.encode())

@@ -1,6 +1,7 @@
 """Options that several verbs of detect-pedestrians share."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,62 +11,46 @@ if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
 
 SHIPPED = "pedestrian"
+PATH, FILE, FOLDER = click.Path(), click.Path(dir_okay=False), click.Path(file_okay=False)
 
-model = click.option(
-    "--model",
-    type=click.Path(),
+
+def flag(
+    words: str, help: str, kind: Any = None, **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an option: its names, and the placeholder of its value if it takes one."""
+    names = [word for word in words.split() if word.startswith("-")]
+    value = " ".join(word for word in words.split() if not word.startswith("-"))
+    settings = {"metavar": value, "type": kind} if value else {"is_flag": True}
+    return click.option(*names, help=help, **{"show_default": bool(value), **settings, **more})
+
+
+model = flag(
+    "--model FILE",
+    "Model file of a detector; pedestrian is the bundled one.",
+    PATH,
     default=SHIPPED,
-    show_default=True,
-    metavar="FILE",
-    help="Model file of a detector; pedestrian is the bundled one.",
 )
-min_height = click.option(
-    "--min-height",
-    type=Number(min=8),
-    metavar="PIXELS",
-    help="Height of the smallest objects to search for; smaller is slower [default: the model's].",
+min_height = flag(
+    "--min-height PIXELS",
+    "Height of the smallest objects to search for; smaller is slower [default: the model's].",
+    Number(min=8),
 )
-threshold = click.option(
-    "--threshold",
-    type=Number(0, 1, min_open=True, max_open=True),
-    metavar="CONFIDENCE",
-    help="Lowest confidence of a detection [default: the model's].",
+threshold = flag(
+    "--threshold CONFIDENCE",
+    "Lowest confidence of a detection [default: the model's].",
+    Number(0, 1, min_open=True, max_open=True),
 )
-annotations = click.option(
-    "--annotations",
-    type=click.Path(),
-    metavar="PATH",
-    help="Boxes: COCO (.json), Pascal VOC (.xml), a table (.csv: file, xmin, ymin, xmax, ymax, "
-    "label), or a folder of Pascal VOC or YOLO files.",
-)
-classifier = click.option(
-    "--classifier",
-    type=click.Choice(["cascade", "hik", "linear"]),
-    default="cascade",
-    show_default=True,
-    help="How to score windows; cascade gives up a window as soon as its score is low.",
+annotations = flag(
+    "--annotations PATH",
+    "Boxes: COCO (.json), Pascal VOC (.xml), a table (.csv: file, xmin, ymin, xmax, ymax, label), "
+    "or a folder of Pascal VOC or YOLO files.",
+    PATH,
 )
 
 
-def load_detector(
-    path: str,
-    *,
-    min_height: float | None = None,
-    threshold: float | None = None,
-    classifier: str = "cascade",
-) -> "PedestrianDetector":
-    """Return the detector of a model file, with the settings of this run."""
+def load_detector(path: str, **settings: float | None) -> "PedestrianDetector":
+    """Return the detector of a model file, with the settings of this run that are given."""
     from visualwords.apps.detection.detector import PedestrianDetector
-    from visualwords.apps.pipeline.loading import load
-    from visualwords.errors import ModelFileError
 
-    detector = load(path)
-    if not isinstance(detector, PedestrianDetector):
-        raise ModelFileError(
-            f"{path}: an image classifier, not a detector; use it with classify-images predict"
-        )
-    given = {"min_height": min_height, "threshold": threshold}
-    return detector.set_params(
-        classifier=classifier,
-        **{name: value for name, value in given.items() if value is not None},
-    )
+    given = {name: value for name, value in settings.items() if value is not None}
+    return PedestrianDetector.load(path).set_params(**given)

@@ -7,44 +7,32 @@ import click
 
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.detect_pedestrians import options
+from visualwords.apps.detect_pedestrians.options import FILE, FOLDER, PATH, flag
 
 
 @click.command()
-@click.argument("sources", type=click.Path(), nargs=-1, required=True, metavar="SOURCE...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    metavar="OUT",
-    help="Folder for annotated pictures, or for a video a file ending in .mp4 or .avi.",
+@click.argument("sources", type=PATH, nargs=-1, required=True, metavar="SOURCE...")
+@flag(
+    "-o --output OUT",
+    "Folder for annotated pictures, or for a video a file ending in .mp4 or .avi.",
+    PATH,
 )
 @shared.as_csv
 @shared.raw
 @shared.as_json
-@click.option(
-    "--coco", type=click.Path(dir_okay=False), metavar="FILE", help="Write the boxes as COCO JSON."
-)
-@click.option(
-    "--yolo",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    help="Write the boxes as YOLO label files: DIR/labels/NAME.txt.",
-)
-@click.option(
-    "--track",
-    is_flag=True,
-    help="Give people the same number in all frames of a video, camera or stream.",
-)
+@flag("--coco FILE", "Write the boxes as COCO JSON.", FILE)
+@flag("--yolo DIR", "Write the boxes as YOLO label files: DIR/labels/NAME.txt.", FOLDER)
+@flag("--track", "Give people the same number in all frames of a video, camera or stream.")
 @shared.streams
 @options.min_height
 @options.threshold
-@options.classifier
 @options.model
 @shared.strict
 @shared.jobs
 @shared.scheduler
 @shared.quiet
 def run(
+    *,
     sources: tuple[str, ...],
     output: str | None,
     as_csv: bool,
@@ -57,7 +45,6 @@ def run(
     allow_url: bool,
     min_height: float | None,
     threshold: float | None,
-    classifier: str,
     model: str,
     strict: bool,
     jobs: int | None,
@@ -73,8 +60,8 @@ def run(
     probability that a box is right, in photographs with one pedestrian on average.
     """
     from visualwords.apps.command_line.terminal import check_output
-    from visualwords.apps.detect_pedestrians.result_files import ResultFiles
-    from visualwords.apps.detect_pedestrians.searching import Searching
+    from visualwords.apps.detect_pedestrians.searching import ResultFiles, Searching
+    from visualwords.apps.detection.tracking import Tracker
     from visualwords.frames import kind_of_source
 
     if as_csv and as_json:
@@ -84,21 +71,17 @@ def run(
         raise click.UsageError("--track follows videos, cameras and addresses, not single images")
     if coco is not None:
         check_output(coco)
-    detector = options.load_detector(
-        model, min_height=min_height, threshold=threshold, classifier=classifier
-    )
+    detector = options.load_detector(model, min_height=min_height, threshold=threshold)
     shared.check_addresses(sources, allow_url)
-    form = "json" if as_json else "csv" if as_csv else "table"
     searching = Searching(
         detector,
-        output,
-        form,
+        ResultFiles(detector.label, output=output, coco=coco, yolo=yolo),
+        "json" if as_json else "csv" if as_csv else "table",
         as_they_come=not kinds <= {"image", "folder"},
         raw=raw,
         n_jobs=shared.n_threads(jobs),
         quiet=quiet,
-        track=track,
-        files=ResultFiles(detector.label, coco=coco, yolo=yolo),
+        tracker=Tracker() if track else None,
     )
     try:
         for kind, group in groupby(sources, kind_of_source):
@@ -113,5 +96,4 @@ def run(
     finally:  # also what was found when Ctrl-C ends a camera
         searching.files.close()
     searching.print_results()
-    searching.print_hint()
     return searching.end(strict)

@@ -1,132 +1,302 @@
-"""One run over images, videos and cameras: detect, draw, print."""
+"""One run over images, videos and cameras: detect, follow, draw, print, and write."""
 
+import copy
 import csv
 import json
 import math
 import os
+import re
+import secrets
 import sys
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import cv2
 import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.box_table import HEADER, box_rows
 from visualwords.apps.annotations.boxed_image import BoxedImage
+from visualwords.apps.annotations.coco import write_coco
+from visualwords.apps.annotations.yolo import YoloFolder
+from visualwords.apps.cluster.connection import check_seen
+from visualwords.apps.command_line import terminal
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
-from visualwords.apps.command_line.terminal import (
-    note,
-    print_json,
-    printable,
-    progress_bars,
-    say,
-    say_skipped,
-    stdout,
-)
-from visualwords.apps.detect_pedestrians.one_image import (
-    Found,
-    search_files,
-    search_image,
-    with_threads,
-)
-from visualwords.apps.detect_pedestrians.result_files import ResultFiles
-from visualwords.apps.detect_pedestrians.videos import CODECS, VideoFile
 from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.apps.detection.tracking import Tracker
-from visualwords.errors import FolderError, Skipped
+from visualwords.errors import FolderError, ImageError, Skipped
 from visualwords.files import write_atomically
 from visualwords.folders import list_files
-from visualwords.frames import frames_of, kind_of_source
-from visualwords.images import encode_image
-from visualwords.parallel import workers_share_memory
+from visualwords.frames import VideoError, frames_of, kind_of_source
+from visualwords.images import encode_image, read_image
+from visualwords.parallel import map_on_workers, workers_share_memory
 
-__all__ = ["Searching"]
+__all__ = ["ResultFiles", "Searching", "search_files"]
 
-COLUMNS = ("source", "frame", "x0", "y0", "x1", "y1", "confidence")  # of the table
+CODECS = {".mp4": "mp4v", ".m4v": "mp4v", ".mov": "mp4v", ".avi": "MJPG", ".mkv": "MJPG"}
+
+CHUNK = 8  # paths sent together to another machine
+COLUMNS = ("x0", "y0", "x1", "y1")
 UNSURE = 3  # images without detections that are searched again for a hint
 LEAST_HINT = 0.02  # confidence of a candidate that is worth a hint
 
 
+class Answer(NamedTuple):
+    """The detections of an image, and the image with them if it was to be drawn."""
+
+    image: BoxedImage
+    picture: np.ndarray | None
+
+
+def search_files(
+    detector: PedestrianDetector, paths: Sequence[str], draw: bool, n_jobs: int | None
+) -> Iterator[Answer | Skipped]:
+    """Yield the detections of every image file, in order; why it is skipped if unreadable.
+
+    Threads search one file each, or the scales of a single one. Workers of a cluster get paths in
+    chunks and return boxes; pictures are then drawn here.
+    """
+    here = workers_share_memory()
+    size = 1 if here else CHUNK
+    absolute = [os.path.abspath(path) for path in paths]
+    chunks = ((absolute[i : i + size],) for i in range(0, len(paths), size))
+    if here and len(paths) == 1:
+        detector = copy.copy(detector).set_params(n_jobs=n_jobs)
+    shared = [detector, draw and here]
+    found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
+    for path, answer in zip(paths, found, strict=True):  # workers warn of an end unseen
+        if not isinstance(answer, Skipped) and draw and not here:
+            answer = _read_and(_drawn, path, answer.image)
+        if isinstance(answer, Skipped):
+            answer = replace(answer, source=path)
+            check_seen([answer])
+            yield answer
+        else:
+            yield answer._replace(image=replace(answer.image, name=path))
+
+
+def _search_chunk(
+    detector: PedestrianDetector, draw: bool, paths: Sequence[str]
+) -> list[Answer | Skipped]:
+    def search(pixels: np.ndarray) -> Answer:
+        image = _searched(detector, pixels)
+        return _drawn(pixels, image) if draw else Answer(image, None)
+
+    return [_read_and(search, path) for path in paths]
+
+
+def _read_and(work: Any, path: str, *more: BoxedImage) -> Answer | Skipped:
+    """What ``work`` makes of the pixels of a file, or why they can't be read."""
+    try:
+        answer: Answer = work(read_image(path), *more)
+    except ImageError as problem:
+        return Skipped.of(path, problem)
+    return answer
+
+
+def _searched(detector: PedestrianDetector, pixels: np.ndarray) -> BoxedImage:
+    boxes, confidences = detector.detect(pixels, order="rgb")
+    labels, size_wh = (detector.label,) * len(boxes), (pixels.shape[1], pixels.shape[0])
+    return BoxedImage("", boxes, labels, size_wh, confidences)
+
+
+def _drawn(pixels: np.ndarray, image: BoxedImage) -> Answer:
+    confidences = np.empty(0) if image.confidences is None else image.confidences
+    return Answer(image, draw_detections(pixels, image.boxes_xyxy, confidences, image.tracks))
+
+
+class ResultFiles:
+    """Writes the results of a run: pictures and label files at once, the others at the end.
+
+    Frames get names of their own, ``walk-000012.png`` for frame 12 of walk.mp4.
+
+    Parameters
+    ----------
+    label : str
+    output : str or None
+        Folder for annotated pictures, or name of a video.
+    coco, yolo : str or None
+        Where to write; None: not at all.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        *,
+        output: str | None = None,
+        coco: str | None = None,
+        yolo: str | None = None,
+    ):
+        self.label, self.output, self.coco = label, output, coco
+        self.folder = None if yolo is None else YoloFolder(yolo, [label])
+        self.images: list[BoxedImage] = []
+        self.pictures: set[str] = set()
+        self.video: VideoFile | None = None
+        self.is_video = os.path.splitext(output or "")[1].lower() in CODECS
+        self.is_empty = True
+        if output is not None and not self.is_video:
+            os.makedirs(output, exist_ok=True)
+
+    def check_names(self, paths: Sequence[str]) -> None:
+        """Refuse images, before they are searched, that can't be written."""
+        if self.is_video:
+            raise FolderError(
+                f"{self.output}: images can't be written to a video; give a folder with -o"
+            )
+        seen: dict[str, str] = {}
+        for path in paths if self.folder else []:
+            other = seen.setdefault(checks.stem_of(path), path)
+            if other != path:
+                raise FolderError(
+                    f"{other} and {path} would have the same label file; search their folders one "
+                    "by one"
+                )
+
+    def begin_video(self, rate: float) -> None:
+        """Write the pictures that follow into a video, if that is wanted."""
+        if self.output is not None and self.is_video:
+            self.video = VideoFile(self.output, rate)
+
+    def end_video(self) -> None:
+        """Complete the video."""
+        if self.video is not None:
+            self.video.close()
+            self.video = None
+
+    def add(self, image: BoxedImage, picture: np.ndarray | None) -> None:
+        """Add the detections of an image or frame, and the picture of them if it is to be kept."""
+        self.is_empty = False
+        stem = checks.stem_of(image.name)
+        if picture is not None and self.video is not None:
+            self.video.add(picture)
+        elif picture is not None:
+            self._write(picture, stem if image.frame is None else f"frame{image.frame:06}")
+        if image.frame is not None:
+            safe = re.sub(r"[^\w.-]+", "-", stem)
+            image = replace(image, name=f"{safe}-{image.frame:06}.png")
+        if self.folder is not None:
+            self.folder.add(image)
+        if self.coco is not None:
+            self.images.append(replace(image, name=image.name.replace(os.sep, "/")))
+
+    def close(self) -> None:
+        """Write what is written at the end; nothing if nothing was searched."""
+        if self.folder is not None and not self.is_empty:
+            self.folder.close()
+        if self.coco is not None and not self.is_empty:
+            write_coco(self.coco, self.images, [self.label])
+
+    def _write(self, picture: np.ndarray, stem: str) -> None:
+        """Write an annotated picture under a name that is unique in this run."""
+        name, number = f"{stem}.png", 1
+        while name in self.pictures:
+            number += 1
+            name = f"{stem}-{number}.png"
+        self.pictures.add(name)
+        path = os.path.join(self.output or "", name)
+        write_atomically(path, encode_image(picture), durable=False)
+
+
+class VideoFile:
+    """A video file that gets its name only when it is complete.
+
+    Parameters
+    ----------
+    path : str
+    rate : float
+        Frames per second.
+    """
+
+    def __init__(self, path: str, rate: float):
+        self.path, self.rate = Path(path), rate
+        self.ending = self.path.suffix.lower()
+        self.partial = self.path.with_name(f".writing-{secrets.token_hex(8)}{self.ending}")
+        self.writer: cv2.VideoWriter | None = None
+
+    def add(self, frame: np.ndarray) -> None:
+        """Append an RGB frame; all must have the first one's size."""
+        if self.writer is None:
+            codec = cv2.VideoWriter.fourcc(*CODECS[self.ending])
+            self.writer = cv2.VideoWriter(str(self.partial), codec, self.rate, frame.shape[1::-1])
+            if not self.writer.isOpened():
+                raise VideoError(f"{self.path}: this video can't be written; use .avi or a folder")
+        self.writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
+
+    def close(self) -> None:
+        """Rename the complete file to its final name; without frames there is none."""
+        if self.writer is not None:
+            self.writer.release()
+            os.replace(self.partial, self.path)
+
+
+@dataclass
 class Searching:
     """Searches sources one after the other and collects the detections.
 
     Parameters
     ----------
     detector : PedestrianDetector
-    output : str or None
-        Folder for annotated pictures, or name of a video.
+    files : ResultFiles
+        Written beside what is printed.
     form : "json", "csv" or "table"
     as_they_come : bool
-        Print every image or frame when it was searched, not all of them at the end.
+        Print every image or frame when it was searched, not all of them at the end; no tables.
     raw : bool
         Leave texts of CSV as they are.
     n_jobs : int or None
         Images, or scales of a frame, that are searched at the same time.
     quiet : bool
         Show no progress.
-    track : bool
-        Give the objects of videos numbers.
-    files : ResultFiles
-        Written beside what is printed.
+    tracker : Tracker or None
+        Gives the objects of videos numbers.
+
+    Attributes
+    ----------
+    found : list of BoxedImage
+    skipped : list of (name, reason)
+    n_searched, n_found : int
+        Images and frames, and detections in them.
     """
 
-    def __init__(
-        self,
-        detector: PedestrianDetector,
-        output: str | None,
-        form: str,
-        *,
-        as_they_come: bool = False,
-        raw: bool = False,
-        n_jobs: int | None = None,
-        quiet: bool,
-        track: bool = False,
-        files: ResultFiles,
-    ):
-        self.detector = detector
-        self.output = output
-        self.form = form
-        self.as_they_come = as_they_come and form != "table"
-        self.raw = raw
-        self.n_jobs = n_jobs
-        self.quiet = quiet
-        self.tracker = Tracker() if track else None
-        self.files = files
-        self.found: list[BoxedImage] = []
-        self.unsure: list[tuple[str, str | np.ndarray]] = []
-        self.skipped: list[Skipped | tuple[str, str]] = []
-        self.n_searched = self.n_found = 0
-        self.has_header = False
-        self.written: set[str] = set()
-        if output is not None and not self._is_video(output):
-            os.makedirs(output, exist_ok=True)
+    detector: PedestrianDetector
+    files: ResultFiles
+    form: str = "table"
+    as_they_come: bool = False
+    raw: bool = False
+    n_jobs: int | None = None
+    quiet: bool = False
+    tracker: Tracker | None = None
+    found: list[BoxedImage] = field(default_factory=list)
+    unsure: list[tuple[str, str | np.ndarray]] = field(default_factory=list)
+    skipped: list[Skipped | tuple[str, str]] = field(default_factory=list)
+    n_searched: int = 0
+    n_found: int = 0
+    has_header: bool = False
 
     def folder(self, path: str) -> None:
         """Search all images of a folder."""
-        files, skipped = list_files(path)
+        paths, skipped = list_files(path)
         self.skipped += skipped
-        self.images(files)
+        self.images(paths)
 
     def images(self, paths: list[str]) -> None:
         """Search images; unreadable ones are skipped with the reason."""
-        if self.output is not None and self._is_video(self.output):
-            raise FolderError(
-                f"{self.output}: images can't be written to a video; give a folder with -o"
-            )
         self.files.check_names(paths)
-        draw = self.output is not None
-        with progress_bars(self.quiet) as progress:
+        draw = self.files.output is not None
+        with terminal.progress_bars(self.quiet) as progress:
             progress.start("searching", len(paths))
-            answers = search_files(self.detector, paths, draw, self.n_jobs)
-            for path, answer in zip(paths, answers):
+            for answer in search_files(self.detector, paths, draw, self.n_jobs):
                 if isinstance(answer, Skipped):
                     self.skipped.append(answer)
                 else:
-                    self._note(answer, path, None, None, path)
-                    self._write(answer.picture, os.path.splitext(os.path.basename(path))[0])
+                    self._add(answer, answer.image.name)
                 progress.advance()
 
     def video(self, source: str, **stream: Any) -> None:
@@ -135,120 +305,78 @@ class Searching:
         ``stream`` are the parameters of `visualwords.frames.frames_of`.
         """
         if not workers_share_memory():
-            say(f"{source}: frames are searched on this machine; a cluster searches image files")
+            terminal.say(
+                f"{source}: frames are searched on this machine; a cluster searches image files"
+            )
         frames, every = frames_of(source, **stream), stream["every"]
         name = f"camera {source}" if kind_of_source(source) == "camera" else source
-        video, last = None, None
+        detector, last = copy.copy(self.detector).set_params(n_jobs=self.n_jobs), None
         if self.tracker is not None:
             self.tracker.forget()
-        if self.output is not None and self._is_video(self.output):
-            video = VideoFile(self.output, frames.rate / every)
+        self.files.begin_video(frames.rate / every)
         try:
-            with progress_bars(self.quiet) as progress:
+            with terminal.progress_bars(self.quiet) as progress:
                 progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
                 for number, frame, seconds in frames:
-                    steps = 1.0 if last is None else (number - last) / every
-                    found, last = self._search_frame(frame, steps), number
-                    self._note(found, name, number, seconds, frame)
-                    if video is not None and found.picture is not None:
-                        video.add(found.picture)
-                    else:
-                        self._write(found.picture, f"frame{number:06}")
+                    image = _searched(detector, frame)
+                    image = replace(image, name=name, frame=number, seconds=seconds)
+                    if self.tracker is not None:
+                        steps = 1.0 if last is None else (number - last) / every
+                        numbers = self.tracker.update(image.boxes_xyxy, steps)
+                        image = replace(image, tracks=numbers)
+                    last, is_drawn = number, self.files.output is not None
+                    answer = _drawn(frame, image) if is_drawn else Answer(image, None)
+                    self._add(answer, frame)
                     progress.advance()
         finally:  # keep what was recorded when Ctrl-C ends a camera
-            if video is not None:
-                video.close()
-        fault = frames.fault()
-        if fault:
+            self.files.end_video()
+        if fault := frames.fault():
             self.skipped.append((name, fault))
 
-    def _search_frame(self, frame: np.ndarray, steps: float) -> Found:
-        """Search a frame that is so many steps after the last one, and number what is followed."""
-        draw, detector = self.output is not None, with_threads(self.detector, self.n_jobs)
-        if self.tracker is None:
-            return search_image(detector, frame, draw)
-        found = search_image(detector, frame, False)
-        tracks = self.tracker.update(found.boxes, steps)
-        picture = draw_detections(frame, found.boxes, found.confidences, tracks) if draw else None
-        return replace(found, picture=picture, tracks=tracks)
-
     def print_results(self) -> None:
-        """Print all detections, unless they were printed as they came."""
-        if self.as_they_come:
-            return
-        if self.form == "json":
-            skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
-            named = [
+        """Print all detections, unless they were printed as they came, and a hint if none."""
+        if self.form == "table":
+            self._print_table()
+        elif self.form == "csv" and not self.as_they_come:
+            self._print_rows(self.found)
+        elif not self.as_they_come:
+            boxes = [
                 {"source": image.name, "frame": image.frame, **box}
                 for image in self.found
                 for box in _listed(image)
             ]
             images = [_described(image, self.detector.label) for image in self.found]
-            print_json({"detections": named, "images": images, "skipped": skipped})
-        elif self.form == "csv":
-            self._print_rows(self.found)
-        else:
-            self._print_table()
-
-    def print_hint(self) -> None:
-        """Where nothing was found, name the best candidate below the threshold."""
-        if self.n_found or not self.unsure:
-            return
-        usual, best, where = self.detector.threshold, 0.0, ""
-        try:
-            self.detector.set_params(threshold=LEAST_HINT)
-            for name, image in self.unsure:
-                confidences = self.detector.detect(image)[1]
-                if len(confidences) and confidences[0] > best:
-                    best, where = float(confidences[0]), name
-        finally:
-            self.detector.set_params(threshold=usual)
-        if where:
-            note(
-                f"nothing has a confidence of {usual:g}; the best candidate has {best:.2f}, in "
-                f"{printable(where)}: try --threshold {math.floor(100 * best) / 100:g}"
-            )
+            skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
+            terminal.print_json({"detections": boxes, "images": images, "skipped": skipped})
+        if not self.n_found:
+            self._print_hint()
 
     def end(self, strict: bool) -> int:
         """List the skipped sources and return the exit code."""
-        say_skipped(self.skipped)
+        terminal.say_skipped(self.skipped)
         if not self.n_searched:
             raise FolderError("none of the sources could be read")
         if strict and self.skipped:
             raise FolderError("files had to be skipped, which --strict forbids")
         return SKIPPED if self.skipped else DONE
 
-    def _note(
-        self,
-        found: Found,
-        source: str,
-        frame: int | None,
-        seconds: float | None,
-        image: str | np.ndarray,
-    ) -> None:
-        """Add the detections of an image or frame to the results, or print them."""
+    def _add(self, answer: Answer, source: str | np.ndarray) -> None:
+        """Add the detections of an image or frame to the results, or print them, rounded."""
+        image, confidences = answer.image, np.array(answer.image.confidences)
+        boxes = image.boxes_xyxy.round(1)
+        image = replace(image, boxes_xyxy=boxes, confidences=confidences.round(4))
         self.n_searched += 1
-        self.n_found += len(found.boxes)
-        if not len(found.boxes) and len(self.unsure) < UNSURE:
-            self.unsure.append((source, image))
-        boxed = BoxedImage(
-            source,
-            found.boxes.round(1),
-            (self.detector.label,) * len(found.boxes),
-            (found.shape[1], found.shape[0]),
-            found.confidences.round(4),
-            tracks=found.tracks,
-            frame=frame,
-            seconds=seconds,
-        )
-        self.files.add(boxed)
-        if not self.as_they_come:
-            if len(boxed) or self.form != "table":  # a camera may run for days
-                self.found.append(boxed)
+        self.n_found += len(image)
+        if not len(image) and len(self.unsure) < UNSURE:
+            self.unsure.append((image.name, source))
+        self.files.add(image, answer.picture)
+        if self.form == "table" or not self.as_they_come:
+            if len(image) or self.form != "table":  # a camera may run for days
+                self.found.append(image)
         elif self.form == "csv":
-            self._print_rows([boxed])
+            self._print_rows([image])
         else:
-            one = _described(boxed, self.detector.label) | {"boxes": _listed(boxed)}
+            one = _described(image, self.detector.label) | {"boxes": _listed(image)}
             print(json.dumps(one), flush=True)
 
     def _print_rows(self, found: list[BoxedImage]) -> None:
@@ -260,47 +388,44 @@ class Searching:
             writer.writerows(csv_cells(row, is_raw(self.raw)) for row in box_rows(image))
         sys.stdout.flush()
 
-    def _write(self, picture: np.ndarray | None, stem: str) -> None:
-        """Write an annotated picture under a name that is unique in this run."""
-        if self.output is None or picture is None:
-            return
-        name, number = f"{stem}.png", 1
-        while name in self.written:
-            number += 1
-            name = f"{stem}-{number}.png"
-        self.written.add(name)
-        place = os.path.join(self.output, name)
-        write_atomically(place, encode_image(picture), durable=False)
-
     def _print_table(self) -> None:
         table = Table()
         table.add_column("source", overflow="fold")
-        columns = (*COLUMNS, "track") if self.tracker is not None else COLUMNS
-        for column in columns[1:]:
+        tracks = [] if self.tracker is None else ["track"]
+        for column in ("frame", *COLUMNS, "confidence", *tracks):
             table.add_column(column, justify="right")
         for image in self.found:
             frame = "" if image.frame is None else str(image.frame)
             for box in _listed(image):
-                cells = [f"{box[name]:.0f}" for name in COLUMNS[2:6]]
-                numbers = [str(box["track"] or "")] if "track" in box else []
-                confidence = f"{box['confidence']:.0%}"
-                table.add_row(Text(printable(image.name)), frame, *cells, confidence, *numbers)
+                cells = [f"{box[name]:.0f}" for name in COLUMNS] + [f"{box['confidence']:.0%}"]
+                cells += [str(box.get(name) or "") for name in tracks]
+                table.add_row(Text(terminal.printable(image.name)), frame, *cells)
         if self.n_found:
-            stdout().print(table)
+            terminal.stdout().print(table)
         things = "frame or image" if self.n_searched == 1 else "frames or images"
-        note(f"{self.n_found} found in {self.n_searched} {things}")
+        terminal.note(f"{self.n_found} found in {self.n_searched} {things}")
 
-    @staticmethod
-    def _is_video(path: str) -> bool:
-        return os.path.splitext(path)[1].lower() in CODECS
+    def _print_hint(self) -> None:
+        """Name the best candidate below the threshold."""
+        detector, best, where = copy.copy(self.detector).set_params(threshold=LEAST_HINT), 0.0, ""
+        for name, image in self.unsure:
+            confidences = detector.detect(image, order="rgb")[1]
+            if confidences.max(initial=0) > best:
+                best, where = float(confidences[0]), name
+        if where:
+            terminal.note(
+                f"nothing has a confidence of {self.detector.threshold:g}; the best candidate has "
+                f"{best:.2f}, in {terminal.printable(where)}: try --threshold "
+                f"{math.floor(100 * best) / 100:g}"
+            )
 
 
 def _listed(image: BoxedImage) -> list[dict[str, Any]]:
     """Return the boxes of an image as JSON has them."""
-    confidences = np.ones(len(image)) if image.confidences is None else image.confidences
+    confidences = [] if image.confidences is None else image.confidences.tolist()
     boxes: list[dict[str, Any]] = [
-        {**dict(zip(COLUMNS[2:6], box)), "confidence": confidence}
-        for box, confidence in zip(image.boxes_xyxy.tolist(), confidences.tolist())
+        {**dict(zip(COLUMNS, box)), "confidence": confidence}
+        for box, confidence in zip(image.boxes_xyxy.tolist(), confidences)
     ]
     if image.tracks is None:
         return boxes

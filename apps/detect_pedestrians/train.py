@@ -1,112 +1,86 @@
 """detect-pedestrians train"""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.detect_pedestrians import options
+from visualwords.apps.detect_pedestrians.options import FILE, PATH, flag
 
 if TYPE_CHECKING:
-    from visualwords.apps.detect_pedestrians.training_data import TrainingData
-    from visualwords.apps.detection.detector_figures import DetectionFigures
+    from collections.abc import Sequence
 
-WORTH_A_HINT = 0.05  # by which another threshold's F1 score is better
+    from visualwords.apps.detection.detector import ImageOrPath, PedestrianDetector
 
 
-class _Size(click.ParamType):
+class Pair(click.ParamType):
     """Two numbers with an x between them."""
 
-    def __init__(self, kind: type):
-        self.kind = kind
-        self.name = "WxH"
+    name = "WxH"
 
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple):
-            return value
+    def __init__(self, kind: type, example: str):
+        self.kind, self.example = kind, example
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
+        """Return both."""
         try:
             width, height = (self.kind(part) for part in value.lower().split("x"))
         except ValueError:
-            self.fail(f"{value!r}; two numbers like {'64x128' if self.kind is int else '0.6x0.75'}")
+            self.fail(f"{value!r}; two numbers like {self.example}", param, ctx)
         return width, height
 
 
+class TrainingData(NamedTuple):
+    """A detector that is to be trained, what it learns from, and what there is, in one line."""
+
+    detector: "PedestrianDetector"
+    crops: "Sequence[ImageOrPath]"
+    backgrounds: "Sequence[ImageOrPath]"
+    summary: str
+    skipped: list[tuple[str, str]]
+
+
 @click.command()
-@click.argument("positives", type=click.Path())
-@click.argument("negatives", type=click.Path(), required=False)
+@click.argument("positives", type=PATH)
+@click.argument("negatives", type=PATH, required=False)
 @options.annotations
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    required=True,
-    metavar="MODEL",
-    help="Model file to write.",
+@flag("-o --output MODEL", "Model file to write.", FILE, required=True)
+@flag(
+    "--window WxH",
+    "Size of the window in pixels, multiples of 8 [default: 64x128; with --annotations, the shape "
+    "of the median box].",
+    Pair(int, "64x128"),
 )
-@click.option(
-    "--features",
-    type=click.Choice(["all", "quick", "both", "hog", "census", "acf"]),
-    default="all",
-    show_default=True,
-    help="Descriptors of a window; both are hog and census, quick these and acf, all also cosines.",
-)
-@click.option(
-    "--window",
-    type=_Size(int),
-    help="Size of the window in pixels, multiples of 8 [default: 64x128; with --annotations, the "
-    "shape of the median box].",
-)
-@click.option(
-    "--object-share",
-    type=_Size(float),
-    help="Share of the window's width and height that the object takes [default: 0.6x0.75; with "
+@flag(
+    "--object-share WxH",
+    "Share of the window's width and height that the object takes [default: 0.6x0.75; with "
     "--annotations, by the median box].",
+    Pair(float, "0.6x0.75"),
 )
-@click.option(
-    "--label",
-    metavar="NAME",
-    help="Class name of the objects [default: person; with --annotations, their only label].",
+@flag(
+    "--label NAME",
+    "Class name of the objects [default: person; with --annotations, their only label].",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Rounds of hard negative mining [default: 3].",
-)
-@click.option(
-    "--tree-depth",
-    type=click.IntRange(1, 8),
-    metavar="N",
-    help="Comparisons of each boosted tree [default: 4].",
-)
-@click.option(
-    "--folds",
-    type=click.IntRange(0, 100),
-    metavar="N",
-    help="With --annotations, train without each N-th of the photographs and test on it [default: "
-    "3; 0: no test].",
-)
+@flag("--rounds N", "Rounds of hard negative mining [default: 3].", click.IntRange(min=0))
+@flag("--tree-depth N", "Comparisons of each boosted tree [default: 4].", click.IntRange(1, 8))
 @shared.seed
 @shared.jobs
 @shared.scheduler
 @shared.quiet
 def train(
+    *,
     positives: str,
     negatives: str | None,
     annotations: str | None,
     output: str,
-    features: str,
-    window: tuple[int, int] | None,
-    object_share: tuple[float, float] | None,
-    label: str | None,
     rounds: int | None,
-    tree_depth: int | None,
-    folds: int | None,
     seed: int,
     jobs: int | None,
     quiet: bool,
+    **given: Any,
 ) -> int:
     """Train a detector on POSITIVES, a folder of crops, and NEGATIVES, photographs without objects.
 
@@ -114,86 +88,99 @@ def train(
     added. Hard negatives are mined from the photographs in several rounds.
 
     With --annotations, POSITIVES are photographs with boxes: objects are cut out as crops, and the
-    rest serves as photographs without objects, so that NEGATIVES may be omitted. The detector is
-    then tested on photographs that were held out.
+    rest serves as photographs without objects, so that NEGATIVES may be omitted.
+
+    At the end, figures of quality are printed: detectors of two thirds of the images each search
+    the last third.
     """
     from visualwords.apps.command_line.terminal import check_output, progress_bars, say, say_skipped
-    from visualwords.apps.detect_pedestrians.training_data import from_boxes, from_crops
 
     check_output(output)
-    given = {
-        "window": window,
-        "object_share": object_share,
-        "n_rounds": rounds,
-        "tree_depth": tree_depth,
-        "label": label,
-    }
+    given |= {"n_rounds": rounds, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     settings = {name: value for name, value in given.items() if value is not None}
-    settings |= {"features": features, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     if annotations is not None:
-        data = from_boxes(positives, negatives, annotations, settings)
-    elif negatives is None:
+        data = _from_boxes(positives, negatives, annotations, settings)
+    elif negatives is not None:
+        data = _from_crops(positives, negatives, settings)
+    else:
         raise click.UsageError(
             "give NEGATIVES, a folder of photographs without the object, or --annotations with the "
             "boxes of the objects"
         )
-    else:
-        if folds:
-            raise click.UsageError("--folds needs photographs with boxes: --annotations")
-        data = from_crops(positives, negatives, settings)
+    detector = data.detector
     with progress_bars(quiet) as progress:
-        data.detector.fit(data.crops, data.backgrounds, progress=progress)
-    data.detector.save(output)
-    _print_summary(data)
-    n_folds = 3 if folds is None else folds
-    if data.photographs and n_folds:
-        from visualwords.apps.detection.photograph_folds import held_out_figures
-
-        with progress_bars(quiet) as progress:
-            figures = held_out_figures(
-                data.detector,
-                data.photographs,
-                data.label,
-                negatives=data.negatives,
-                n_folds=n_folds,
-                progress=progress,
-            )
-        _print_held_out(figures, data.detector.threshold, n_folds)
-    skipped = [*data.skipped, *data.detector.skipped_]
+        detector.fit(data.crops, data.backgrounds, progress=progress)
+    detector.save(output)
+    say(data.summary)
+    for number, (n_negatives, n_new) in enumerate(detector.training_["rounds"]):
+        name = f"round {number}" if number else "random windows"
+        say(f"{name}: {n_new:,} new, {n_negatives:,} negative windows in all")
+    held_out = detector.training_["held_out"]
+    say(
+        f"held out, from confidence {detector.threshold:g}: {held_out['found']} of "
+        f"{held_out['crops']} objects found, {held_out['false']} false detections in "
+        f"{held_out['photographs']} images without the object"
+    )
+    skipped = [*data.skipped, *detector.skipped_]
     say_skipped(skipped)
     say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
     return SKIPPED if skipped else DONE
 
 
-def _print_summary(data: "TrainingData") -> None:
-    from visualwords.apps.command_line.terminal import say
+def _from_crops(positives: str, negatives: str, settings: dict[str, Any]) -> TrainingData:
+    """The images of two folders: crops, and photographs without the object."""
+    from visualwords.folders import list_files
 
-    say(data.summary)
-    for number, one in enumerate(data.detector.rounds_):
-        name = f"round {number}" if number else "random windows"
-        say(f"{name}: {one.n_new:,} new, {one.n_negatives:,} negative windows in all")
-
-
-def _print_held_out(figures: "DetectionFigures", threshold: float, n_folds: int) -> None:
-    """Print how the detector does on held-out photographs, and a better threshold if there is."""
-    from visualwords.apps.command_line.terminal import say
-    from visualwords.apps.detection.photograph_folds import best_threshold
-
-    at = figures.at_threshold(threshold)
-    say(
-        f"held out, {n_folds} folds: average precision {figures.average_precision:.3f}, "
-        f"{figures.n_objects} objects in {figures.n_images} photographs"
+    detector = _detector(settings)
+    (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
+    summary = (
+        f"{len(crops)} crops and their mirror images, {len(photographs)} photographs without the "
+        "object"
     )
-    say(
-        f"held out, from confidence {threshold:g}: precision {at['precision']:.1%}, recall "
-        f"{at['recall']:.1%}"
+    return TrainingData(detector, crops, photographs, summary, [*skipped, *others])
+
+
+def _from_boxes(
+    folder: str, negatives: str | None, annotations: str, settings: dict[str, Any]
+) -> TrainingData:
+    """The objects and the backgrounds of photographs with boxes.
+
+    Images of the folder that the annotations do not name are left out: they may show the object.
+    """
+    from visualwords.apps.annotations.reading import (
+        chosen_label,
+        find_photographs,
+        read_annotations,
     )
-    total = at["precision"] + at["recall"]
-    usual = 2 * at["precision"] * at["recall"] / total if total else 0.0
-    better, best = best_threshold(figures)
-    if best > usual + WORTH_A_HINT:
-        other = figures.at_threshold(better)
-        say(
-            f"hint: run --threshold {max(better, 0.01):.2f} would have precision "
-            f"{other['precision']:.1%}, recall {other['recall']:.1%}"
-        )
+    from visualwords.apps.detection.boxed_training import fitting_parameters, training_regions
+    from visualwords.folders import list_files
+
+    _detector(settings)  # wrong settings are reported before anything is read
+    boxes = read_annotations(annotations, folder)
+    label = chosen_label(boxes, settings.get("label"), "person")
+    found = find_photographs(boxes, folder)
+    own = {"label": label or "object"}
+    if "window" not in settings and "object_share" not in settings:
+        own |= fitting_parameters(found.images, label)
+    detector = _detector({**own, **settings})
+    regions = training_regions(found.images, detector, label)
+    others, unreadable = list_files(negatives) if negatives is not None else ([], [])
+    summary = (
+        f"{len(regions.crops)} objects and their mirror images in {len(found.images)} photographs; "
+        f"{len(regions.backgrounds)} parts and {len(others)} photographs without the object"
+    )
+    if found.others:
+        summary += f"; {len(found.others)} images without annotations left out"
+    skipped = [*boxes.skipped, *found.missing, *regions.skipped, *unreadable]
+    return TrainingData(detector, regions.crops, [*regions.backgrounds, *others], summary, skipped)
+
+
+def _detector(settings: dict[str, Any]) -> "PedestrianDetector":
+    from visualwords.apps.detection.detector import PedestrianDetector
+
+    detector = PedestrianDetector(**settings)
+    try:
+        detector.check_parameters()
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
+    return detector

@@ -9,7 +9,8 @@ import numpy as np
 
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.detection.window import CELL
+from visualwords.apps.detection.detector_figures import true_boxes
+from visualwords.apps.detection.windows import CELL
 from visualwords.boxes import area, suppress
 from visualwords.errors import FolderError
 from visualwords.features.pixels import resize_image
@@ -90,12 +91,12 @@ def training_regions(
     window_wh = np.array(detector.window, float)
     object_wh = window_wh * detector.object_share
     by = int(object_wh.argmax())  # the side that decides an object's scale
-    least = object_wh[by] / detector.training_enlargement
+    enlargement = detector.training_enlargement
+    least = object_wh[by] / enlargement
     crops, backgrounds, skipped = [], [], []
     for image in photographs:
-        wanted = np.array([name == label for name in image.labels], bool)
-        boxes = image.boxes_xyxy[wanted]
-        for box in boxes[~image.ignored[wanted]]:
+        boxes, ignored = true_boxes(image, label)
+        for box in boxes:
             center, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
             if size[by] < least:
                 side = ("wide", "high")[by]
@@ -106,7 +107,7 @@ def training_regions(
             corners = np.concatenate([center - half, center + half])
             wide = detector.window[0] + 2 * CELL, detector.window[1] + 2 * CELL
             crops.append(Region(image.name, tuple(corners.tolist()), wide))
-        parts = empty_parts(image.size_wh, boxes, window_wh / detector.training_enlargement)
+        parts = empty_parts(image.size_wh, np.vstack([boxes, ignored]), window_wh / enlargement)
         backgrounds += [Region(image.name, tuple(part)) for part in parts.tolist()]
     return TrainingRegions(crops, backgrounds, skipped)
 
@@ -153,7 +154,7 @@ def fitting_parameters(photographs: Sequence[BoxedImage], label: str) -> dict[st
     >>> fitting_parameters([square], "mug")
     {'window': (88, 88), 'object_share': (0.75, 0.75), 'min_height': 66.0}
     """
-    boxes = np.vstack([np.empty((0, 4)), *(_objects(image, label) for image in photographs)])
+    boxes = np.vstack([np.empty((0, 4)), *(true_boxes(one, label)[0] for one in photographs)])
     if not len(boxes):
         raise FolderError(f"no box is labelled {label!r}")
     width, height = (boxes[:, 2:] - boxes[:, :2]).T
@@ -168,8 +169,3 @@ def fitting_parameters(photographs: Sequence[BoxedImage], label: str) -> dict[st
         "object_share": (round(share[0], 4), round(share[1], 4)),
         "min_height": round(smallest, 1),
     }
-
-
-def _objects(image: BoxedImage, label: str) -> np.ndarray:
-    chosen = np.array([name == label for name in image.labels], bool) & ~image.ignored
-    return image.boxes_xyxy[chosen]

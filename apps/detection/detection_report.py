@@ -1,13 +1,14 @@
-"""The report of a detector: one HTML file with average precision, curves and mistakes."""
+"""A detector's curves, and its report: one HTML file with figures, curves and mistakes."""
 
 import base64
+import io
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 from markupsafe import Markup
 
-from visualwords.apps.detection.curves import draw_curves
 from visualwords.apps.detection.detector_figures import DetectionFigures, match
 from visualwords.apps.detection.drawn_boxes import draw_detections
 from visualwords.apps.report.markup import (
@@ -22,17 +23,48 @@ from visualwords.apps.report.markup import (
     table,
     text,
 )
-from visualwords.errors import ImageError
+from visualwords.errors import ImageError, VisualWordsError
 from visualwords.files import write_atomically
 from visualwords.images import read_image, shrink
 
-__all__ = ["write_detection_report"]
+__all__ = ["draw_curves", "write_detection_report"]
 
 MOST_SCENES = 24
 SIDE = 320  # pixels of a scene's longer side
 LAYOUT = ".scenes{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:1rem}"
 
+INK, LINE = "#2166ac", "#9aa5b1"
+TICKS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1]
+
 Detections = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def draw_curves(figures: DetectionFigures) -> bytes:
+    """Return a PNG of precision over recall, and of miss rate over false positives per image."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise VisualWordsError(
+            "matplotlib draws the curves and is not installed; pip install matplotlib"
+        ) from None
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(figures.recall, figures.precision, color=INK)
+    left.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
+    left.set_title(f"average precision {figures.average_precision:.3f}")
+    false = np.maximum(figures.false_per_image, 1e-3)
+    right.loglog(false, np.maximum(figures.miss_rate, 1e-3), color=INK)
+    right.set(xlim=(3e-3, 10), ylim=(0.05, 1.05))
+    right.set(xlabel="false positives per image", ylabel="miss rate")
+    right.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    right.yaxis.set_minor_formatter("")
+    right.axvspan(1e-2, 1, color=LINE, alpha=0.15, lw=0)
+    right.set_title(f"log-average miss rate {figures.log_average_miss_rate:.3f}")
+    for axis in (left, right):
+        axis.grid(color=LINE, alpha=0.4, which="major")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()
 
 
 def write_detection_report(
@@ -91,31 +123,20 @@ def _scenes(
     paths: Sequence[str], detections: Detections, marked: Sequence[np.ndarray], threshold: float
 ) -> Markup:
     """Return the scenes, those with the most mistakes first."""
-    thumbnails = Thumbnails(MOST_SCENES)
-    shown = []
+    thumbnails, shown = Thumbnails(MOST_SCENES), []
     for path, (boxes, scores), truth in zip(paths, detections, marked):
         kept = scores >= threshold
         right = match(boxes[kept], scores[kept], truth)
         missed, false = len(truth) - int(right.sum()), int((~right).sum())
         shown.append((-(missed + false), path, boxes[kept], scores[kept], missed, false))
-    worst = sorted(shown, key=lambda one: one[:2])[:MOST_SCENES]
-    scenes = html("<div class=scenes>{}</div>", joined(_scene(thumbnails, *s[1:]) for s in worst))
+    scenes = []
+    shown.sort(key=lambda one: one[:2])
+    for _, path, boxes, scores, missed, false in shown[:MOST_SCENES]:
+        name, url = os.path.basename(path), None
+        with suppress(ImageError):  # deleted or changed since the evaluation
+            drawn = draw_detections(read_image(path), boxes, scores)
+            url = thumbnails.of_pixels(shrink(drawn, SIDE))
+        image = picture(url, name) if url else Markup()
+        scenes.append(figure(image, html("{} missed, {} false<br>{}", missed, false, text(name))))
     lead = "Those with the most mistakes first; green: confidence of at least 50 %."
-    return section("scenes", "Scenes", lead, scenes)
-
-
-def _scene(
-    thumbnails: Thumbnails,
-    path: str,
-    boxes: np.ndarray,
-    scores: np.ndarray,
-    missed: int,
-    false: int,
-) -> Markup:
-    name = os.path.basename(path)
-    try:
-        url = thumbnails.of_pixels(shrink(draw_detections(read_image(path), boxes, scores), SIDE))
-    except ImageError:  # deleted or changed since the evaluation
-        url = None
-    image = picture(url, name) if url else Markup()
-    return figure(image, html("{} missed, {} false<br>{}", missed, false, text(name)))
+    return section("scenes", "Scenes", lead, html("<div class=scenes>{}</div>", joined(scenes)))

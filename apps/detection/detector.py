@@ -2,56 +2,110 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any
+from importlib.metadata import version
+from importlib.resources import files
+from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 
-from visualwords.apps.detection.channels import make_channels
-from visualwords.apps.detection.levels import Level, Search, clip_boxes
-from visualwords.apps.detection.parameters import WithParameters, check_numbers
-from visualwords.apps.detection.scanning import CLASSIFIERS, Stage, WindowScanner
-from visualwords.apps.detection.window import WindowShape
-from visualwords.apps.detection.window_evidence import WindowEvidence, find_window, window_evidence
-from visualwords.apps.detection.window_model import LEAST_SCORE, Round, WindowModel
-from visualwords.boxes import OVERLAPS, join, scaled
-from visualwords.errors import FolderError, ImageError
+from visualwords.apps.detection.cascade import LEAST_SCORE, Cascade
+from visualwords.apps.detection.windows import CELL, Level, Search, WindowShape, clip_boxes
+from visualwords.boxes import join, scaled
+from visualwords.errors import FolderError, ImageError, ModelFileError
 from visualwords.images import read_image
+from visualwords.model_file import read_model, write_model
 from visualwords.parallel import map_in_threads, with_one_library_thread
 from visualwords.progress import Progress, Silent
 
-__all__ = ["PedestrianDetector"]
+__all__ = ["OBJECT_DETECTOR", "PedestrianDetector"]
+
+OBJECT_DETECTOR = "object-detector"  # the kind of its model files
+BUNDLED = "pedestrian"
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
+OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
+RANGES: dict[str, tuple[type, float, float]] = {  # they bound the search's time and memory, too
+    "window": (Integral, 8, 10_000),
+    "object_share": (Real, 0.01, 1),
+    "stride": (Integral, CELL, 10_000),
+    "scale_factor": (Real, 1.01, 100),
+    "min_height": (Real, 8, 100_000),
+    "padding": (Integral, 0, 1000),
+    "threshold": (Real, 1e-6, 1 - 1e-6),
+    "overlap": (Real, 0, 1),
+    "fusion": (Real, 0, 100),
+    "C": (Real, 1e-30, 1e30),
+    "census_weight": (Real, 0, 1e6),
+    "acf_weight": (Real, 0, 1e6),
+    "random_state": (Integral, 0, 2**32 - 1),
+    "n_trees": (Integral, 1, 100_000),
+    "tree_depth": (Integral, 1, 8),
+    "n_rounds": (Integral, 0, 1000),
+    "n_random": (Integral, 0, 100_000),
+    "max_negatives": (Integral, 1, 10**9),
+    "training_enlargement": (Real, 0.01, 100),
+    "stage_recall": (Real, 0, 1),
+}
+PAIRS = ("window", "object_share")
+ORDERS = ("rgb", "bgr")
 
 ImageOrPath = np.ndarray | str | os.PathLike[str] | Callable[[], np.ndarray]
 
 
-class PedestrianDetector(WithParameters):
+class ColourOrder:
+    """Recognises OpenCV's frames, blue first, by how people score with red and blue exchanged.
+
+    The first arrays that a detector searches are searched both ways. The differences of the best
+    scores add up, until they decide.
+    """
+
+    ENOUGH = 2.0  # sum of differences in favour of red first
+    AGAINST = -0.3
+    MOST = 10  # arrays
+
+    def __init__(self) -> None:
+        self.left, self.sum = self.MOST, 0.0
+
+    def note(self, scores: np.ndarray, exchanged: np.ndarray) -> None:
+        """Compare the best scores of detections as they are and exchanged, and warn once."""
+        self.left -= 1
+        self.sum += float(scores.max(initial=LEAST_SCORE) - exchanged.max(initial=LEAST_SCORE))
+        if self.sum < self.AGAINST:
+            warnings.warn(
+                "objects in these arrays score higher with red and blue exchanged: are they "
+                "OpenCV's frames, blue first? Give detect(frame, order='bgr'), or order='rgb' if "
+                "red comes first",
+                stacklevel=4,
+            )
+        if not self.AGAINST <= self.sum < self.ENOUGH:
+            self.left = 0
+
+
+@dataclass(eq=False, kw_only=True, repr=False)
+class PedestrianDetector:
     """Detects pedestrians, or objects of any class it is trained on.
 
-    A window slides over the image at many scales. Histograms of oriented gradients and of census
-    codes [1]_ describe it, and additive SVMs (the histogram intersection kernel) score it by
-    looking up one number for each of their levels; boosted trees score aggregated channel
-    features [2]_, colour and gradients in small cells.
+    A window slides over the image at many scales. Boosted trees score all windows by aggregated
+    channel features [2]_, colour and gradients in small cells. Where the score is high enough,
+    histograms of census codes and of oriented gradients [1]_ follow: additive SVMs (the histogram
+    intersection kernel) score them by looking up one number for each of their levels.
 
-    ``visualwords.load("pedestrian")`` gives one that has been trained already.
+    ``PedestrianDetector.load()`` gives one that has been trained already. Parameters follow the
+    conventions of scikit-learn, but for deriving from ``BaseEstimator``: importing it takes a
+    second, most of what a new process needs for its first detection.
 
     Parameters
     ----------
-    features : {"all", "quick", "both", "hog", "census", "acf"}, default "all"
-        HOG of the colour channel with the strongest gradient, CENTRIST super-blocks, aggregated
-        channel features [2]_, or the weighted sum of the scores of the first two (both), of these
-        three (quick), or of these and local cosines of channel features [3]_ (all).
-    classifier : {"cascade", "hik", "linear"}, default "cascade"
-        How windows are scored: one feature after the other where the score so far is high
-        enough, all features everywhere, or by linear SVMs only (of HOG and CENTRIST). All are
-        trained; the parameter may be changed afterwards.
     window : (int, int), default (64, 128)
         Width and height in pixels, multiples of 8.
     object_share : (float, float), default (0.6, 0.75)
         Shares of the window's width and height that the object takes, in its middle.
     stride : int, default 8
-        Pixels from one window to the next: 4, or a multiple of 8.
+        Pixels from one window to the next, a multiple of 8.
     scale_factor : float
         From one size of objects to the next.
     min_height : float
@@ -63,26 +117,22 @@ class PedestrianDetector(WithParameters):
         Least confidence of a detection.
     overlap : float
         Of two detections that share more of the smaller one's area, only the better is kept.
-    overlap_measure : {"smaller", "union"}, default "smaller"
-        What the shared area is divided by.
     fusion : float
         How much windows around a detection's best one change its box and raise its score: they
         weigh exp(difference of scores / fusion). 0: not at all.
-    C, linear_C : float
-        Costs of errors in training, HIK and linear.
-    census_weight, acf_weight, cosine_weight : float
+    C : float
+        Cost of errors in training the SVMs.
+    census_weight, acf_weight : float
         Factors of the scores of census codes and of trees beside the HOG score.
-    n_trees : int
-        Trees that are boosted on aggregated channel features, and on local cosines.
-    tree_depth : int, default 4
-        Comparisons from the root of a tree to a leaf.
+    n_trees, tree_depth : int
+        Trees that are boosted, and comparisons from the root of a tree to a leaf.
     n_rounds : int
         Rounds of collecting hard windows from the photographs: hard for the trees alone, in the
         last round for all features.
     n_random : int, default 20
         Windows of every photograph to begin with.
     max_negatives : int, default 25000
-        Most windows to collect; bounds the memory (40 kB each).
+        Most windows to collect; bounds the memory (20 kB each).
     training_enlargement : float, default 2
         Photographs are searched for hard windows up to this scale.
     stage_recall : float
@@ -97,15 +147,17 @@ class PedestrianDetector(WithParameters):
 
     Attributes
     ----------
-    model_ : WindowModel
-        Tables, weights and thresholds.
+    model_ : Cascade
+        Trees, tables and thresholds.
     confidence_ : (float, float)
         Slope and intercept of the sigmoid that turns scores into confidence: an estimate of the
         probability that a detection is right, in photographs with one object on average.
     box_scale_ : float
         Factor of the sizes of found boxes, by which they agree with held-out objects.
-    rounds_ : list of Round
-        Windows collected in each round of training.
+    training_ : dict
+        ``rounds``, the negative windows and the new ones of each round, ``skipped``, how many
+        images could not be read, and ``held_out``, figures by detectors of the other two thirds of
+        the images: the crops' objects that are found, and false detections in photographs.
     skipped_ : list of (name, reason)
         Training images that could not be read.
 
@@ -119,76 +171,39 @@ class PedestrianDetector(WithParameters):
     .. [1] J. Wu: A fast dual method for HIK SVM learning, 2010, Section 4.2.
     .. [2] P. Dollár, R. Appel, S. Belongie, P. Perona: Fast feature pyramids for object detection,
        2014.
-    .. [3] W. Nam, P. Dollár, J. H. Han: Local decorrelation for improved pedestrian detection,
-       2014.
 
     Examples
     --------
-    >>> import numpy as np, visualwords
-    >>> detector = visualwords.load("pedestrian")
+    >>> import numpy as np
+    >>> detector = PedestrianDetector.load()
     >>> boxes, confidences = detector.detect(np.zeros((240, 320, 3), np.uint8))
     >>> boxes.shape, confidences.shape
     ((0, 4), (0,))
     """
 
-    def __init__(
-        self,
-        features: str = "all",
-        classifier: str = "cascade",
-        *,
-        window: tuple[int, int] = (64, 128),
-        object_share: tuple[float, float] = (0.6, 0.75),
-        stride: int = 8,
-        scale_factor: float = 1.15,
-        min_height: float = 64,
-        padding: int = 16,
-        threshold: float = 0.5,
-        overlap: float = 0.7,
-        overlap_measure: str = "smaller",
-        fusion: float = 0.75,
-        C: float = 1e-4,
-        linear_C: float = 1.0,
-        census_weight: float = 1.0,
-        acf_weight: float = 2.0,
-        cosine_weight: float = 1.0,
-        n_trees: int = 512,
-        tree_depth: int = 4,
-        n_rounds: int = 3,
-        n_random: int = 20,
-        max_negatives: int = 25_000,
-        training_enlargement: float = 2.0,
-        stage_recall: float = 0.995,
-        label: str = "person",
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.features = features
-        self.classifier = classifier
-        self.window = window
-        self.object_share = object_share
-        self.stride = stride
-        self.scale_factor = scale_factor
-        self.min_height = min_height
-        self.padding = padding
-        self.threshold = threshold
-        self.overlap = overlap
-        self.overlap_measure = overlap_measure
-        self.fusion = fusion
-        self.C = C
-        self.linear_C = linear_C
-        self.census_weight = census_weight
-        self.acf_weight = acf_weight
-        self.cosine_weight = cosine_weight
-        self.n_trees = n_trees
-        self.tree_depth = tree_depth
-        self.n_rounds = n_rounds
-        self.n_random = n_random
-        self.max_negatives = max_negatives
-        self.training_enlargement = training_enlargement
-        self.stage_recall = stage_recall
-        self.label = label
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    window: tuple[int, int] = (64, 128)
+    object_share: tuple[float, float] = (0.6, 0.75)
+    stride: int = 8
+    scale_factor: float = 1.15
+    min_height: float = 64
+    padding: int = 16
+    threshold: float = 0.5
+    overlap: float = 0.7
+    fusion: float = 0.75
+    C: float = 1e-4
+    census_weight: float = 1.0
+    acf_weight: float = 2.0
+    n_trees: int = 512
+    tree_depth: int = 4
+    n_rounds: int = 3
+    n_random: int = 20
+    max_negatives: int = 25_000
+    training_enlargement: float = 2.0
+    stage_recall: float = 0.995
+    label: str = "person"
+    random_state: int = 0
+    n_jobs: int | None = None
+    _order: ColourOrder = field(default_factory=ColourOrder, init=False)
 
     @with_one_library_thread
     def fit(
@@ -197,7 +212,7 @@ class PedestrianDetector(WithParameters):
         negatives: Sequence[ImageOrPath],
         *,
         progress: Progress | None = None,
-    ) -> "PedestrianDetector":
+    ) -> Self:
         """Learn from crops of the object and from photographs without it.
 
         Parameters
@@ -216,59 +231,42 @@ class PedestrianDetector(WithParameters):
             This object.
         """
         from visualwords.apps.detection.bootstrapping import Bootstrap
-        from visualwords.apps.detection.detector_training import (
-            Learning,
-            train_windows,
-            with_stages,
-        )
-        from visualwords.apps.detection.held_out import fit_confidence, hold_out
+        from visualwords.apps.detection.held_out import hold_out
 
         self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
         crops, photographs = self._readable(positives, "crop"), self._readable(negatives, "photo")
-        height = self.object_share[1] * self.window[1] / self.training_enlargement
-        search = self._search(stride=max(self.stride, 8), min_height=height, padding=0)
+        own = self.object_share[1] * self.window[1]
         bootstrap = Bootstrap(
-            self.features,
-            search,
-            Learning(
-                self.C,
-                self.linear_C,
-                self.census_weight,
-                self.random_state,
-                self.acf_weight,
-                self.n_trees,
-                self.tree_depth,
-                self.cosine_weight,
-            ),
-            smallest=min(self.min_height / (self.object_share[1] * self.window[1]), 1.0),
-            n_random=self.n_random,
-            max_negatives=self.max_negatives,
-            n_jobs=self.n_jobs,
+            self._search(min_height=own / self.training_enlargement, padding=0),
+            self.get_params(),
+            smallest=min(self.min_height / own, 1.0),
             progress=progress or Silent(),
         )
-        samples = bootstrap.run(crops, photographs, self.n_rounds)
+        samples = bootstrap.run(crops, photographs)
         held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
-        model = train_windows(samples, bootstrap.channels, bootstrap.learning)
-        self.model_: WindowModel = with_stages(
-            model, held_out.first, held_out.tables, self.stage_recall
-        )
-        self.confidence_ = fit_confidence(held_out)
+        self.model_: Cascade = held_out.with_stages(bootstrap.train(samples), self.stage_recall)
+        self.confidence_ = held_out.confidence()
         self.box_scale_ = held_out.box_scale
-        self.rounds_: list[Round] = bootstrap.rounds
+        self.training_: dict[str, Any] = {
+            "rounds": bootstrap.rounds,
+            "skipped": len(self.skipped_),
+            "held_out": held_out.figures(self.score_of(self.threshold)),
+        }
         return self
 
     @with_one_library_thread
     def detect(
-        self, image: ImageOrPath, *, trace: list[tuple[Level, list[Stage]]] | None = None
+        self, image: ImageOrPath, *, order: str | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Find the objects in an image.
 
         Parameters
         ----------
-        image : (h, w, 3) RGB or (h, w) grey uint8 array, or the path of an image file
-        trace : list, optional
-            Every level and the trace of its stages are appended to it.
+        image : (h, w, 3) or (h, w) grey uint8 array, or the path of an image file
+        order : {"rgb", "bgr"}, optional
+            Order of an array's colours; red first by default. Without it, a warning asks where
+            objects score higher with red and blue exchanged, as in frames that OpenCV read.
 
         Returns
         -------
@@ -278,43 +276,16 @@ class PedestrianDetector(WithParameters):
         """
         self._check_is_fitted()
         self.check_parameters()
-        search, scanner, pixels = self.search, self._scanner(), _as_image(image)
+        pixels = _as_image(image, order)
         least = self.score_of(self.threshold)
         lowest = min(least, LEAST_SCORE) if self.fusion else least
-        scan = partial(self._scan, search, scanner, lowest, trace is not None)
-        found = map_in_threads(scan, search.level_makers(pixels), self.n_jobs)
-        if trace is not None:
-            trace += [traced for _, _, traced in found if traced is not None]
-        boxes = np.vstack([np.empty((0, 4)), *(own for own, _, _ in found)])
-        scores = np.concatenate([np.empty(0, np.float32), *(own for _, own, _ in found)])
-        joined, score = self._join(boxes, scores)
+        joined, score = self._join(*self._windows(pixels, lowest))
+        is_open = order is None and isinstance(image, np.ndarray) and image.ndim == 3
+        if is_open and self._order.left:
+            exchanged = self._windows(_as_image(image, "bgr"), lowest)
+            self._order.note(score, self._join(*exchanged)[1])
         joined, score = scaled(joined, self.box_scale_)[score >= least], score[score >= least]
         return clip_boxes(joined, pixels), self.confidence_of(score)
-
-    @with_one_library_thread
-    def explain(self, image: ImageOrPath, box_xyxy: Any) -> WindowEvidence:
-        """Return which parts of a window raise or lower its score.
-
-        Parameters
-        ----------
-        image : as for `detect`
-        box_xyxy : (4,)
-            A detection's box, or any other; the searched window nearest to it is explained.
-
-        Returns
-        -------
-        WindowEvidence
-            Maps that add up to the window's HIK score.
-        """
-        self._check_is_fitted()
-        search, scanner = self.search, self._scanner()
-        level, corner = find_window(search, _as_image(image), np.asarray(box_xyxy, float))
-        return window_evidence(scanner, search, level, corner)
-
-    @property
-    def search(self) -> Search:
-        """The windows that `detect` scores, by the present parameters."""
-        return self._search()
 
     def confidence_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the confidence that belongs to scores."""
@@ -328,63 +299,130 @@ class PedestrianDetector(WithParameters):
         return (math.log(confidence / (1 - confidence)) - intercept) / slope
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the detector to a model file; `visualwords.load` reads it."""
-        from visualwords.apps.detection.model_state import save_detector
-
+        """Write the detector to a model file: parameters, thresholds, and tables."""
         self._check_is_fitted()
-        save_detector(self, path)
+        manifest = {
+            "kind": OBJECT_DETECTOR,
+            "parameters": {k: v for k, v in self.get_params().items() if k not in OF_THE_RUN},
+            "first_thresholds": self.model_.tree_thresholds.tolist(),
+            "stage_thresholds": list(self.model_.stage_thresholds),
+            "confidence": list(self.confidence_),
+            "box_scale": self.box_scale_,
+            "training": self.training_,
+            "versions": {name: version(name) for name in LIBRARIES},
+        }
+        write_model(path, manifest, self.model_.arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str] = BUNDLED) -> Self:
+        """Read a detector's model file, or the one that ships with the package.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not that of a detector. Nothing in a model file is ever executed.
+        """
+        if path == BUNDLED:
+            path = str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
+        manifest, arrays = read_model(path)
+        try:
+            return cls.restore(manifest, arrays)
+        except Exception as problem:  # a manifest by another hand can be wrong in any way
+            raise ModelFileError(f"{os.fspath(path)}: not a detector ({problem})") from None
+
+    @classmethod
+    def restore(cls, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the detector that a model file holds; any error if it is none."""
+        if manifest["kind"] != OBJECT_DETECTOR:
+            raise ModelFileError(f"a model of kind {manifest['kind']!r}")
+        given = manifest["parameters"].items()
+        detector = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in given})
+        detector.check_parameters()
+        thresholds = manifest["first_thresholds"], manifest["stage_thresholds"]
+        detector.model_ = Cascade.of_arrays(WindowShape(*detector.window), arrays, *thresholds)
+        slope, intercept = (float(value) for value in manifest["confidence"])
+        if not 0 < slope < math.inf or not math.isfinite(intercept):
+            raise ModelFileError(f"a confidence that does not grow with the score: slope {slope}")
+        detector.confidence_ = slope, intercept
+        detector.box_scale_ = float(manifest["box_scale"])
+        if not 0.1 <= detector.box_scale_ <= 10:
+            raise ModelFileError(f"boxes {detector.box_scale_} times as large as found")
+        detector.training_, detector.skipped_ = dict(manifest["training"]), []
+        return detector
+
+    # The conventions of scikit-learn
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(one.name for one in fields(cls) if one.init)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters and return this object."""
+        names = self._get_param_names()
+        for name, value in parameters.items():
+            if name not in names:
+                raise ValueError(f"no parameter {name!r}; a detector has {', '.join(names)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        usual = type(self)().get_params()
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != usual[k]]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator().__sklearn_tags__()
+
+    def check_parameters(self) -> None:
+        """Raise ``ValueError`` where a parameter is out of its range."""
+        for name, (kind, least, most) in RANGES.items():
+            value = getattr(self, name)
+            values = value if name in PAIRS and isinstance(value, tuple | list) else [value]
+            fits = len(values) == 1 + (name in PAIRS)
+            if not fits or not all(
+                isinstance(one, kind) and not isinstance(one, bool) and least <= one <= most
+                for one in values
+            ):
+                what = "whole number" if kind is Integral else "number"
+                what = f"two {what}s" if name in PAIRS else f"a {what}"
+                raise ValueError(f"{name}={value!r}; needed: {what} from {least:g} to {most:g}")
+        if self.stride % CELL:
+            raise ValueError(f"stride={self.stride}; it must be a multiple of {CELL}")
+        if not (isinstance(self.label, str) and self.label.strip()):
+            raise ValueError(f"label={self.label!r}; the objects need a name")
+        WindowShape(*self.window)
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("this detector is not trained; call fit, or load")
+
+    # Searching
+
+    def _search(self, **changes: float) -> Search:
+        """Return the search of the parameters, some of them changed."""
+        names = ("stride", "scale_factor", "min_height", "padding")
+        own = {name: getattr(self, name) for name in names}
+        return Search(WindowShape(*self.window), self.object_share, **(own | changes))
+
+    def _windows(self, image: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+        """Boxes in the image, and scores, of all windows that pass the cascade."""
+        search = self._search()
+        scan = partial(_scan, search, self.model_, least)
+        found = map_in_threads(scan, search.levels(image), self.n_jobs)
+        boxes = np.vstack([np.empty((0, 4)), *(own for own, _ in found)])
+        return boxes, np.concatenate([np.empty(0, np.float32), *(own for _, own in found)])
 
     def _join(self, boxes_xyxy: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the detections that windows add up to, best first."""
-        return join(
-            boxes_xyxy,
-            scores,
-            overlap=self.overlap,
-            measure=self.overlap_measure,
-            softness=self.fusion,
-        )
-
-    def _search(self, **changes: Any) -> Search:
-        """Return the search of the parameters, some of them changed."""
-        own = {name: getattr(self, name) for name in ("stride", "min_height", "padding")}
-        return Search(
-            WindowShape(*self.window),
-            self.object_share,
-            scale_factor=self.scale_factor,
-            grey=self.features == "census",
-            **(own | changes),
-        )
-
-    def _scanner(self) -> WindowScanner:
-        """Return the scanner of the present parameters; kept until they change."""
-        choice = self.features, self.window, self.stride, self.classifier
-        if getattr(self, "_made_for", None) != (choice, id(self.model_)):
-            channels = make_channels(self.features, WindowShape(*self.window), self.stride)
-            self._made = WindowScanner(channels, self.model_, self.classifier)
-            self._made_for = choice, id(self.model_)
-        return self._made
-
-    @staticmethod
-    def _scan(
-        search: Search,
-        scanner: WindowScanner,
-        least: float,
-        is_traced: bool,
-        make_level: Callable[[], Level],
-    ) -> tuple[np.ndarray, np.ndarray, tuple[Level, list[Stage]] | None]:
-        """Scan one level, strip by strip if it is large; return boxes in the image and scores.
-
-        The level itself is returned only if a trace is wanted: all of them take much memory.
-        """
-        level, stages = make_level(), list[Stage]()
-        corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
-        for start, rows, strip in search.strips(level):
-            found, score = scanner.scan(strip, least, stages)
-            own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
-            corners.append(found[own] + np.array([start, 0]))
-            scores.append(score[own])
-        boxes = search.boxes(level, np.vstack(corners))
-        return boxes, np.concatenate(scores), (level, stages) if is_traced else None
+        return join(boxes_xyxy, scores, overlap=self.overlap, softness=self.fusion)
 
     def _readable(self, images: Sequence[ImageOrPath], what: str) -> list[Callable[[], np.ndarray]]:
         """Return functions that read the images; unreadable ones are added to ``skipped_``."""
@@ -404,32 +442,25 @@ class PedestrianDetector(WithParameters):
             )
         return readers
 
-    def _check_is_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            from sklearn.exceptions import NotFittedError
 
-            raise NotFittedError("this detector is not trained; call fit, or visualwords.load")
-
-    def check_parameters(self) -> None:
-        """Raise ``ValueError`` where a parameter is out of its range."""
-        if self.classifier not in CLASSIFIERS:
-            raise ValueError(
-                f"classifier={self.classifier!r}; choose from {', '.join(CLASSIFIERS)}"
-            )
-        if self.overlap_measure not in OVERLAPS:
-            raise ValueError(
-                f"overlap_measure={self.overlap_measure!r}; choose from {', '.join(OVERLAPS)}"
-            )
-        if not 0 < self.threshold < 1:
-            raise ValueError(f"threshold={self.threshold}; a confidence lies between 0 and 1")
-        if not (isinstance(self.label, str) and self.label.strip()):
-            raise ValueError(f"label={self.label!r}; the objects need a name")
-        check_numbers(self.get_params())
-        WindowShape(*self.window)
+def _scan(
+    search: Search, model: Cascade, least: float, make_level: Callable[[], Level]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scan one level, strip by strip if it is large; boxes in the image and scores."""
+    level = make_level()
+    corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
+    for start, rows, strip in search.strips(level):
+        found, score = model.scan(strip, search.stride, least)
+        own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
+        corners.append(found[own] + np.array([start, 0]))
+        scores.append(score[own])
+    return search.boxes(level, np.vstack(corners)), np.concatenate(scores)
 
 
-def _as_image(image: ImageOrPath) -> np.ndarray:
-    """Return an image as the array that every extractor takes."""
+def _as_image(image: ImageOrPath, order: str | None = None) -> np.ndarray:
+    """Return an image as the array that every feature takes, red first."""
+    if order not in (None, *ORDERS):
+        raise ValueError(f"order={order!r}; choose from {', '.join(ORDERS)}")
     if callable(image):
         image = image()
     if not isinstance(image, np.ndarray):
@@ -439,4 +470,5 @@ def _as_image(image: ImageOrPath) -> np.ndarray:
             f"an array of shape {image.shape} and type {image.dtype}; an image is uint8, (h, w) or "
             "(h, w, 3); read files with visualwords.images.read_image"
         )
-    return np.ascontiguousarray(image)
+    is_blue_first = order == "bgr" and image.ndim == 3
+    return np.ascontiguousarray(image[:, :, ::-1] if is_blue_first else image)

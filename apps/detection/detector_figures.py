@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.boxes import intersection_over_own, intersection_over_union
 
-__all__ = ["DetectionFigures", "compare_detections", "drop_ignored", "match"]
+__all__ = ["DetectionFigures", "compare_detections", "drop_ignored", "match", "true_boxes"]
 
 LAMR_POINTS = np.logspace(-2, 0, 9)  # false positives per image  [Dollár et al. 2012, Sec. 3.1]
 
@@ -124,9 +125,10 @@ def compare_detections(
     n_objects = sum(len(boxes) for boxes in marked)
     if not n_objects:
         raise ValueError("no object is marked in any image; there is nothing to compare with")
+    if len(detections) != len(marked):
+        raise ValueError(f"detections of {len(detections)} images, marks of {len(marked)}")
     right = [
-        match(boxes, scores, truth, overlap)
-        for (boxes, scores), truth in _pairs(detections, marked)
+        match(boxes, scores, truth, overlap) for (boxes, scores), truth in zip(detections, marked)
     ]
     scores = np.concatenate([scores for _, scores in detections])
     order = np.argsort(-scores, kind="stable")
@@ -172,7 +174,7 @@ def drop_ignored(
     return boxes_xyxy[kept], scores[kept]
 
 
-def _pairs(detections: Sequence[Any], marked: Sequence[Any]) -> Any:
-    if len(detections) != len(marked):
-        raise ValueError(f"detections of {len(detections)} images, marks of {len(marked)}")
-    return zip(detections, marked)
+def true_boxes(image: BoxedImage, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the boxes that must be found, and those that may be, (n, 4) each."""
+    wanted = np.array([name == label for name in image.labels], bool)
+    return image.boxes_xyxy[wanted & ~image.ignored], image.boxes_xyxy[wanted & image.ignored]

@@ -1,33 +1,28 @@
-"""Scores of windows that a classifier was not trained on: for thresholds and for confidence."""
+"""Scores by classifiers of the other images: for thresholds, for confidence, and for figures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
 import numpy as np
 
-from visualwords.apps.detection.bootstrapping import Bootstrap, Image, collect
-from visualwords.apps.detection.detector_training import (
-    Learning,
+from visualwords.apps.detection.bootstrapping import Bootstrap, Image
+from visualwords.apps.detection.cascade import LEAST_SCORE, Cascade
+from visualwords.apps.detection.window_training import (
     Samples,
     at_least_the_window,
-    score_vectors,
     shifted_vectors,
-    train_windows,
-    with_stages,
+    train_cascade,
 )
-from visualwords.apps.detection.levels import Search
-from visualwords.apps.detection.scanning import WindowScanner
-from visualwords.apps.detection.window import MARGIN
-from visualwords.apps.detection.window_model import LEAST_SCORE, WindowModel
+from visualwords.apps.detection.windows import MARGIN, Search, WindowShape
 from visualwords.boxes import area, intersection_over_union
 from visualwords.classifiers.calibration import fit_sigmoid
 from visualwords.errors import FolderError
 from visualwords.features.pixels import resize_image
 from visualwords.parallel import map_on_workers
 
-__all__ = ["HeldOut", "fit_confidence", "hold_out"]
+__all__ = ["HeldOut", "hold_out"]
 
 N_FOLDS = 3
 STAGE_RECALL = 0.998  # of the held-out crops, while detections are collected
@@ -42,24 +37,77 @@ class HeldOut:
 
     Attributes
     ----------
-    first : (n, k)
-    tables : (n_channels, n)
-        Of the crops' windows, as `score_vectors` gives them.
+    parts : (n, 64)
+        Of the crops' windows, after each part of the trees.
+    scores : (features, n)
+        Of the crops' windows.
     right : (n,)
-        Scores of the crops' detections, the lowest useful one where there is none.
-    box_scale : float
-        Median ratio of objects' to detections' sizes.
+        Of the crops' detections; NaN where the object was not found.
+    ratios : (n,)
+        Of the objects' sizes to those found; NaN likewise.
     false : (m,)
-        Scores of detections in photographs without the object.
+        Of detections in photographs without the object.
     n_photographs : int
     """
 
-    first: np.ndarray
-    tables: np.ndarray
+    parts: np.ndarray
+    scores: np.ndarray
     right: np.ndarray
-    box_scale: float
+    ratios: np.ndarray
     false: np.ndarray
     n_photographs: int
+
+    @property
+    def box_scale(self) -> float:
+        """Median ratio of objects' to detections' sizes."""
+        found = self.ratios[np.isfinite(self.ratios)]
+        return float(np.median(found)) if found.size else 1.0
+
+    def with_stages(self, cascade: Cascade, recall: float) -> Cascade:
+        """Set a cascade's thresholds so that each stage passes a share of the crops' windows.
+
+        Windows that would be rejected in the end, by scores below `LEAST_SCORE`, don't count. The
+        thresholds of the trees' parts have one rank among the windows; of the ranks, it is the
+        highest for which a share of the windows reaches all thresholds.
+        """
+        found = self.scores.sum(axis=0) >= LEAST_SCORE
+        found |= not found.any()
+        parts, so_far = self.parts[found], np.cumsum(self.scores[:, found], axis=0)[:-1]
+        ranks = parts.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").min(axis=1)
+        rank = int(np.quantile(ranks, 1 - recall, method="lower"))
+        return replace(
+            cascade,
+            tree_thresholds=np.sort(parts, axis=0)[rank].astype(np.float32),
+            stage_thresholds=tuple(float(np.quantile(sums, 1 - recall)) for sums in so_far),
+        )
+
+    def confidence(self) -> tuple[float, float]:
+        """Return slope and intercept of the confidence 1 / (1 + exp(−(slope · score + intercept))).
+
+        It estimates the probability that a detection with this score is right in photographs that
+        show one object on average. There always are windows just below what was looked for, so one
+        false detection is assumed there: without any, the slope would be zero.
+        """
+        right = np.nan_to_num(self.right, nan=LEAST_SCORE)
+        scores = np.concatenate([right, self.false, [LEAST_SCORE]])
+        positive = np.arange(scores.size) < right.size
+        weight = np.where(positive, self.n_photographs / right.size, 1.0)
+        slope, intercept = fit_sigmoid(scores, positive, weight)
+        if not slope > 0:
+            raise FolderError(
+                "held-out crops score no higher than windows without the object: it can't be told "
+                "from its surroundings; give more or clearer crops"
+            )
+        return float(slope), float(intercept)
+
+    def figures(self, threshold: float) -> dict[str, float]:
+        """Return how many crops' objects are found from a score on, and the false detections."""
+        return {
+            "crops": self.right.size,
+            "photographs": self.n_photographs,
+            "found": int((self.right >= threshold).sum()),
+            "false": int((self.false >= threshold).sum()),
+        }
 
 
 def hold_out(
@@ -75,70 +123,39 @@ def hold_out(
     scene, stay together. A crop's window is the one that a search would find if it met the object
     as badly as its stride allows.
     """
-    parts = []
-    for k, model in enumerate(_models_without_a_fold(bootstrap, samples)):
-        scores = _crop_scores(bootstrap, model, _part(crops, k))
-        scanner = WindowScanner(bootstrap.channels, with_stages(model, *scores, STAGE_RECALL))
-        right, ratios = _right_scores(bootstrap, scanner, _part(crops, k), join)
-        false = _false_scores(bootstrap, scanner, _part(photographs, k), join)
-        parts.append((*scores, right, ratios, false))
-    first, tables, right, ratios, false = zip(*parts)
-    ratio = np.concatenate(ratios)
-    return HeldOut(
-        np.vstack(first),
-        np.hstack(tables),
-        np.concatenate(right),
-        float(np.median(ratio)) if ratio.size else 1.0,
-        np.concatenate(false),
-        len(photographs),
-    )
+    found = []
+    for k, model in enumerate(_cascades_without_a_fold(bootstrap, samples)):
+        own, others = _part(crops, k), _part(photographs, k)
+        parts, scores = _crop_scores(bootstrap, model, own)
+        blank = np.empty(0)
+        fold = HeldOut(parts, scores, blank, blank, blank, len(photographs))
+        cascade = fold.with_stages(model, STAGE_RECALL)
+        right, ratios = _right_scores(bootstrap, cascade, own, join)
+        false = _false_scores(bootstrap, cascade, others, join)
+        found.append((parts, scores.T, right, ratios, false))
+    parts, scores, *rest = (np.concatenate(one) for one in zip(*found))
+    return HeldOut(parts, scores.T, *rest, len(photographs))
 
 
-def fit_confidence(held_out: HeldOut) -> tuple[float, float]:
-    """Return slope and intercept of the confidence 1 / (1 + exp(−(slope · score + intercept))).
-
-    It estimates the probability that a detection with this score is right in photographs that show
-    one object on average. There always are windows just below what was looked for, so one false
-    detection is assumed there: without any, the slope would be zero.
-    """
-    right = held_out.right
-    false = np.append(held_out.false, LEAST_SCORE)
-    scores = np.concatenate([right, false])
-    positive = np.arange(scores.size) < right.size
-    weight = np.ones(scores.size)
-    weight[: right.size] = held_out.n_photographs / right.size
-    slope, intercept = fit_sigmoid(scores, positive, weight)
-    if not slope > 0:
-        raise FolderError(
-            "held-out crops score no higher than windows without the object: it can't be told from "
-            "its surroundings; give more or clearer crops, or other descriptors (--features)"
-        )
-    return float(slope), float(intercept)
-
-
-def _models_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> list[WindowModel]:
-    """Train on each fold: one after the other, or on the workers of a cluster."""
-    shared = [samples, _folds(samples), bootstrap.channels, bootstrap.learning]
-    bootstrap.progress.start("training without a part", N_FOLDS)
-    models = []
-    for model in map_on_workers(_train_without, zip(range(N_FOLDS)), shared=shared, n_jobs=1):
-        bootstrap.progress.advance()
-        models.append(model)
-    return models
-
-
-def _train_without(
-    samples: Samples, fold: np.ndarray, channels: Sequence[Any], learning: Learning, k: int
-) -> WindowModel:
-    return train_windows(samples.part(fold != k), channels, learning, linear=False)
-
-
-def _folds(samples: Samples) -> np.ndarray:
+def _cascades_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> list[Cascade]:
+    """Train without each fold: one after the other, or on the workers of a cluster."""
     fold = np.empty(len(samples.positive), np.int64)
     for chosen in (samples.positive, ~samples.positive):
         source = samples.source[chosen]
         fold[chosen] = _thirds(source.max(initial=0) + 1)[source]
-    return fold
+    bootstrap.progress.start("training without a part", N_FOLDS)
+    cascades = []
+    shared = [samples, fold, bootstrap.search.shape, bootstrap.settings]
+    for cascade in map_on_workers(_train_without, zip(range(N_FOLDS)), shared=shared, n_jobs=1):
+        bootstrap.progress.advance()
+        cascades.append(cascade)
+    return cascades
+
+
+def _train_without(
+    samples: Samples, fold: np.ndarray, shape: WindowShape, settings: Mapping[str, Any], k: int
+) -> Cascade:
+    return train_cascade(samples.part(fold != k), shape, settings)
 
 
 def _thirds(n: int) -> np.ndarray:
@@ -150,28 +167,27 @@ def _part(images: Sequence[Image], k: int) -> list[Image]:
 
 
 def _crop_scores(
-    bootstrap: Bootstrap, model: WindowModel, crops: Sequence[Image]
+    bootstrap: Bootstrap, cascade: Cascade, crops: Sequence[Image]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of the best shifted window of each view of the crops."""
-    search, channels = bootstrap.search, bootstrap.channels
+    shape, shift = bootstrap.search.shape, bootstrap.search.stride // 2
 
     def score(k: int, crop: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        scores = []
+        best = []
         for view in bootstrap.views(k, crop):
-            vectors = shifted_vectors(view, search.shape, channels, search.stride // 2)
-            first, tables = score_vectors(model, vectors, channels)
-            best = tables.sum(axis=0).argmax()
-            scores.append((first[best], tables[:, best]))
-        return scores
+            parts, scores = cascade.scores_of(shifted_vectors(view, shape, shift))
+            which = scores.sum(axis=0).argmax()
+            best.append((parts[which], scores[:, which]))
+        return best
 
-    views = collect("scoring crops", crops, score, bootstrap.n_jobs, bootstrap.progress)
-    first, tables = zip(*(scores for crop in views for scores in crop))
-    return np.array(first), np.stack(tables, axis=1)
+    every = [one for views in bootstrap.collect("scoring crops", crops, score) for one in views]
+    parts, scores = zip(*every)
+    return np.array(parts), np.stack(scores, axis=1)
 
 
 def _right_scores(
-    bootstrap: Bootstrap, scanner: WindowScanner, crops: Sequence[Image], join: Join
-) -> Boxes:
+    bootstrap: Bootstrap, cascade: Cascade, crops: Sequence[Image], join: Join
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of the crops' detections, and the objects' sizes over those found.
 
     Crops are scaled and moved at random, between two scales and places of the search.
@@ -180,46 +196,45 @@ def _right_scores(
     window_wh = np.array([search.shape.width, search.shape.height])
 
     def detect(k: int, image: np.ndarray) -> tuple[float, float]:
-        rng = np.random.default_rng([bootstrap.learning.random_state, k])
+        rng = np.random.default_rng([bootstrap.settings["random_state"], k])
         crop = at_least_the_window(image, search.shape)
         factor = search.scale_factor ** rng.uniform(-0.5, 0.5)
         top, left = rng.integers(0, search.stride, 2).tolist()
         size_wh = np.rint(np.array(crop.shape[1::-1]) * factor).astype(int)
         scaled = resize_image(crop, *size_wh.tolist())
         moved = cv2.copyMakeBorder(scaled, top, 0, left, 0, cv2.BORDER_REPLICATE)
-        boxes, scores = _detections(search, scanner, moved, join)
+        boxes, scores = _detections(search, cascade, moved, join)
         center, half = size_wh / 2 + [left, top], window_wh * search.object_wh / 2 * factor
         wanted = np.concatenate([center - half, center + half])[None]
         found = np.flatnonzero(intersection_over_union(boxes, wanted)[:, 0] >= 0.5)
         if not found.size:
-            return LEAST_SCORE, np.nan
+            return np.nan, np.nan
         best = found[scores[found].argmax()]
         return float(scores[best]), float(np.sqrt(area(wanted)[0] / area(boxes[best])[0]))
 
-    stage = "looking for objects"
-    found = np.array(list(collect(stage, crops, detect, bootstrap.n_jobs, bootstrap.progress)))
+    found = np.array(list(bootstrap.collect("looking for objects", crops, detect)))
     scores, ratios = found.reshape(-1, 2).T
-    return scores, ratios[np.isfinite(ratios)]
+    return scores, ratios
 
 
 def _false_scores(
-    bootstrap: Bootstrap, scanner: WindowScanner, photographs: Sequence[Image], join: Join
+    bootstrap: Bootstrap, cascade: Cascade, photographs: Sequence[Image], join: Join
 ) -> np.ndarray:
     """Return the scores of the detections in photographs."""
 
     def detect(_: int, image: np.ndarray) -> np.ndarray:
-        return _detections(bootstrap.search, scanner, image, join)[1]
+        return _detections(bootstrap.search, cascade, image, join)[1]
 
-    stage = "looking for false detections"
-    found = collect(stage, photographs, detect, bootstrap.n_jobs, bootstrap.progress)
+    found = bootstrap.collect("looking for false detections", photographs, detect)
     return np.concatenate([np.empty(0), *found])
 
 
-def _detections(search: Search, scanner: WindowScanner, image: np.ndarray, join: Join) -> Boxes:
+def _detections(search: Search, cascade: Cascade, image: np.ndarray, join: Join) -> Boxes:
     """Return all detections that could be of use."""
     boxes, scores = [np.empty((0, 4))], [np.empty(0)]
-    for level in search.levels(image):
-        corners, found = scanner.scan(level.image, LEAST_SCORE)
+    for make in search.levels(image):
+        level = make()
+        corners, found = cascade.scan(level.image, search.stride, LEAST_SCORE)
         boxes.append(search.boxes(level, corners))
         scores.append(found)
     return join(np.vstack(boxes), np.concatenate(scores))

@@ -57,9 +57,9 @@ def load(
 
             return restore_image_classifier(manifest, arrays, os.fspath(path), given)
         if manifest["kind"] == OBJECT_DETECTOR:
-            from visualwords.apps.detection.model_state import restore_detector
+            from visualwords.apps.detection.detector import PedestrianDetector
 
-            return restore_detector(manifest, arrays)
+            return PedestrianDetector.restore(manifest, arrays)
         raise ModelFileError(f"a model of kind {manifest['kind']!r}, which is not known here")
     except ModelFileError as problem:
         raise ModelFileError(f"{os.fspath(path)}: {problem}") from None

@@ -9,7 +9,7 @@ from PIL import Image
 
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage
 from visualwords.apps.annotations.reading import chosen_label, find_photographs, read_annotations
-from visualwords.apps.annotations.yolo import names_in_yaml, yaml_of_names
+from visualwords.apps.annotations.yolo import YoloFolder, names_in_yaml
 from visualwords.errors import FolderError
 
 VOC = """<annotation>
@@ -98,9 +98,11 @@ def test_images_of_yolo_that_are_stored_on_their_side_have_their_upright_size(tm
         ("names: {0: a, 1: b}", ["a", "b"]),
     ],
 )
-def test_names_of_classes_are_found_in_the_yaml_that_data_sets_have(text, names):
+def test_names_of_classes_are_found_in_the_yaml_that_data_sets_have(text, names, tmp_path):
     assert names_in_yaml(text, "data.yaml") == names
-    assert names_in_yaml(yaml_of_names(names), "data.yaml") == names
+    YoloFolder(tmp_path, names).close()
+    written = (tmp_path / "data.yaml").read_text(encoding="utf-8")
+    assert names_in_yaml(written, "data.yaml") == names
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 import pytest
 from PIL import Image
 
-from visualwords.apps.annotations.documents import text_of
+from visualwords.apps.annotations.checks import text_of
 from visualwords.apps.annotations.reading import read_annotations
 from visualwords.apps.annotations.yolo import names_in_yaml
 from visualwords.errors import FolderError

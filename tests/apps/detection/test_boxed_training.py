@@ -15,10 +15,8 @@ from visualwords.apps.detection.boxed_training import (
     fitting_parameters,
     training_regions,
 )
-from visualwords.apps.detection.detector_figures import drop_ignored
-from visualwords.apps.detection.photograph_folds import held_out_figures, true_boxes
+from visualwords.apps.detection.detector_figures import drop_ignored, match, true_boxes
 from visualwords.errors import FolderError
-from visualwords.images import read_image
 
 
 def photograph(tmp_path, number, **parameters):
@@ -125,16 +123,14 @@ def test_detections_of_ignored_objects_count_neither_way():
     assert drop_ignored(boxes, scores, truth, np.empty((0, 4)))[0] is boxes
 
 
-def test_held_out_photographs_are_found_by_detectors_of_the_others(tmp_path):
+def test_a_detector_learns_from_photographs_and_finds_their_objects(tmp_path):
     photographs = [photograph(tmp_path, number) for number in range(9)]
-    settings = fitting_parameters(photographs, "figure") | {"n_rounds": 1}
-    detector = PedestrianDetector(**settings, label="figure", features="hog")
-    figures = held_out_figures(detector, photographs, "figure", n_folds=3)
-    assert (figures.n_objects, figures.n_images) == (18, 9)
-    assert figures.average_precision > 0.8
-    assert not hasattr(detector, "model_")
-    with pytest.raises(FolderError, match="2 photographs show the object; 3 folds need"):
-        held_out_figures(detector, photographs[:2], "figure", n_folds=3)
-    regions = training_regions(photographs, detector, "figure")
+    settings = fitting_parameters(photographs, "figure") | {"n_rounds": 1, "n_trees": 64}
+    detector = PedestrianDetector(**settings, label="figure")
+    regions = training_regions(photographs[:8], detector, "figure")
     learned = detector.fit(regions.crops, regions.backgrounds)
-    assert len(learned.detect(read_image(photographs[0].name))[0])
+    held_out = learned.training_["held_out"]
+    assert held_out["crops"] == 16
+    assert held_out["found"] >= 14
+    boxes, scores = learned.detect(photographs[8].name)
+    assert match(boxes, scores, photographs[8].boxes_xyxy).sum() == 2

@@ -1,8 +1,15 @@
-"""Loops over pixels and cells of aggregated channel features."""
+"""Loops of the detector: cells of channel features; trees, counts and look-ups of windows."""
 
 import numpy as np
 
 from visualwords.compiled import njit
+
+SIDE = 4  # pixels of a side of a cell of channel features
+ROWS, COLUMNS = 22, 16  # inner pixels of a census super-block, which have codes
+STEP_Y, STEP_X = 12, 9  # from one super-block to the next
+
+
+# Cells
 
 
 @njit()
@@ -89,30 +96,28 @@ def add_parts(gradients, cosines, sines, widest, parts):
 
 
 @njit()
-def sum_cells(pixels, within, cosines, sines, widest, means, sums):
+def sum_cells(pixels, cosines, sines, widest, means, sums):
     """Smooth an image; of each cell, average the colours and sum gradients.
 
     A gradient of length m at an angle δ to a direction counts m · max(0, |cos δ| − widest) there.
 
     pixels : (h, 3 w) uint8, rows of red, green, blue; only those of whole cells are looked at
-    within : (0, 1, …), a tuple as long as a cell's side, so that loops over it are unrolled
     cosines, sines : as of `add_parts`
     means : (rows, columns, 3) uint8, rounded half to even
     sums : (1 + n, rows, columns) float32: lengths, then one plane a direction
     """
     n_parts, rows, columns = sums.shape
-    size, wide = len(within), np.uint64(len(within))
-    height, width = rows * size, columns * size
+    height, width, side = rows * SIDE, columns * SIDE, np.uint64(SIDE)
     pixels = pixels[:height]
     ring, smoothed = np.empty((3, 3, width), np.uint8), np.empty(3 * width, np.uint16)
     totals = np.empty(3 * width, np.uint16)
     gradients = np.empty((3, width), np.float32)
     parts = np.empty((n_parts, width), np.float32)
-    totals[:] = 0
     smooth_row(pixels, 0, width, smoothed, ring[0])
     for i in range(rows):
         parts[:] = 0
-        for y in range(i * size, (i + 1) * size):
+        totals[:] = 0
+        for y in range(i * SIDE, (i + 1) * SIDE):
             for k in range(np.uint64(smoothed.size)):
                 totals[k] = np.uint16(totals[k] + smoothed[k])
             if y + 1 < height:
@@ -120,30 +125,29 @@ def sum_cells(pixels, within, cosines, sines, widest, means, sums):
             above, below = ring[max(y - 1, 0) % 3], ring[min(y + 1, height - 1) % 3]
             strongest_gradients(above, ring[y % 3], below, gradients)
             add_parts(gradients, cosines, sines, widest, parts)
-        average_row(totals, within, means[i])
-        totals[:] = 0
+        average_row(totals, means[i])
         for k in range(n_parts):
             line, own = sums[k, i], parts[k]
             for j in range(np.uint64(columns)):
                 total = np.float32(0)
-                for x in range(wide):
-                    total += own[j * wide + x]
+                for x in range(side):
+                    total += own[j * side + x]
                 line[j] = total
 
 
 @njit()
-def average_row(totals, within, means):
+def average_row(totals, means):
     """Means of cells from sums of their columns, rounded half to even.
 
-    totals : (3 × size × columns,) uint16      means : (columns, 3) uint8
+    totals : (3 × SIDE × columns,) uint16      means : (columns, 3) uint8
     """
-    u, size = np.uint64, np.uint64(len(within))
-    share, whole = np.float32(1 / len(within) ** 2), np.float32(1 << 23)
+    u, side = np.uint64, np.uint64(SIDE)
+    share, whole = np.float32(1 / SIDE**2), np.float32(1 << 23)
     for j in range(u(means.shape[0])):
         for c in range(u(3)):
             total = np.uint32(0)
-            for x in range(size):
-                total += np.uint32(totals[u(3) * (j * size + x) + c])
+            for x in range(side):
+                total += np.uint32(totals[u(3) * (j * side + x) + c])
             # floats as large as ``whole`` have no fraction: adding it rounds
             means[j, c] = np.uint8((np.float32(total) * share + whole) - whole)
 
@@ -164,24 +168,6 @@ def smooth(plane, out):
 
 
 @njit()
-def divide_by_length(sums, local, epsilon, steps):
-    """Divide sums of gradients by their mean length around, and count them in levels.
-
-    sums : (n, rows, columns) float32; overwritten      steps : (n,) float32, levels of a unit
-    local : (rows, columns) float32, mean lengths; overwritten by what they divide by
-    """
-    n, rows, columns = sums.shape
-    for i in range(rows):
-        for j in range(columns):
-            local[i, j] = np.float32(1) / (local[i, j] + epsilon)
-    for k in range(n):
-        plane = sums[k]
-        for i in range(rows):
-            for j in range(columns):
-                plane[i, j] *= local[i, j] * steps[k]
-
-
-@njit()
 def fill_cells(colours, sums, epsilon, steps, cells):
     """Copy colours; divide sums by the local mean length and write smoothed levels.
 
@@ -196,85 +182,97 @@ def fill_cells(colours, sums, epsilon, steps, cells):
     first = cells.shape[2] - n
     for i in range(rows):
         for j in range(columns):
+            local[i, j] = np.float32(1) / (local[i, j] + epsilon)
             for c in range(first):
                 cells[i, j, c] = colours[i, j, c]
     half, top = np.float32(0.5), np.float32(255)
-    divide_by_length(sums, local, epsilon, steps)
     for k in range(n):
-        smooth(sums[k], smoothed)
+        plane = sums[k]
+        for i in range(rows):
+            for j in range(columns):
+                plane[i, j] *= local[i, j] * steps[k]
+        smooth(plane, smoothed)
         for i in range(rows):
             for j in range(columns):
                 cells[i, j, first + k] = np.uint8(min(smoothed[i, j] + half, top))
 
 
-@njit()
-def fill_planes(colours, sums, epsilon, steps, planes):
-    """As `fill_cells`, but planes of floats, and the mean length is one of twice as many cells.
-
-    planes : (c, rows, columns) float32
-    """
-    n, rows, columns = sums.shape
-    first = planes.shape[0] - n
-    once, local = np.empty((rows, columns), np.float32), np.empty((rows, columns), np.float32)
-    smooth(sums[0], once)
-    smooth(once, local)
-    for c in range(first):
-        for i in range(rows):
-            for j in range(columns):
-                planes[c, i, j] = np.float32(colours[i, j, c])
-    divide_by_length(sums, local, epsilon, steps)
-    for k in range(n):
-        smooth(sums[k], planes[first + k])
+# Windows
 
 
 @njit()
-def fill_levels(left, right, gains, is_slope, levels):
-    """Levels of the sum and slope along x of six numbers, from each even place on.
+def sum_trees(cells, starts, offsets, values, leaves, least, scores):
+    """scores[n] = Σ over trees of the leaf that the window at starts[n] reaches.
 
-    left, right : (n + 2,) float32, numbers at even and at odd places
-    gains : (2,) float32      is_slope : whether the sum may be negative      levels : (2, n) uint8
+    After every so many trees the sum is compared with the next of the thresholds ``least``; where
+    it is lower, the window is rejected with a score of −∞.
+
+    cells : (n_cells × channels,) uint8      starts : (m,) int64, of windows in it
+    offsets : (t, 2^depth − 1) int64, from a window's start to the bytes that a tree's nodes
+    compare, the children of node k being 2k + 1 and 2k + 2
+    values : like offsets, uint8, highest of the left side      leaves : (t, 2^depth) float32
+    least : (k,) float32, k equal parts of the trees, the last one may be shorter
     """
-    u, zero, top = np.uint64, np.float32(0), np.float32(255)
-    three, five, middle = np.float32(3), np.float32(5), np.float32(128.5)
-    start = middle if is_slope else np.float32(0.5)
-    even, odd = levels[0], levels[1]
-    for j in range(u(even.size)):
-        a, b, d = left[j], right[j], left[j + u(1)]
-        e, g, h = right[j + u(1)], left[j + u(2)], right[j + u(2)]
-        total = ((a + h) + (b + g)) + (d + e)
-        slope = (five * (h - a) + three * (g - b)) + (e - d)
-        even[j] = np.uint8(np.int32(min(max(total * gains[0] + start, zero), top)))
-        odd[j] = np.uint8(np.int32(min(max(slope * gains[1] + middle, zero), top)))
+    u = np.uint64
+    n_trees, n_nodes = u(offsets.shape[0]), u(offsets.shape[1])
+    step = -(-offsets.shape[0] // least.size)
+    for n in range(starts.size):
+        start, total = u(starts[n]), np.float32(0)
+        scores[n] = -np.inf
+        for part in range(least.size):
+            for t in range(u(part * step), min(u((part + 1) * step), n_trees)):
+                k = u(0)
+                while k < n_nodes:
+                    k = k + k + u(1) + u(cells[start + u(offsets[t, k])] > values[t, k])
+                total += leaves[t, k - n_nodes]
+            if total < least[part]:
+                break
+        else:
+            scores[n] = total
 
 
 @njit()
-def transform_planes(planes, gains, cells):
-    """First cosines of 6 × 6 places around every second one: mean, slopes, and slope of a slope.
+def partial_sums(rows, features, values, leaves, sums):
+    """sums[n, k] = row n's sum of the first k + 1 parts of the trees, as `sum_trees` has them."""
+    step = -(-features.shape[0] // sums.shape[1])
+    for n in range(rows.shape[0]):
+        row, total = rows[n], np.float32(0)
+        for t in range(features.shape[0]):
+            k = np.int64(0)
+            while k < features.shape[1]:
+                k = 2 * k + 1 + np.int64(row[features[t, k]] > values[t, k])
+            total += leaves[t, k - features.shape[1]]
+            sums[n, t // step :] = total
 
-    planes : (c, 2 × rows, 2 × columns) float32; borders are repeated
-    gains : (4,) float32, levels of a unit of: mean, slope along x, along y, both
-    cells : (rows, columns, 4 c) uint8; slopes have the level 128 where there is none
+
+@njit()
+def count_codes(codes, rows, columns, n_down, n_across, vectors):
+    """vectors[n, s, c] = count of code c in super-block s of the census window at rows, columns.
+
+    Code (y, x) is that of pixel (y + 1, x + 1).
+
+    codes : (h, w) uint8      vectors : (m, n_down × n_across, 256) uint16
     """
-    rows, columns, _ = cells.shape
-    n, high, _ = planes.shape
-    u, three, five = np.uint64, np.float32(3), np.float32(5)
-    sums = np.empty((2, 2, columns + 2), np.float32)  # sum and slope along y; even and odd places
-    levels = np.empty((4, columns), np.uint8)
-    for c in range(n):
-        plane = planes[c]
-        for i in range(rows):
-            a, b = plane[max(2 * i - 2, 0)], plane[max(2 * i - 1, 0)]
-            d, e = plane[2 * i], plane[2 * i + 1]
-            g, h = plane[min(2 * i + 2, high - 1)], plane[min(2 * i + 3, high - 1)]
-            for side in range(2):
-                total, slope = sums[0, side], sums[1, side]
-                for j in range(u(columns)):
-                    x = j + j + u(side)
-                    total[j + u(1)] = ((a[x] + h[x]) + (b[x] + g[x])) + (d[x] + e[x])
-                    slope[j + u(1)] = (five * (h[x] - a[x]) + three * (g[x] - b[x])) + (e[x] - d[x])
-            for k in range(2):
-                sums[k, :, 0], sums[k, :, columns + 1] = sums[k, 0, 1], sums[k, 1, columns]
-                fill_levels(sums[k, 0], sums[k, 1], gains[2 * k :], k, levels[2 * k :])
-            for j in range(columns):
-                for k in range(4):
-                    cells[i, j, 4 * c + k] = levels[k, j]
+    one = np.uint16(1)
+    for n in range(rows.size):
+        for s in range(n_down * n_across):
+            top, left = rows[n] + s // n_across * STEP_Y, columns[n] + s % n_across * STEP_X
+            counts = vectors[n, s]
+            counts[:] = 0
+            for y in range(top, top + ROWS):
+                for x in range(left, left + COLUMNS):
+                    counts[codes[y, x]] += one
+
+
+@njit()
+def look_up(rows, starts, cells, scores):
+    """scores[n] = Σ_k cells[starts[k] + rows[n, k]], the last of a column's cells if it has fewer.
+
+    rows : (n, d) unsigned, d even      starts : (d + 1,) int64      cells : (starts[d],) float32
+    """
+    for n in range(rows.shape[0]):
+        even, odd = np.float32(0), np.float32(0)  # two sums, so that additions needn't wait
+        for k in range(0, rows.shape[1], 2):
+            even += cells[min(starts[k] + np.int64(rows[n, k]), starts[k + 1] - 1)]
+            odd += cells[min(starts[k + 1] + np.int64(rows[n, k + 1]), starts[k + 2] - 1)]
+        scores[n] = even + odd
