@@ -4,8 +4,8 @@ import os
 
 import click
 
+from visualwords.apps.command_line.options import FOLDER, flag
 from visualwords.apps.detect_pedestrians import options
-from visualwords.apps.detect_pedestrians.options import FOLDER, flag
 
 
 @click.command()

@@ -6,8 +6,8 @@ import click
 
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
+from visualwords.apps.command_line.options import OUTPUT, PATH, flag
 from visualwords.apps.detect_pedestrians import options
-from visualwords.apps.detect_pedestrians.options import FILE, PATH, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ LOWEST = 1e-3  # lowest confidence of the detections that curves are made of
 @options.annotations
 @flag("--label NAME", "Label of the boxes to find [default: the model's].")
 @shared.report
-@flag("--curves PNG", "Write the precision and miss rate curves.", FILE)
+@flag("--curves PNG", "Write the precision and miss rate curves.", OUTPUT)
 @flag(
     "--aspect RATIO",
     "Compare boxes of one width over height, around the middles of the given ones; 0.41 is the "
@@ -55,42 +55,27 @@ def evaluate(
     one half). Images that the annotations do not name are taken to show no object. Crowds and
     difficult objects count neither as missed nor as false.
     """
-    import shlex
-    import sys
-
+    from visualwords.apps.annotations import reading
     from visualwords.apps.annotations.boxed_image import BoxedImage
-    from visualwords.apps.annotations.reading import (
-        chosen_label,
-        find_photographs,
-        read_annotations,
-    )
-    from visualwords.apps.command_line.terminal import check_output, progress_bars, say_skipped
+    from visualwords.apps.command_line import terminal
     from visualwords.apps.detect_pedestrians.searching import search_files
-    from visualwords.apps.detection.detection_report import draw_curves, write_detection_report
-    from visualwords.apps.detection.detector_figures import (
-        compare_detections,
-        drop_ignored,
-        true_boxes,
-    )
+    from visualwords.apps.detection import detection_report, detector_figures
     from visualwords.boxes import with_aspect
     from visualwords.errors import Skipped
     from visualwords.files import write_atomically
 
     if annotations is None:
         raise click.UsageError("--annotations is missing: the file or folder of the true boxes")
-    for path in (report, curves):
-        if path is not None:
-            check_output(path)
     detector = options.load_detector(model, min_height=min_height)
     usual = detector.threshold
-    boxes = read_annotations(annotations, scenes)
-    wanted = chosen_label(boxes, label, detector.label)
-    photographs = find_photographs(boxes, scenes)
+    boxes = reading.read_annotations(annotations, scenes)
+    wanted = reading.chosen_label(boxes, label, detector.label)
+    photographs = reading.find_photographs(boxes, scenes)
     images = [*photographs.images, *(BoxedImage(path) for path in photographs.others)]
     images.sort(key=lambda image: image.name)
     names, detections, marked, paths = [image.name for image in images], [], [], []
     left_out: list[Iterable[str]] = [*boxes.skipped, *photographs.missing]
-    with progress_bars(quiet) as progress:
+    with terminal.progress_bars(quiet) as progress:
         progress.start("searching", len(names))
         detector.set_params(threshold=LOWEST)
         answers = search_files(detector, names, False, shared.n_threads(jobs))
@@ -99,22 +84,23 @@ def evaluate(
             if isinstance(answer, Skipped):
                 left_out.append(answer)
                 continue
-            found, (truth, ignored) = answer.image.boxes_xyxy, true_boxes(image, wanted)
+            found, scores = answer.image.boxes_xyxy, answer.image.confidences
+            truth, ignored = detector_figures.true_boxes(image, wanted)
             if aspect is not None:
                 found, truth = with_aspect(found, aspect), with_aspect(truth, aspect)
             paths.append(image.name)
             marked.append(truth)
-            detections.append(drop_ignored(found, answer.image.confidences, truth, ignored))
-    figures = compare_detections(detections, marked)
+            detections.append(detector_figures.drop_ignored(found, scores, truth, ignored))
+    figures = detector_figures.compare_detections(detections, marked)
     if curves is not None:
-        write_atomically(curves, draw_curves(figures))
+        write_atomically(curves, detection_report.draw_curves(figures))
     if report is not None:
-        command = shlex.join(["detect-pedestrians", *sys.argv[1:]])
-        write_detection_report(
+        command = terminal.equivalent_command()
+        detection_report.write_detection_report(
             report, figures, paths, detections, marked, threshold=usual, command=command
         )
     _print(figures, usual, as_json, left_out)
-    say_skipped(left_out)
+    terminal.say_skipped(left_out)
     return SKIPPED if left_out else DONE
 
 

@@ -1,28 +1,13 @@
 """Options that several verbs of detect-pedestrians share."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from visualwords.apps.command_line.options import Number
+from visualwords.apps.command_line.options import PATH, SHARE, Number, flag
 
 if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
 
 SHIPPED = "pedestrian"
-PATH, FILE, FOLDER = click.Path(), click.Path(dir_okay=False), click.Path(file_okay=False)
-
-
-def flag(
-    words: str, help: str, kind: Any = None, **more: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare an option: its names, and the placeholder of its value if it takes one."""
-    names = [word for word in words.split() if word.startswith("-")]
-    value = " ".join(word for word in words.split() if not word.startswith("-"))
-    settings = {"metavar": value, "type": kind} if value else {"is_flag": True}
-    return click.option(*names, help=help, **{"show_default": bool(value), **settings, **more})
-
 
 model = flag(
     "--model FILE",
@@ -38,7 +23,7 @@ min_height = flag(
 threshold = flag(
     "--threshold CONFIDENCE",
     "Lowest confidence of a detection [default: the model's].",
-    Number(0, 1, min_open=True, max_open=True),
+    SHARE,
 )
 annotations = flag(
     "--annotations PATH",

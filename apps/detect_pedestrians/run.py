@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from visualwords.apps.command_line import options as shared
+from visualwords.apps.command_line.options import FOLDER, OUTPUT, PATH, flag
 from visualwords.apps.detect_pedestrians import options
-from visualwords.apps.detect_pedestrians.options import FILE, FOLDER, PATH, flag
 
 
 @click.command()
@@ -20,7 +20,7 @@ from visualwords.apps.detect_pedestrians.options import FILE, FOLDER, PATH, flag
 @shared.as_csv
 @shared.raw
 @shared.as_json
-@flag("--coco FILE", "Write the boxes as COCO JSON.", FILE)
+@flag("--coco FILE", "Write the boxes as COCO JSON.", OUTPUT)
 @flag("--yolo DIR", "Write the boxes as YOLO label files: DIR/labels/NAME.txt.", FOLDER)
 @flag("--track", "Give people the same number in all frames of a video, camera or stream.")
 @shared.streams
@@ -59,7 +59,6 @@ def run(
     Boxes are x0, y0, x1, y1 in pixels, inside the image. The confidence is the estimated
     probability that a box is right, in photographs with one pedestrian on average.
     """
-    from visualwords.apps.command_line.terminal import check_output
     from visualwords.apps.detect_pedestrians.searching import ResultFiles, Searching
     from visualwords.apps.detection.tracking import Tracker
     from visualwords.frames import kind_of_source
@@ -69,8 +68,6 @@ def run(
     kinds = {kind_of_source(source) for source in sources}
     if track and kinds & {"image", "folder"}:
         raise click.UsageError("--track follows videos, cameras and addresses, not single images")
-    if coco is not None:
-        check_output(coco)
     detector = options.load_detector(model, min_height=min_height, threshold=threshold)
     shared.check_addresses(sources, allow_url)
     searching = Searching(

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
 from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.box_table import HEADER, box_rows
@@ -389,19 +387,15 @@ class Searching:
         sys.stdout.flush()
 
     def _print_table(self) -> None:
-        table = Table()
-        table.add_column("source", overflow="fold")
-        tracks = [] if self.tracker is None else ["track"]
-        for column in ("frame", *COLUMNS, "confidence", *tracks):
-            table.add_column(column, justify="right")
+        tracks, rows = [] if self.tracker is None else ["track"], []
         for image in self.found:
             frame = "" if image.frame is None else str(image.frame)
             for box in _listed(image):
                 cells = [f"{box[name]:.0f}" for name in COLUMNS] + [f"{box['confidence']:.0%}"]
-                cells += [str(box.get(name) or "") for name in tracks]
-                table.add_row(Text(terminal.printable(image.name)), frame, *cells)
-        if self.n_found:
-            terminal.stdout().print(table)
+                rows.append([image.name, frame, *cells, *(str(box[k] or "") for k in tracks)])
+        columns = ["frame", *COLUMNS, "confidence", *tracks]
+        if rows:
+            terminal.print_table(["source", *columns], rows, right=columns)
         things = "frame or image" if self.n_searched == 1 else "frames or images"
         terminal.note(f"{self.n_found} found in {self.n_searched} {things}")
 

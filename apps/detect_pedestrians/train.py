@@ -7,8 +7,8 @@ import click
 
 from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
+from visualwords.apps.command_line.options import OUTPUT, PATH, flag
 from visualwords.apps.detect_pedestrians import options
-from visualwords.apps.detect_pedestrians.options import FILE, PATH, flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class TrainingData(NamedTuple):
 @click.argument("positives", type=PATH)
 @click.argument("negatives", type=PATH, required=False)
 @options.annotations
-@flag("-o --output MODEL", "Model file to write.", FILE, required=True)
+@flag("-o --output MODEL", "Model file to write.", OUTPUT, required=True)
 @flag(
     "--window WxH",
     "Size of the window in pixels, multiples of 8 [default: 64x128; with --annotations, the shape "
@@ -93,9 +93,8 @@ def train(
     At the end, figures of quality are printed: detectors of two thirds of the images each search
     the last third.
     """
-    from visualwords.apps.command_line.terminal import check_output, progress_bars, say, say_skipped
+    from visualwords.apps.command_line.terminal import progress_bars, say, say_skipped
 
-    check_output(output)
     given |= {"n_rounds": rounds, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     settings = {name: value for name, value in given.items() if value is not None}
     if annotations is not None:

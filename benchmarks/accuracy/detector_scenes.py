@@ -1,6 +1,9 @@
 """The shipped detector and OpenCV's people detector on the INRIA test scenes, same measure.
 
-    python -m benchmarks.accuracy.detector_scenes [ours] [opencv] [--store]
+    python -m benchmarks.accuracy.detector_scenes [ours] [stages] [opencv] [--store]
+
+``stages`` adds the figures of the shipped detector without the later stages of its cascade, and
+without the second one.
 
 OpenCV's side needs OpenCV 4 (see benchmarks.speed.detector). Its raw windows (stride 8, scale
 factor 1.05) get the same mapping from window to person and the same suppression as ours, which
@@ -15,6 +18,7 @@ around the same middles: so Dollár's benchmark, the source of published figures
 import benchmarks.timing  # noqa: F401  isort: skip - sets one thread
 
 import sys
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -59,6 +63,8 @@ def main() -> None:
         detector = visualwords.load("pedestrian").set_params(threshold=1e-3)
         detections = [detector.detect(path) for path in paths]
         found |= compare("shipped detector", detections, marked)
+    if "stages" in sides:
+        measure_stages(paths, marked)
     if "opencv" in sides:
         hog = cv2.HOGDescriptor()
         hog.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
@@ -66,6 +72,23 @@ def main() -> None:
             found |= measure_opencv(hog, paths, marked, enlarged)
     if STORE in sys.argv:
         print(store(found))
+
+
+def measure_stages(paths: list, marked: list) -> None:
+    detector = visualwords.load("pedestrian").set_params(threshold=1e-3)
+    whole = detector.model_
+    for kept in ([0], [0, 1], [0, 2]):
+        tables = [one if k in kept else silenced(one) for k, one in enumerate(whole.classifiers)]
+        detector.model_ = replace(
+            whole, classifiers=tables, stage_thresholds=(*whole.stage_thresholds[:1], -np.inf)
+        )
+        names = [whole.features[k].name for k in kept]
+        compare(" + ".join(names), [detector.detect(path) for path in paths], marked)
+
+
+def silenced(tables):
+    """The tables of a feature that says nothing."""
+    return replace(tables, cells=np.zeros_like(tables.cells))
 
 
 def measure_opencv(

@@ -19,7 +19,7 @@ import numpy as np
 
 import visualwords
 from benchmarks.data import DATA
-from visualwords.apps.detect_pedestrians.one_image import search_files
+from visualwords.apps.detect_pedestrians.searching import search_files
 from visualwords.compiled import njit
 from visualwords.images import read_image
 from visualwords.parallel import map_in_threads

@@ -269,7 +269,7 @@ def test_training_and_evaluating_on_photographs_with_boxes(tmp_path, capsys):
     ("table", "message"),
     [
         ("a,b\n1,2", "no column file"),
-        ("file,xmin,ymin,xmax,ymax\nstreet.png,1,2,x,4", "line 2, xmax: 'x' where a number belongs"),
+        ("file,xmin,ymin,xmax,ymax\nstreet.png,1,2,x,4", "xmax: 'x' where a number belongs"),
         ("file,xmin,ymin,xmax,ymax\nstreet.png,9,2,3,4", "is not a box"),
         ("file,xmin,ymin,xmax,ymax\nother.png,1,2,3,4", "name none of the images"),
     ],
