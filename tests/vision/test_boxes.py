@@ -73,12 +73,6 @@ def test_fused_boxes_are_means_of_those_that_overlap_by_half(rng):
         assert joint[i] == pytest.approx(0.5 * np.log(weights.sum()))
 
 
-def test_a_single_box_is_fused_with_itself_alone():
-    box = np.array([[3.0, 4, 3, 9]])  # without area
-    fused, scores = fuse(box, np.array([1000.0]), np.array([0]), softness=0.01)
-    assert (fused.tolist(), scores.tolist()) == (box.tolist(), [1000.0])
-
-
 def test_joined_boxes_overlap_no_more_than_they_may_and_fall_in_score(rng):
     corner = rng.uniform(0, 60, (200, 2))
     boxes, scores = np.hstack([corner, corner + 30]), rng.normal(0, 1, 200)
@@ -88,30 +82,27 @@ def test_joined_boxes_overlap_no_more_than_they_may_and_fall_in_score(rng):
     assert (np.diff(score) <= 0).all()
 
 
-def test_scaled_boxes_keep_their_middles(rng):
-    boxes = np.sort(rng.uniform(0, 9, (5, 2, 2)), axis=1).reshape(5, 4)
-    twice = scaled(boxes, 2)
-    np.testing.assert_allclose(area(twice), 4 * area(boxes))
-    np.testing.assert_allclose(twice[:, :2] + twice[:, 2:], boxes[:, :2] + boxes[:, 2:])
-
-
-def test_no_boxes_are_no_boxes():
-    assert join(np.empty((0, 4)), np.empty(0), softness=1)[0].shape == (0, 4)
-    assert suppress(np.empty((0, 4)), np.empty(0)).tolist() == []
-    assert intersection_over_union(np.empty((0, 4)), np.ones((3, 4))).shape == (0, 3)
-
-
-def test_boxes_of_one_aspect_keep_their_middles_and_heights(rng):
+def test_scaled_boxes_and_those_of_one_aspect_keep_their_middles(rng):
     corner, size = rng.uniform(0, 60, (9, 2)), rng.uniform(1, 40, (9, 2))
     boxes = np.hstack([corner, corner + size])
-    changed = with_aspect(boxes, 0.41)
-    np.testing.assert_allclose(changed[:, :2] + changed[:, 2:], boxes[:, :2] + boxes[:, 2:])
-    np.testing.assert_allclose(changed[:, 3] - changed[:, 1], size[:, 1])
-    np.testing.assert_allclose(changed[:, 2] - changed[:, 0], 0.41 * size[:, 1])
+    twice, narrow = scaled(boxes, 2), with_aspect(boxes, 0.41)
+    for changed, width, height in [
+        (twice, 2 * size[:, 0], 2 * size[:, 1]),
+        (narrow, 0.41 * size[:, 1], size[:, 1]),
+    ]:
+        np.testing.assert_allclose(changed[:, :2] + changed[:, 2:], boxes[:, :2] + boxes[:, 2:])
+        np.testing.assert_allclose(changed[:, 2] - changed[:, 0], width)
+        np.testing.assert_allclose(changed[:, 3] - changed[:, 1], height)
     assert with_aspect(np.empty((0, 4)), 0.41).shape == (0, 4)
 
 
-def test_an_unknown_measure_is_named():
+def test_corner_cases_of_boxes():
+    box = np.array([[3.0, 4, 3, 9]])  # without area, fused with itself alone
+    fused, scores = fuse(box, np.array([1000.0]), np.array([0]), softness=0.01)
+    assert (fused.tolist(), scores.tolist()) == (box.tolist(), [1000.0])
+    assert join(np.empty((0, 4)), np.empty(0), softness=1)[0].shape == (0, 4)
+    assert suppress(np.empty((0, 4)), np.empty(0)).tolist() == []
+    assert intersection_over_union(np.empty((0, 4)), np.ones((3, 4))).shape == (0, 3)
     with pytest.raises(ValueError, match="'iou'; choose one of smaller, union"):
         suppress(np.ones((1, 4)), np.ones(1), 0.5, "iou")
 
@@ -122,19 +113,10 @@ def test_scales_end_where_the_window_no_longer_fits():
     assert sizes[0] == (640, 480)
     assert sizes[-1][1] >= 128 > round(480 * scales[-1] / 1.2)
     np.testing.assert_allclose(np.array(scales[:-1]) / scales[1:], 1.2)
-
-
-def test_padding_lets_a_window_fit_longer():
     assert pyramid_scales((64, 100), (64, 128), 1.2) == []
     assert len(pyramid_scales((64, 100), (64, 128), 1.2, padding=14)) == 1
-
-
-def test_tiny_images_have_no_scale():
     assert pyramid_scales((1, 1), (64, 128), 1.1, largest=2.0, padding=16) == []
-
-
-def test_a_factor_of_one_would_never_end():
-    with pytest.raises(ValueError, match="must be above 1"):
+    with pytest.raises(ValueError, match="must be above 1"):  # it would never end
         pyramid_scales((640, 480), (64, 128), factor=1.0)
 
 

@@ -6,6 +6,7 @@ import sys
 import types
 import warnings
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
@@ -114,36 +115,33 @@ def test_only_files_with_vectors_are_compiled_for_each_width(names, folder, monk
     assert len(keys) == 1 + ("vector_bytes" in names and vector_bytes() > 0)
 
 
-RUN = """
+WITHOUT = """
 import warnings
+import numba.core.caching, numba.core.ccallback  # which imports it itself
+del numba.core.caching.FunctionCache
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import loops
     print(loops.double(3), loops.triple(3))
-for warning in caught:
-    print(warning.category.__name__, warning.message)
-"""
-WITHOUT = """
-import numba.core.caching, numba.core.ccallback  # which imports it itself
-del numba.core.caching.FunctionCache
-"""
-CHANGED = """
-import numba.core.caching, numba.core.ccallback
-class FunctionCache:
-    def __init__(self, function):
-        pass
-numba.core.caching.FunctionCache = FunctionCache
+print(*[warning.message for warning in caught])
 """
 
 
-@pytest.mark.parametrize("later_numba", [WITHOUT, CHANGED], ids=["without", "changed"])
-def test_with_another_cache_of_numba_loops_are_compiled_in_memory(later_numba, folder):
-    command = [sys.executable, "-c", later_numba + RUN]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    result, warning = done.stdout.splitlines()
+def test_with_another_cache_of_numba_loops_are_compiled_in_memory(folder, run, monkeypatch):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], cwd=folder, capture_output=True, text=True, check=True
+    )
+    result, without = done.stdout.splitlines()
     assert result == "6 9"
-    assert warning.startswith("RuntimeWarning numba ")
-    assert "compiled again in every process" in warning
+
+    def changed(*_):
+        raise AttributeError("_cache_file")
+
+    monkeypatch.setattr(compiled, "_ForgivingCache", changed)
+    (message,), _ = run(folder)
+    for warning in without, message:
+        assert warning.startswith("numba ")
+        assert "compiled again in every process" in warning
 
 
 def abs_of(x):
@@ -183,46 +181,55 @@ def test_a_process_that_compiles_computes_what_one_that_loads_does(tmp_path):
     assert compiled == loaded
 
 
+HOST = llvm.get_host_cpu_features()
+
+
+@pytest.mark.skipif(
+    not llvm.get_process_triple().startswith("x86_64") or numba.config.DISABLE_JIT,
+    reason="hand-written vectors are for x86",
+)
+@pytest.mark.parametrize(
+    ("features", "limit", "expected"),
+    [
+        ("", None, 16),  # what numba makes of NUMBA_CPU_NAME=generic
+        ("+avx2,+bmi2,-avx512f", None, 32),
+        ("+avx512bw,+avx2", None, 64),
+        ("+avx512bw", "32", 32),
+        ("+avx2", "64", 32),
+        (None, "0", 0),
+        (None, None, 64 if HOST.get("avx512bw") else 32 if HOST.get("avx2") else 16),
+        (None, "24", "BYTES=24; choose one of 0, 16, 32, 64"),
+    ],
+)
+def test_the_width_is_that_of_numbas_target(features, limit, expected, monkeypatch):
+    """Models, features and the demo are compared in `tests.vector_widths`, a step of CI."""
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", features)
+    monkeypatch.setattr(compiled, "_features", compiled._features.__wrapped__)
+    monkeypatch.delenv(compiled.OVERRIDE, raising=False)
+    if limit is not None:
+        monkeypatch.setenv(compiled.OVERRIDE, limit)
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            vector_bytes()
+    else:
+        assert vector_bytes() == expected
+        monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+        assert vector_bytes() == 0
+
+
 GOOD = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
-@pytest.fixture
-def scaler():
-    return MinMaxScaler().fit(GOOD)
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32", "float64"])
-def test_what_is_plain_comes_back_from_scikit_learn_as_it_is(scaler, dtype):
-    X = GOOD.astype(dtype)
-    assert is_plain(scaler, X)
-    assert validate_data(scaler, X, dtype="numeric", order="C", reset=False) is X
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        GOOD.tolist(),
-        GOOD[0],
-        GOOD[:0],
-        GOOD[:, :1],
-        np.asfortranarray(GOOD),
-        GOOD.astype(object),
-        GOOD.astype(str),
-        GOOD.astype(complex),
-        GOOD.astype(np.longdouble),
-        np.ma.array(GOOD),
-    ],
-    ids=lambda X: type(X).__name__,
-)
-def test_everything_else_is_checked(scaler, X):
-    assert not is_plain(scaler, X)
-
-
-def test_an_estimator_that_knows_names_of_columns_checks_them(scaler):
-    scaler.feature_names_in_ = np.array(["a", "b"], object)
-    assert not is_plain(scaler, GOOD)
-
-
-def test_kinds_of_numbers_can_be_limited(scaler):
+def test_what_is_plain_comes_back_from_scikit_learn_as_it_is_and_nothing_else_counts():
+    scaler = MinMaxScaler().fit(GOOD)
+    for dtype in "uint8", "int32", "float32", "float64":
+        X = GOOD.astype(dtype)
+        assert is_plain(scaler, X)
+        assert validate_data(scaler, X, dtype="numeric", order="C", reset=False) is X
+    others = [GOOD.tolist(), GOOD[0], GOOD[:0], GOOD[:, :1], np.asfortranarray(GOOD)]
+    others += [GOOD.astype(kind) for kind in (object, str, complex, np.longdouble)]
+    assert not any(is_plain(scaler, X) for X in [*others, np.ma.array(GOOD)])
     assert is_plain(scaler, GOOD.astype(np.uint8), "u")
     assert not is_plain(scaler, GOOD, "u")
+    scaler.feature_names_in_ = np.array(["a", "b"], object)
+    assert not is_plain(scaler, GOOD)

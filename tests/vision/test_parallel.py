@@ -1,4 +1,4 @@
-"""Work on joblib's workers and in threads; tests/apps/cluster has the same on other processes."""
+"""Work on joblib's workers and in threads, and its progress; see also tests/apps/cluster."""
 
 import os
 import sys
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from visualwords import progress
 from visualwords.parallel import (
     free_memory,
     in_threads,
@@ -24,6 +25,7 @@ from visualwords.parallel import (
     with_one_library_thread,
     workers_share_memory,
 )
+from visualwords.progress import PartOf, Silent, StageTimes
 
 
 def scaled(factor, offset, value):
@@ -55,21 +57,21 @@ def test_other_processes_are_counted_as_workers_but_not_as_threads():
         assert list(map_on_workers(n_threads, [(3,), (None,)])) == [1, 1]
 
 
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
-@pytest.mark.parametrize("last_first", [False, True])
+@pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("n", [0, 1, 10, 11])
-def test_every_step_is_done_once(n, last_first, n_jobs):
-    done, starts = np.zeros(n, int), []
+def test_every_step_is_done_once(n, n_jobs):
+    for last_first in False, True:
+        done, starts = np.zeros(n, int), []
 
-    def do(start, end):
-        assert 0 < end - start <= 5
-        done[start:end] += 1
-        starts.append(start)
+        def do(start, end):
+            assert 0 < end - start <= 5
+            done[start:end] += 1  # noqa: B023
+            starts.append(start)  # noqa: B023
 
-    in_threads(do, n, 5, n_jobs, last_first=last_first)
-    assert np.all(done == 1)
-    if n_jobs == 1:
-        assert starts == sorted(starts, reverse=last_first)
+        in_threads(do, n, 5, n_jobs, last_first=last_first)
+        assert np.all(done == 1)
+        if n_jobs is None:
+            assert starts == sorted(starts, reverse=last_first)
 
 
 def test_threads_share_the_work_and_results_keep_their_order():
@@ -97,14 +99,6 @@ def test_a_failure_in_a_thread_is_raised_and_cancels_the_remaining_work():
     with pytest.raises(IndexError, match="no such thing"):
         map_in_threads(work, range(100), n_jobs=2)
     assert len(done) < 50
-
-
-def test_threads_may_start_threads_without_deadlock():
-    def outer(number):
-        return sum(map_in_threads(lambda k: k, range(number), n_jobs=4))
-
-    sums = map_in_threads(outer, range(20), n_jobs=4)
-    assert sums == [number * (number - 1) // 2 for number in range(20)]
 
 
 def blas_threads():
@@ -181,3 +175,29 @@ def test_freed_memory_is_returned_to_the_system():
     return_freed_memory()
     assert resident() < before - 50_000_000
     assert len(keep) == 10
+
+
+class Listener(Silent):
+    def __init__(self):
+        self.told = []
+
+    def start(self, stage, total):
+        self.told.append((stage, total))
+
+    def advance(self, steps=1):
+        self.told.append(steps)
+
+
+def test_stages_are_timed_added_up_and_passed_on(monkeypatch):
+    clock = iter([0.0, 1.0, 1.0, 4.0, 4.0, 4.5])
+    monkeypatch.setattr(progress, "perf_counter", lambda: next(clock))
+    listener = Listener()
+    times = StageTimes(listener)
+    times.start("read", 3)
+    PartOf(times).advance(3)
+    for stage, total in ("learn", 1), ("read", 2):
+        times.start(stage, total)
+    for _ in range(2):
+        times.stop()
+    assert times.seconds == {"read": 1.5, "learn": 3.0}
+    assert listener.told == [("read", 3), 3, ("learn", 1), ("read", 2)]

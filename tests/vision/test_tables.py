@@ -33,15 +33,6 @@ def table(tmp_path):
         ("photos.jsonl", '{"path": "b.jpg", "label": "dog"}\n\n{"path": "a.jpg", "label": "cat"}'),
         ("photos.jsonl", '\ufeff{"path":"b.jpg","label":"dog"}\n{"path":"a.jpg","label":"cat"}\n'),
     ],
-    ids=[
-        *["csv", "Windows", "byte-order mark", "other columns", "semicolons", "tabs"],
-        *[
-            "other names and spaces",
-            "repeated columns that are not used",
-            "jsonl",
-            "jsonl with mark",
-        ],
-    ],
 )
 def test_a_table_lists_paths_beside_it(name, text, table, tmp_path):
     folder = table(text, name)
@@ -50,16 +41,15 @@ def test_a_table_lists_paths_beside_it(name, text, table, tmp_path):
     assert folder.classes == ["cat", "dog"]
 
 
-def test_a_table_may_give_splits_and_groups(table):
+def test_a_table_may_give_splits_and_groups_and_labels_may_be_numbers(table):
     folder = table("path,label,split,group\na,cat,train,1\nb,cat,test,\nc,cat,,2\n")
     assert folder.splits == ["train", "test", None]
     assert folder.groups == ["1", None, "2"]
-
-
-def test_numbers_are_labels_and_groups_too_even_zero(table):
     folder = table('{"path": "a", "label": 0, "group": 0}\n{"path": "b", "label": 1}', "t.jsonl")
     assert folder.labels == ["0", "1"]
     assert folder.groups == ["0", None]
+    folder = table("name,label,is_valid\na.jpg,cat,False\nb.jpg,cat,True\n")  # as fastai has it
+    assert folder.splits == ["train", "val"]
 
 
 def test_absolute_paths_and_odd_names_are_kept(table, tmp_path):
@@ -117,55 +107,35 @@ def test_a_pipe_is_no_table(tmp_path):
         _ = ImageFolder(tmp_path / "pipe.csv").paths
 
 
-def test_a_hugging_face_folder_takes_labels_from_its_metadata(tree):
-    csv = b"file_name,label\n1.jpg,cat\nmore/2.jpg,dog\n"
-    folder = ImageFolder(tree({"1.jpg": b"", "more/2.jpg": b"", "metadata.csv": csv}))
+CSV = b"image,label\n1.jpg,cat\n2.jpg,dog\n"
+JSONL = b'{"file_name": "1.jpg", "label": "cat"}\n{"file_name": "2.jpg", "label": "dog"}'
+PLACES = {  # where images and the table are, and what is opened
+    "Hugging Face": ("photos", "photos/metadata.csv", "photos"),
+    "splits": ("photos/train", "photos/train/metadata.jsonl", "photos"),
+    "inside": ("photos", "photos/labels.csv", "photos"),
+    "beside": ("photos", "photos.csv", "photos"),
+    "images below": ("photos/images", "photos/labels.csv", "photos"),
+    "the table itself": ("photos", "photos.csv", "photos.csv"),
+}
+
+
+@pytest.mark.parametrize("layout", PLACES)
+def test_a_table_may_lie_in_or_beside_the_folder_of_its_images(layout, tree):
+    images, table, opened = PLACES[layout]
+    content = JSONL if table.endswith("jsonl") else CSV
+    root = tree({f"{images}/1.jpg": b"", f"{images}/2.jpg": b"", table: content})
+    folder = ImageFolder(root / opened)
     assert folder.labels == ["cat", "dog"]
-    assert [os.path.basename(path) for path in folder.paths] == ["1.jpg", "2.jpg"]
-
-
-def test_a_hugging_face_folder_may_have_metadata_in_each_split(tree):
-    row = '{{"file_name": "{}.jpg", "label": "{}"}}\n'
-    train = (row.format(1, "cat") + row.format(2, "dog")).encode()
-    test = (row.format(3, "cat") + row.format(4, "dog")).encode()
-    files = {f"{s}/{n}.jpg": b"" for s, n in zip(["train"] * 2 + ["test"] * 2, range(1, 5))}
-    root = tree({**files, "train/metadata.jsonl": train, "test/metadata.jsonl": test})
-    folder = ImageFolder(root)
-    assert folder.splits == ["train", "train", "test", "test"]
-    assert folder.labels == ["cat", "dog", "cat", "dog"]
-    assert all(os.path.exists(path) for path in folder.paths)
-
-
-def test_a_flat_folder_takes_labels_from_a_table_in_it_or_beside_it(tree, tmp_path):
-    csv = b"name,label\n1.jpg,cat\n2.jpg,dog\n"
-    inside = tree({"1.jpg": b"", "2.jpg": b"", "labels.csv": csv})
-    assert ImageFolder(inside).labels == ["cat", "dog"]
-    beside = tmp_path / "beside"
-    beside.mkdir()
-    for name in "1.jpg", "2.jpg":
-        (beside / name).write_bytes(b"")
-    (tmp_path / "beside.csv").write_bytes(csv)
-    folder = ImageFolder(beside)
-    assert folder.labels == ["cat", "dog"]
-    assert all(os.path.exists(path) for path in folder.paths)
-
-
-def test_a_table_may_lie_beside_the_folder_of_its_images(tree):
-    csv = b"image,label\n1.jpg,cat\n2.jpg,dog\n"
-    folder = ImageFolder(tree({"images/1.jpg": b"", "images/2.jpg": b"", "labels.csv": csv}))
-    assert folder.labels == ["cat", "dog"]
-    assert all(os.path.exists(path) for path in folder.paths)
+    assert folder.splits == ["train" if layout == "splits" else None] * 2
+    assert [os.path.relpath(path, root) for path in folder.paths] == [
+        f"{images}/1.jpg",
+        f"{images}/2.jpg",
+    ]
 
 
 def test_two_tables_in_a_flat_folder_are_refused(tree):
-    csv = b"path,label\n1.jpg,cat\n"
     with pytest.raises(FolderError, match=r"a\.csv and b\.csv both list images"):
-        _ = ImageFolder(tree({"1.jpg": b"", "a.csv": csv, "b.csv": csv})).paths
-
-
-def test_fastai_s_column_of_validation_rows_is_a_split(table):
-    folder = table("name,label,is_valid\na.jpg,cat,False\nb.jpg,cat,True\n")
-    assert folder.splits == ["train", "val"]
+        _ = ImageFolder(tree({"1.jpg": b"", "a.csv": CSV, "b.csv": CSV})).paths
 
 
 def test_roboflow_s_columns_of_classes_are_labels(tree):
@@ -179,11 +149,3 @@ def test_roboflow_s_columns_of_classes_are_labels(tree):
     (root / "train" / "_classes.csv").write_bytes(b"filename,cat,cat\n1.jpg,1,0\n")
     with pytest.raises(FolderError, match="2 columns are called 'cat'"):
         _ = ImageFolder(root).paths
-
-
-def test_a_table_of_bare_names_finds_the_folder_beside_it(tree, monkeypatch):
-    root = tree(["flat/a.png", "flat/b.png"])
-    (root / "flat.csv").write_text("image,target\na.png,cat\nb.png,dog\n", encoding="utf-8")
-    monkeypatch.chdir(root)
-    folder = ImageFolder("flat.csv")
-    assert [os.path.normpath(path) for path in folder.paths] == ["flat/a.png", "flat/b.png"]
