@@ -1,6 +1,8 @@
 """Files that are no image, or a broken, lying one: refused with one typed line."""
 
+import contextlib
 import io
+import itertools
 import struct
 
 import numpy as np
@@ -101,28 +103,18 @@ def test_a_png_chunk_with_a_wrong_checksum_is_refused(chunk, png):
 
 @pytest.mark.usefixtures("either_decoder")
 @pytest.mark.parametrize("name", ["JPEG", "progressive JPEG", "CMYK JPEG"])
-@pytest.mark.parametrize("max_side", [None, 40])
-def test_a_jpeg_that_promises_more_rows_than_it_has_is_refused(name, max_side, sample):
-    data = raise_jpeg_height(sample(name))
-    for mode in "rgb", "grey":
-        with pytest.raises(DamagedImageError):
-            read_image(data, mode=mode, max_side=max_side)
-
-
-@pytest.mark.usefixtures("either_decoder")
-@pytest.mark.parametrize("name", ["JPEG", "progressive JPEG", "CMYK JPEG"])
-def test_a_cut_jpeg_is_refused_even_if_an_end_mark_was_put_after_the_cut(name, sample):
+def test_a_jpeg_that_has_fewer_rows_than_it_promises_is_refused(name, sample):
     data = sample(name)
-    start = data.index(b"\xff\xda") + 30
+    for mode, max_side in itertools.product(("rgb", "grey"), (None, 40)):
+        with pytest.raises(DamagedImageError):
+            read_image(raise_jpeg_height(data), mode=mode, max_side=max_side)
     n_read = 0
-    for cut in range(start, len(data) - 100, 7):
-        try:
-            read_image(data[:cut] + b"\xff\xd9")
-        except DamagedImageError:
-            continue
-        n_read += 1
+    for cut in range(data.index(b"\xff\xda") + 30, len(data) - 100, 17):
+        with contextlib.suppress(DamagedImageError):
+            read_image(data[:cut] + b"\xff\xd9")  # an end mark was put after the cut
+            n_read += 1
     # A progressive file that is cut between two scans is a whole picture of lower quality.
-    assert n_read <= (10 if name == "progressive JPEG" else 0)
+    assert n_read <= (6 if name == "progressive JPEG" else 0)
 
 
 @pytest.mark.usefixtures("either_decoder")
@@ -167,12 +159,11 @@ def test_any_file_that_promises_more_rows_than_it_has_is_refused(form, sample):
 
 
 @pytest.mark.usefixtures("either_decoder")
-@pytest.mark.parametrize("value", [0, 127, 128, 129, 255])
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
-def test_a_constant_jpeg_is_not_taken_for_an_unfinished_one(value, mode, encode):
-    colour = value if mode == "L" else (value,) * len(mode)
-    data = encode(Image.new(mode, (50, 40), colour), "JPEG", quality=95)
-    for max_side in None, 10:
+def test_a_constant_jpeg_is_not_taken_for_an_unfinished_one(mode, encode):
+    for value, max_side in itertools.product((0, 127, 128, 129, 255), (None, 10)):
+        colour = value if mode == "L" else (value,) * len(mode)
+        data = encode(Image.new(mode, (50, 40), colour), "JPEG", quality=95)
         assert np.ptp(read_image(data, mode="grey", max_side=max_side)) == 0
 
 
@@ -197,7 +188,7 @@ def test_a_picture_with_odd_tags_is_read_even_where_warnings_are_errors(photo, e
 
 @given(data=st.binary(max_size=300), name=st.sampled_from([*FORMS]), place=st.floats(0, 1))
 @settings(
-    max_examples=300,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

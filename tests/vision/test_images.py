@@ -194,14 +194,13 @@ def test_both_jpeg_decoders_agree_on_damaged_files(
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "CMYK"])
-@pytest.mark.parametrize("max_side", [1, 7, 40, 101, 500])
-def test_the_longer_side_is_at_most_max_side(form, max_side, photo, encode):
+def test_the_longer_side_is_at_most_max_side(form, photo, encode):
     image = Image.fromarray(photo)
     data = encode(image.convert("CMYK"), "JPEG") if form == "CMYK" else encode(image, form)
-    read = read_image(data, max_side=max_side)
-    scale = min(1, max_side / 101)
-    assert read.shape[1:] == (min(max_side, 101), 3)
-    assert abs(read.shape[0] - max(1, 77 * scale)) <= 1
+    for max_side in 1, 7, 40, 101, 500:
+        read = read_image(data, max_side=max_side)
+        assert read.shape[1:] == (min(max_side, 101), 3)
+        assert abs(read.shape[0] - max(1, 77 * min(1, max_side / 101))) <= 1
 
 
 @pytest.mark.usefixtures("either_decoder")
@@ -260,21 +259,6 @@ def test_sixteen_threads_read_what_one_reads(photo, encode, monkeypatch):
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(outcome, work)) == expected * 40
     assert Image.MAX_IMAGE_PIXELS == 12_345_678
-
-
-def test_pillows_limit_is_a_number_while_other_threads_may_ask_for_it(photo, encode, monkeypatch):
-    seen = []
-    opened = Image.open
-
-    def spy(*args, **kwargs):
-        seen.append(Image.MAX_IMAGE_PIXELS)
-        return opened(*args, **kwargs)
-
-    monkeypatch.setattr(Image, "open", spy)
-    for form in ("JPEG", "PNG", "GIF"):
-        read_image(encode(photo, form))
-    assert seen
-    assert all(isinstance(limit, int) for limit in seen)
 
 
 @pytest.mark.parametrize("size_wh", [(1, 1), (1, 5000), (5000, 1), (7, 1)])
