@@ -4,6 +4,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.papers.lab import Lab
 from benchmarks.papers.results import Results
@@ -64,18 +65,12 @@ _KNOWN: dict[str, Experiment] = {}
 
 
 def experiment(
-    name: str,
-    paper: str,
-    place: str,
-    *,
-    data: tuple[str, ...] = (),
-    minutes: float = 1.0,
-    missing: str = "",
+    name: str, paper: str, place: str, **options: Any
 ) -> Callable[[Callable[[Lab], Results]], Callable[[Lab], Results]]:
     """Register a function as an experiment; the parameters are those of `Experiment`."""
 
     def register(run: Callable[[Lab], Results]) -> Callable[[Lab], Results]:
-        _KNOWN[name] = Experiment(name, paper, place, run, data, minutes, missing)
+        _KNOWN[name] = Experiment(name, paper, place, run, **options)
         return run
 
     return register

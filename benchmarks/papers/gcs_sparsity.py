@@ -12,7 +12,7 @@ from benchmarks.papers.datasets import color_histograms
 from benchmarks.papers.experiments import GCS, experiment
 from benchmarks.papers.generated import generated_colors
 from benchmarks.papers.lab import Lab, timed
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.classifiers import kernels
 
 A = 0.25  # [Boughorbel06], Sec. 5
@@ -63,6 +63,12 @@ def figure2(lab: Lab) -> Results:
     ]
     largest, seconds = reordered[-1]
     n = sizes[-1]
+    shown = (("(a) in random order", grams[-1]), ("(b) reordered", largest.gram))
+    entries = {
+        "n²": (sizes, [n * n for n in sizes]),
+        "n B(n)": (sizes, [n * one.bandwidth for n, (one, _) in zip(sizes, reordered)]),
+        "non-zero (CSR)": (sizes, [gram.nnz for gram in grams]),
+    }
     return Results(
         f"{len(y)} images in random order (seed 0), radius {radius:.3f} at a = {A}.",
         [
@@ -78,7 +84,10 @@ def figure2(lab: Lab) -> Results:
             Table("Growing training sets", ("n", "zeros, %", "bandwidth", "reordered B(n)"), cells),
             training_table(lab),
         ],
-        draw=lambda figure: draw(figure, grams[-1], [one for one, _ in reordered], sizes),
+        panels=[
+            *(Panel(title, "", "", {"": gram.nonzero()}, mark=",") for title, gram in shown),
+            Panel("(c)", "training samples n", "entries", entries),
+        ],
     )
 
 
@@ -122,7 +131,7 @@ def training_table(lab: Lab) -> Table:
             gram, building = timed(
                 lambda n=n, s=as_sparse: kernels.gcs(X[:n], radius=radius, a=A, sparse=s)
             )
-            gram = gram / kernels.gcs(X[:1], radius=radius, a=A)[0, 0]  # a diagonal of one
+            gram *= 1 / kernels.gcs(X[:1], radius=radius, a=A)[0, 0]  # a diagonal of one
             (scores, passes), training = timed(train, gram, signs[:n])
             size = gram.data.nbytes + gram.indices.nbytes if as_sparse else gram.nbytes
             answers.append(scores)
@@ -155,18 +164,3 @@ def train(gram: Any, signs: np.ndarray) -> tuple[np.ndarray, int]:
         else:
             worst = loops.hinge_pass_dense(gram, signs, C, order, alpha, scores)
     return scores, passes
-
-
-def draw(figure: Any, gram: Any, reordered: list[Reordering], sizes: list[int]) -> None:
-    """The three panels of the figure."""
-    figure.set_size_inches(10, 3.4)
-    first, second, third = figure.subplots(1, 3)
-    first.spy(gram, markersize=0.3, color="#2166ac")
-    second.spy(reordered[-1].gram, markersize=0.3, color="#2166ac")
-    first.set_title("(a) in random order", fontsize=9)
-    second.set_title("(b) reverse Cuthill–McKee", fontsize=9)
-    third.plot(sizes, [n * n for n in sizes], "o-", label="n²", color="#9aa5b1")
-    third.plot(sizes, [n * r.bandwidth for n, r in zip(sizes, reordered)], "o-", label="n B(n)")
-    third.plot(sizes, [gram[:n, :n].nnz for n in sizes], "o-", label="non-zero (CSR)")
-    third.set(xlabel="training samples n", ylabel="entries", title="(c)")
-    third.legend()

@@ -28,7 +28,7 @@ from benchmarks.papers.peers import (
     over_costs,
     summarize,
 )
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from benchmarks.papers.visual_words import share_right
 from visualwords.classifiers import GCWSHasher, KernelSVC, kernels
 
@@ -104,7 +104,7 @@ def figure2(lab: Lab) -> Results:
             Table("Accuracy over b at k = 1024 and the best C, %", ("", *bits), tables["bits"]),
             Table("Other ways to linearise, %", ("", *by_k), tables["others"]),
         ],
-        draw=lambda figure: draw(figure, curves),
+        panels=[over_hashes(name, *own) for name, own in curves.items()],
     )
 
 
@@ -186,18 +186,12 @@ def nystroem(split: Split, kernel: str, k: int) -> tuple[np.ndarray, np.ndarray]
     return function(split.X, landmarks) @ root, function(split.X_test, landmarks) @ root
 
 
-def draw(figure: Any, curves: dict[str, tuple[Hashed, dict[str, Accuracy]]]) -> None:
-    """One panel a data set: accuracy over k, solid NGMM and dashed GMM, as in the paper."""
-    figure.set_size_inches(8, 2.7 * ((len(curves) + 1) // 2))
-    panels = figure.subplots((len(curves) + 1) // 2, 2).ravel()
-    for panel, (name, (hashed, levels)) in zip(panels, curves.items()):
-        for b, color in zip(BITS, ("#2166ac", "#1b7837", "#b2182b")):
-            for kernel, style in (("ngmm", "-"), ("gmm", "--")):
-                values = [hashed[kernel, k, b].best for k in HASHES]
-                label = f"b = {b}" if kernel == "ngmm" else None
-                panel.semilogx(HASHES, values, style, base=2, color=color, label=label)
-        for kernel, mark in (("linear", ":"), ("ngmm", "-.")):
-            level = levels[kernel].best
-            panel.axhline(level, color="#555555", linewidth=0.8, linestyle=mark)
-        panel.set(title=name, xlabel="k", ylabel="accuracy, %")
-    panels[0].legend(fontsize=7)
+def over_hashes(name: str, hashed: Hashed, levels: dict[str, Accuracy]) -> Panel:
+    """Accuracy over k, between the linear and the exact NGMM kernel, as in the paper."""
+    lines = {
+        f"{kernel.upper()}, b = {b}": (HASHES, [hashed[kernel, k, b].best for k in HASHES])
+        for kernel in ("ngmm", "gmm")
+        for b in BITS
+    }
+    lines |= {f"{k}, exact": (HASHES, [one.best] * len(HASHES)) for k, one in levels.items()}
+    return Panel(name, "k", "accuracy, %", lines, "x")

@@ -12,7 +12,7 @@ from benchmarks.papers.experiments import GINT, experiment
 from benchmarks.papers.generated import Split
 from benchmarks.papers.lab import Lab, timed
 from benchmarks.papers.peers import Accuracy, kernel_score, linear_score, over_costs, summarize
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.classifiers import kernels
 
 KERNELS = ("linear", "rbf", "gmm", "ngmm", "gint")
@@ -105,7 +105,11 @@ def table1(lab: Lab) -> Results:
             Table(title, ("data set", *TITLES), cells),
             Table("Accuracy over C, %", ("C =", *(f"{C:g}" for C in COSTS)), values),
         ],
-        draw=lambda figure: draw_curves(figure, names, values),
+        panels=[
+            Panel(name, "C", "test accuracy, %", lines, "x")
+            for k, name in enumerate(names)
+            for lines in [{c[0].split(", ")[1]: (COSTS, c[1:]) for c in values[5 * k : 5 * k + 5]}]
+        ],
     )
 
 
@@ -203,17 +207,3 @@ def gram_pair(split: Split, kernel: str) -> tuple[np.ndarray, np.ndarray]:
     """Training and test Gram matrix of a min–max kernel."""
     function = getattr(kernels, kernel)
     return function(split.X), function(split.X_test, split.X)
-
-
-def draw_curves(figure: Any, names: list[str], values: list[list[Any]]) -> None:
-    """One panel a data set."""
-    n_rows = (len(names) + 2) // 3
-    figure.set_size_inches(9, 2.6 * n_rows)
-    panels = figure.subplots(n_rows, 3, squeeze=False).ravel()
-    for place, panel in enumerate(panels):
-        panel.set_visible(place < len(names))
-        for title, *accuracies in values[place * len(KERNELS) : (place + 1) * len(KERNELS)]:
-            panel.semilogx(COSTS, accuracies, "o-", markersize=3, label=title.split(", ")[1])
-            panel.set_title(names[place], fontsize=9)
-    panels[0].legend(fontsize=7)
-    panels[0].set(xlabel="C", ylabel="test accuracy, %")

@@ -137,96 +137,58 @@ def bootstrapped_windows(lab: Lab) -> Windows:
 
 
 def _make_windows(lab: Lab) -> Windows:
-    extractor = Centrist(layout="pedestrian")
-    people, names = positives(lab)
+    extractor, rng = Centrist(layout="pedestrian"), np.random.default_rng(0)
+    people, names, photographs = crops_and_photographs(lab)
     shown = [image for crop in people for image in (crop, crop[:, ::-1])]
     counts = [extractor.describe(image) for image in lab.steps("pedestrians", shown)]
-    photographs = list(negatives(lab))
-    easy, easy_from = random_windows(lab, extractor, photographs)
-    X = np.concatenate([np.array(counts, np.uint16), easy])
-    y = np.repeat([1, -1], [len(counts), len(easy)])
+    n_each = max(1, (40 if lab.quick else RANDOM) // len(photographs))
+    groups = np.repeat(names, 2).tolist()
+    for number, photograph in enumerate(lab.steps("random windows", photographs)):
+        windows = list(all_windows(photograph, stride=1 if lab.quick else 4))
+        for k in rng.integers(len(windows), size=n_each):
+            counts.append(extractor.describe(windows[k]))
+            groups.append(f"photograph {number}")
+    X = np.array(counts, np.uint16)
+    y = np.where(np.arange(len(X)) < len(shown), 1, -1)
     first = ICDClassifier(quantization="integer").fit(X, y)
-    hard, hard_from = false_alarms(lab, extractor, photographs, first)
-    sources = [f"photograph {k}" for k in (*easy_from, *hard_from)]
+    hard, sources = [X[:0]], []
+    for number, photograph in enumerate(lab.steps("searching", photographs)):
+        own = np.array([extractor.describe(w) for w in all_windows(photograph)], np.uint16)
+        hard.append(own[first.decision_function(own) > 0])
+        sources += [f"photograph {number}"] * len(hard[-1])
+    kept = rng.permutation(len(sources))[: 40 if lab.quick else HARD]
     return Windows(
-        np.concatenate([X, hard]),
-        np.concatenate([y, np.full(len(hard), -1)]),
-        np.concatenate([np.repeat(names, 2), sources]),
+        np.concatenate([X, np.concatenate(hard)[kept]]),
+        np.concatenate([y, np.full(len(kept), -1)]),
+        np.array([*groups, *(sources[k] for k in kept)]),
     )
 
 
-def positives(lab: Lab) -> tuple[list[np.ndarray], np.ndarray]:
-    """The middle of the crops, and the photograph that each is from."""
+def crops_and_photographs(lab: Lab) -> tuple[list[np.ndarray], list[str], list[np.ndarray]]:
+    """The middle of the crops, the photograph that each is from, and photographs without people."""
     if lab.quick:
         rng = np.random.default_rng(0)
         crops = [texture(1, rng, 160)[: CROP[0], : CROP[1]] for _ in range(12)]
-        return crops, np.array([f"crop{i}" for i in range(12)])
-    paths = sorted((lab.folder("pedestrian") / "train" / "pos").iterdir())
-    images = [read_image(path, "grey") for path in lab.steps("reading crops", paths)]
-    middles = [middle(image) for image in images]
-    return middles, np.array([path.stem[:-1] for path in paths])
+        photographs = [texture(kind, rng, 140) for kind in (0, 2, 3, 4)]
+        return crops, [f"crop{i}" for i in range(12)], photographs
+    folder = lab.folder("pedestrian") / "train"
+    paths, negatives = (sorted((folder / name).iterdir()) for name in ("pos", "neg"))
+    crops = []
+    for path in lab.steps("reading crops", paths):
+        image = read_image(path, "grey")
+        top, left = (image.shape[0] - CROP[0]) // 2, (image.shape[1] - CROP[1]) // 2
+        crops.append(image[top : top + CROP[0], left : left + CROP[1]])
+    photographs = [read_image(p, "grey") for p in lab.steps("reading photographs", negatives)]
+    return crops, [path.stem[:-1] for path in paths], photographs
 
 
-def middle(image: np.ndarray) -> np.ndarray:
-    """The middle of an image."""
-    top, left = (image.shape[0] - CROP[0]) // 2, (image.shape[1] - CROP[1]) // 2
-    return image[top : top + CROP[0], left : left + CROP[1]]
-
-
-def negatives(lab: Lab) -> Iterator[np.ndarray]:
-    """Photographs without people."""
-    if lab.quick:
-        rng = np.random.default_rng(1)
-        yield from (texture(kind, rng, 140) for kind in (0, 2, 3, 4))
-        return
-    paths = sorted((lab.folder("pedestrian") / "train" / "neg").iterdir())
-    for path in lab.steps("reading photographs", paths):
-        yield read_image(path, "grey")
-
-
-def scaled_down(photograph: np.ndarray) -> Iterator[np.ndarray]:
-    """The photograph in all sizes that hold a window."""
+def all_windows(photograph: np.ndarray, stride: int = STRIDE) -> Iterator[np.ndarray]:
+    """Every window of every size that the photograph is scaled down to, some pixels apart."""
     for scale in SCALES:
         height, width = (round(scale * side) for side in photograph.shape)
-        if height >= HEIGHT and width >= WIDTH:
-            yield photograph if scale == 1 else resize_image(photograph, width, height)
-
-
-def random_windows(
-    lab: Lab, extractor: Centrist, photographs: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same number of random windows from every photograph."""
-    rng, found, groups = np.random.default_rng(0), [], []
-    n = max(1, (40 if lab.quick else RANDOM) // len(photographs))
-    for number, photograph in enumerate(lab.steps("random windows", photographs)):
-        sizes = list(scaled_down(photograph))
-        for _ in range(n):
-            image = sizes[rng.integers(len(sizes))]
-            top = rng.integers(image.shape[0] - HEIGHT + 1)
-            left = rng.integers(image.shape[1] - WIDTH + 1)
-            window = image[top : top + HEIGHT, left : left + WIDTH]
-            found.append(extractor.describe(window))
-            groups.append(number)
-    return np.array(found, np.uint16), np.array(groups)
-
-
-def all_windows(photograph: np.ndarray) -> Iterator[np.ndarray]:
-    """Every window of every size, eight pixels apart."""
-    for image in scaled_down(photograph):
-        for top in range(0, image.shape[0] - HEIGHT + 1, STRIDE):
-            for left in range(0, image.shape[1] - WIDTH + 1, STRIDE):
+        if height < HEIGHT or width < WIDTH:
+            continue
+        image = photograph if scale == 1 else resize_image(photograph, width, height)
+        for top in range(0, height - HEIGHT + 1, stride):
+            for left in range(0, width - WIDTH + 1, stride):
                 yield image[top : top + HEIGHT, left : left + WIDTH]
-
-
-def false_alarms(
-    lab: Lab, extractor: Centrist, photographs: list[np.ndarray], model: ICDClassifier
-) -> tuple[np.ndarray, np.ndarray]:
-    """False positives of the model; at most HARD, at random."""
-    found, groups = [], []
-    for number, photograph in enumerate(lab.steps("searching", photographs)):
-        counts = np.array([extractor.describe(w) for w in all_windows(photograph)], np.uint16)
-        wrong = counts[model.decision_function(counts) > 0]
-        found.append(wrong)
-        groups += [number] * len(wrong)
-    rows = np.random.default_rng(0).permutation(len(groups))[: 40 if lab.quick else HARD]
-    return np.concatenate(found)[rows], np.array(groups, int)[rows]

@@ -12,7 +12,7 @@ from benchmarks.papers.generated import Split
 from benchmarks.papers.icd_pedestrians import Windows, bootstrapped_windows, folds
 from benchmarks.papers.lab import Lab, timed
 from benchmarks.papers.peers import best_on_third, liblinear, scaled_liblinear
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from benchmarks.papers.visual_words import WORDS, mean_per_class, share_right, word_histograms
 from visualwords.classifiers import ICDClassifier, Quantizer
 
@@ -26,7 +26,6 @@ COSTS = 10.0 ** np.arange(-7, 4)
 NEAR = COSTS[1:8]  # on Caltech-101: the default and three decades around it, two in the paper
 STABLE = 1e-4  # from here on ICD "has stable accuracies"  [Wu10], Sec. 4.1
 Curves = dict[str, dict[float, float]]  # method → C → accuracy
-Makers = dict[str, Callable[[float], Any]]
 
 
 class StochasticHIK:
@@ -192,19 +191,16 @@ def figure1(lab: Lab) -> Results:
     ICD's accuracy hardly moves, while a linear SVM and PWLSGD depend on their parameter. That holds
     on both kinds of histograms and not on satimage, where too large a C costs several points.
     """
-    panels = {
-        "caltech101": (word_histograms(lab, "caltech101"), scene_methods),
-        "scene15": (word_histograms(lab, "scene15"), scene_methods),
-        "pedestrian": (one_fold(bootstrapped_windows(lab)), window_methods),
-        "satimage": (table(lab, "satimage"), table_methods),
+    sets = {
+        "caltech101": word_histograms(lab, "caltech101"),
+        "scene15": word_histograms(lab, "scene15"),
+        "pedestrian": one_fold(bootstrapped_windows(lab)),
+        "satimage": table(lab, "satimage"),
     }
-    curves = {
-        name: over_costs(lab, name, split, make(len(split.y)))
-        for name, (split, make) in panels.items()
-    }
+    curves = {name: over_costs(lab, name, split) for name, split in sets.items()}
     rows = []
     for name, own in curves.items():
-        n = len(panels[name][0].y_test)
+        n = len(sets[name].y_test)
         for method, values in own.items():
             stable = [v for C, v in values.items() if C >= STABLE]
             lost = max(stable) - min(stable)
@@ -216,31 +212,11 @@ def figure1(lab: Lab) -> Results:
         f"caltech101 and scene15 with 200 words ({WORDS}); pedestrian windows as in icd-table2.",
         rows,
         tables=[accuracies(curves)],
-        draw=lambda figure: draw(figure, curves),
+        panels=[
+            Panel(name, "C", "%", {k: (list(v), list(v.values())) for k, v in own.items()}, "x")
+            for name, own in curves.items()
+        ],
     )
-
-
-def scene_methods(n: int) -> Makers:
-    """ICD, LIBLINEAR and PWLSGD on words."""
-    return {
-        "ICD": lambda C: ICDClassifier(C=C),
-        "LIBLINEAR": scaled_liblinear,
-        "PWLSGD": lambda C: StochasticHIK("pegasos", 1 / (C * n)),
-    }
-
-
-def window_methods(n: int) -> Makers:
-    """ICD and LIBLINEAR on counts."""
-    return {
-        "ICD": lambda C: ICDClassifier(C=C, quantization="integer"),
-        "LIBLINEAR": lambda C: liblinear(C, max_iter=300),
-    }
-
-
-def table_methods(n: int) -> Makers:
-    """ICD and LIBLINEAR on measurements."""
-    makers = scene_methods(n)
-    return {method: makers[method] for method in ("ICD", "LIBLINEAR")}
 
 
 def one_fold(windows: Windows) -> Split:
@@ -252,15 +228,23 @@ def one_fold(windows: Windows) -> Split:
     return Split(X[train], half.y[train], X[test], half.y[test])
 
 
-def over_costs(lab: Lab, name: str, split: Split, makers: Makers) -> Curves:
+def over_costs(lab: Lab, name: str, split: Split) -> Curves:
     """Test accuracy in percent of every method at every C."""
+    makers: dict[str, Callable[[float], Any]] = {
+        "ICD": lambda C: ICDClassifier(C=C),
+        "LIBLINEAR": scaled_liblinear,
+        "PWLSGD": lambda C: StochasticHIK("pegasos", 1 / (C * len(split.y))),
+    }
+    if name == "pedestrian":  # counts
+        makers["ICD"] = lambda C: ICDClassifier(C=C, quantization="integer")
+        makers["LIBLINEAR"] = lambda C: liblinear(C, max_iter=300)
+    if name in ("pedestrian", "satimage"):
+        del makers["PWLSGD"]
     costs = (NEAR if name == "caltech101" else COSTS)[:: 5 if lab.quick else 1]
-    curves: Curves = {}
-    for method, make in makers.items():
-        curves[method] = {}
-        for C in lab.steps(f"{name}, {method}", costs):
-            answers = make(C).fit(split.X, split.y).predict(split.X_test)
-            curves[method][C] = 100 * share_right(split.y_test, answers)
+    curves: Curves = {method: {} for method in makers}
+    for method, C in lab.steps(name, [(method, C) for method in makers for C in costs]):
+        answers = makers[method](C).fit(split.X, split.y).predict(split.X_test)
+        curves[method][C] = 100 * share_right(split.y_test, answers)
     return curves
 
 
@@ -274,14 +258,3 @@ def accuracies(curves: dict[str, Curves]) -> Table:
     ]
     header = ("test accuracy, % at C =", *(f"{C:.0e}" for C in every))
     return Table("All values", header, cells)
-
-
-def draw(figure: Any, curves: dict[str, Curves]) -> None:
-    """One panel a data set; the dotted line is ICD's default."""
-    figure.set_size_inches(8, 6.4)
-    for panel, (name, own) in zip(figure.subplots(2, 2).ravel(), curves.items()):
-        for method, values in own.items():
-            panel.semilogx(list(values), list(values.values()), "o-", label=method)
-        panel.axvline(1e-3, color="grey", linewidth=0.8, linestyle=":")
-        panel.set(title=name, xlabel="C", ylabel="test accuracy, %")
-        panel.legend()

@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from benchmarks.papers.experiments import Experiment, all_experiments
-from benchmarks.papers.results import HEADER, VERDICTS, Record, Results, Row
+from benchmarks.papers.results import HEADER, VERDICTS, Panel, Record, Results, Row
 from visualwords.files import write_atomically
 
-PAPER, OURS = "#9aa5b1", "#2166ac"
 OLDER = (
     "**Older figures**, measured before this experiment was changed: times held compilation and "
     "are left out, and the text describes what is measured now."
@@ -164,27 +161,38 @@ def picture(results: Results) -> bytes:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 4), layout="constrained")
-    if results.draw is None:
-        draw_bars(figure, results.rows)
-    else:
-        results.draw(figure)
+    draw_panels(figure, results.panels or [beside_paper(results.rows)])
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=80, metadata={"Software": None})
     return content.getvalue()
 
 
-def draw_bars(figure: Any, rows: Sequence[Row]) -> None:
-    """Draw the paper's and our figures as bars, one panel for each unit."""
-    units = {unit: [row for row in rows if row.unit == unit] for unit in {r.unit: 0 for r in rows}}
-    figure.set_size_inches(8, 0.8 * len(units) + 0.3 * len(rows))
-    heights = [len(shown) + 1 for shown in units.values()]
-    panels = np.atleast_1d(figure.subplots(len(units), 1, height_ratios=heights))
-    for panel, (unit, shown) in zip(panels, units.items()):
-        places = np.arange(len(shown))
-        panel.barh(places - 0.2, [row.paper or 0 for row in shown], 0.4, color=PAPER, label="paper")
-        ours, spread = [row.ours for row in shown], [row.spread or 0 for row in shown]
-        panel.barh(places + 0.2, ours, 0.4, xerr=spread, color=OURS, label="ours")
-        panel.set_yticks(places, [row.what for row in shown])
-        panel.set_xlabel(unit)
-        panel.invert_yaxis()
-    panel.legend()
+def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
+    """Draw panels in rows of at most three; the first has the legend."""
+    n_columns = min(len(panels), 2 if len(panels) == 4 else 3)
+    n_rows = -(-len(panels) // n_columns)
+    figure.set_size_inches(max(3.6 * n_columns, 6), 3.2 * n_rows)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for axis, panel in zip(axes, panels):
+        for label, (x, y, *deviations) in panel.lines.items():
+            options = {"label": label, "markersize": 3, "linewidth": 1}
+            axis.errorbar(x, y, *deviations, fmt=panel.mark, **options)
+        for name in panel.log:
+            getattr(axis, f"set_{name}scale")("log")
+        axis.set_title(panel.title, fontsize=9)
+        axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    if len(panels[0].lines) > 1:
+        axes[0].legend(fontsize=7)
+
+
+def beside_paper(rows: Sequence[Row]) -> Panel:
+    """Our figures in percent over the paper's, each a point; without one, over their number."""
+    both = [(r.paper, r.ours) for r in rows if r.paper is not None and r.unit == "%"]
+    if not both:
+        lines = {"ours": (range(len(rows)), [row.ours for row in rows])}
+        return Panel("", "row of the table", "ours", lines, mark="o")
+    ends = [min(map(min, both)), max(map(max, both))]
+    lines = {"ours": tuple(zip(*both)), "equal": (ends, ends)}
+    return Panel("", "paper, %", "ours, %", lines, mark="o")

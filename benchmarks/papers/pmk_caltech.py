@@ -8,7 +8,7 @@ from benchmarks.papers.datasets import pictures
 from benchmarks.papers.experiments import PMK, experiment
 from benchmarks.papers.generated import Pictures
 from benchmarks.papers.lab import Lab, timed
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from benchmarks.papers.visual_words import mean_per_class
 from visualwords.classifiers import KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
@@ -45,7 +45,8 @@ def figure5(lab: Lab) -> Results:
     (gram, labels), seconds = timed(whole_gram, train, test, bin_size, finest)
     largest = int(np.unique(train.labels, return_counts=True)[1].min())
     rows, curve = [], {}
-    for size in lab.steps("training sizes", [s for s in SIZES if s <= largest]):
+    sizes = [size for size in SIZES if size <= largest]
+    for size in lab.steps("training sizes", sizes):
         n_runs = 1 if size == largest else RUNS  # all images: nothing is drawn
         curve[size] = [accuracy(gram, labels, train, size, seed) for seed in range(n_runs)]
         spread = float(np.std(curve[size], ddof=1)) if n_runs > 1 else None
@@ -60,7 +61,15 @@ def figure5(lab: Lab) -> Results:
             f"all images took {seconds:.0f} s with extraction."
         ],
         tables=[Table("Accuracy on training folds, %", ("bins, finest level", ""), tried)],
-        draw=lambda figure: draw(figure, curve),
+        panels=[
+            Panel(
+                *("", "training images a class", "mean accuracy per class, %"),
+                {
+                    "ours": (sizes, *zip(*((np.mean(v), np.std(v)) for v in curve.values()))),
+                    "paper (text)": (list(PAPER), list(PAPER.values())),
+                },
+            )
+        ],
     )
 
 
@@ -114,14 +123,3 @@ def fit_and_test(gram: np.ndarray, labels: np.ndarray, train: Any, test: Any) ->
     model = KernelSVC("precomputed", C=C).fit(gram[np.ix_(train, train)], labels[train])
     answers = model.predict(gram[np.ix_(test, train)])
     return 100 * mean_per_class(labels[test], answers)
-
-
-def draw(figure: Any, curve: dict[int, list[float]]) -> None:
-    """Accuracy over the number of training images."""
-    axis = figure.subplots()
-    means = [np.mean(values) for values in curve.values()]
-    spreads = [np.std(values) for values in curve.values()]
-    axis.errorbar(list(curve), means, spreads, fmt="o-", color="#2166ac", label="ours")
-    axis.plot(list(PAPER), list(PAPER.values()), "s", color="#9aa5b1", label="paper (text)")
-    axis.set(xlabel="training images a class", ylabel="mean accuracy per class, %")
-    axis.legend()

@@ -1,12 +1,10 @@
 """[Grauman06], Sec. 4.1: how well does the pyramid match follow the best partial matching?"""
 
-from typing import Any
-
 import numpy as np
 
 from benchmarks.papers.experiments import PMK, experiment
 from benchmarks.papers.lab import Lab
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.codebook.feature_sets import FeatureSets
 from visualwords.codebook.pyramid_match import GridBins, refine
 
@@ -60,7 +58,7 @@ def figure3(lab: Lab) -> Results:
         f"{n} generated sets, seed 0; {n * (n - 1) // 2} pairs in each of the two cases.",
         rows,
         tables=[ratios_by_fifths(panels)],
-        draw=lambda figure: draw(figure, panels),
+        panels=[drawn(name, costs) for name, costs in panels.items()],
     )
 
 
@@ -134,16 +132,9 @@ def ratios_by_fifths(panels: dict[str, Costs]) -> Table:
     return Table("Is the factor steady?", header, cells)
 
 
-def draw(figure: Any, panels: dict[str, Costs]) -> None:
-    """Both panels of the figure: all pairs, sorted by the optimal cost."""
-    figure.set_size_inches(10, 3.6)
-    for axis, (name, (optimal, match, embedding)) in zip(figure.subplots(1, 2), panels.items()):
-        order = np.argsort(optimal)
-        for cost, label, color in (
-            (embedding, "L1 embedding", "#b2182b"),
-            (match, "pyramid match", "#2166ac"),
-            (optimal, "optimal partial matching", "#222222"),
-        ):
-            axis.plot(cost[order] / 1e3, ".", markersize=1, color=color, label=label)
-        axis.set(title=name, xlabel="pairs, sorted by the optimal cost", ylabel="cost / 1000")
-        axis.legend(markerscale=8)
+def drawn(name: str, costs: Costs) -> Panel:
+    """All pairs, sorted by the optimal cost."""
+    order = np.argsort(costs[0])
+    titles = ("optimal partial matching", "pyramid match", "L1 embedding")
+    lines = {t: (np.arange(order.size), one[order] / 1e3) for t, one in zip(titles, costs)}
+    return Panel(name, "pairs, sorted by the optimal cost", "cost / 1000", lines, mark=".")

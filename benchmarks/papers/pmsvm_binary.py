@@ -12,7 +12,7 @@ from benchmarks.papers.icd_quantization import unit_columns
 from benchmarks.papers.lab import Lab, timed
 from benchmarks.papers.peers import best_on_third
 from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from benchmarks.papers.visual_words import share_right
 from visualwords.classifiers import PmSVMClassifier
 
@@ -99,7 +99,7 @@ def binary(lab: Lab) -> Results:
             needs({", ".join(key): one for key, one in outcomes.items()}, NEEDS),
             entries_table(data),
         ],
-        draw=lambda figure: draw(figure, curves),
+        panels=over_degree(curves),
     )
 
 
@@ -161,13 +161,11 @@ def degree_curve(lab: Lab, name: str, split: Split) -> list[tuple[float, float]]
     return points
 
 
-def draw(figure: Any, curves: dict[str, list[tuple[float, float]]]) -> None:
-    """Accuracy and time over the degree."""
-    left, right = figure.subplots(1, 2)
-    for name, points in curves.items():
-        values, seconds = zip(*points)
-        left.plot(DEGREES, np.array(values) - values[1], "o-", label=name)
-        right.plot(DEGREES, np.array(seconds) / seconds[1], "o-", label=name)
-    left.set(xlabel="degree", ylabel="accuracy − that of degree 2, points")
-    right.set(xlabel="degree", ylabel="training time / that of degree 2")
-    left.legend()
+def over_degree(curves: dict[str, list[tuple[float, float]]]) -> list[Panel]:
+    """Accuracy and time over the degree, against those of degree 2."""
+    gains = {k: (DEGREES, [p[0] - own[1][0] for p in own]) for k, own in curves.items()}
+    times = {k: (DEGREES, [p[1] / own[1][1] for p in own]) for k, own in curves.items()}
+    return [
+        Panel("accuracy", "degree", "points above degree 2", gains),
+        Panel("training time", "degree", "times that of degree 2", times),
+    ]

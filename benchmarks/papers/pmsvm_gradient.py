@@ -10,12 +10,11 @@ from benchmarks.papers.experiments import PMSVM, experiment
 from benchmarks.papers.generated import word_counts
 from benchmarks.papers.lab import Lab
 from benchmarks.papers.pmsvm_as_printed import chebyshev, power_mean
-from benchmarks.papers.results import Results, Row, Table
+from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.classifiers import kernels
 from visualwords.classifiers.low_rank.additive_kernels import AdditiveKernel, additive_kernel
 from visualwords.classifiers.low_rank.kernel_expansions import (
     eigen_expansion,
-    kernel_error,
     polynomial_expansion,
 )
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
@@ -100,8 +99,11 @@ def approximation(lab: Lab) -> Results:
         f"{n} digits of scikit-learn and {n} generated bags of 2,000 words (seed 0) in [0, 1].",
         rows,
         notes=["Ours is the default: four eigenfunctions of the kernel under the data's weight."],
-        tables=[kernel_table(lab), bound_table(errors)],
-        draw=lambda figure: draw(figure, curves, gradients),
+        tables=[bound_table(errors)],
+        panels=[
+            *(Panel(name, "x", "g_j(x)", own, mark="-") for name, own in gradients.items()),
+            *(over_degree(name, own) for name, own in curves.items()),
+        ],
     )
 
 
@@ -169,17 +171,17 @@ def gradient_errors(exact: Exact, p: float) -> dict[tuple[str, str], float]:
     return found
 
 
-def gradient_curves(exact: Exact, p: float) -> dict[str, np.ndarray]:
+def gradient_curves(exact: Exact, p: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return g_j(x) of one feature, exact and approximated: a panel of Figure 1."""
     kernel, x = additive_kernel("power_mean", p), GRID[1:]
     used = used_features(exact)
     column = [int(used[len(used) // 2])]
     made = ways(exact.X)
     shown = {"ad hoc": "ad hoc", "Chebyshev": "degree 2", "ours": "ours"}
-    found = {"exact": gradients_of(exact, p, column, x)[0]}
+    lines = {"exact": (x, gradients_of(exact, p, column, x)[0])}
     for title, way in shown.items():
-        found[title] = approximated(exact, made[way](kernel), column, x)[0]
-    return found
+        lines[title] = x, approximated(exact, made[way](kernel), column, x)[0]
+    return lines
 
 
 def table_errors(b: int) -> dict[str, dict[str, np.ndarray]]:
@@ -210,52 +212,12 @@ def bound_table(errors: dict[str, dict[str, np.ndarray]]) -> Table:
     return Table("Table errors at b = 1000 over x in [0, 1]", header, cells)
 
 
-def kernel_table(lab: Lab) -> Table:
-    """Error of the kernel of two numbers over all pairs of a grid of [0, 1]."""
-    grid = GRID[::20] if lab.quick else GRID
-    chosen = {
-        "χ²": additive_kernel("power_mean", -1),
-        "p = −8": additive_kernel("power_mean", -8),
-        "Jensen–Shannon": additive_kernel("jensen_shannon"),
+def over_degree(name: str, errors: dict[tuple[str, str], float]) -> Panel:
+    """Errors over the degree, as Figure 2, and ours as a level."""
+    ways = [f"degree {m}" for m in DEGREES]
+    lines = {
+        f"{title}, {how}": (DEGREES, [errors[way, how] for way in named])
+        for how in ("max", "mean")
+        for title, named in (("polynomial", ways), ("ours", ["ours"] * len(DEGREES)))
     }
-    makers: dict[str, Callable[[AdditiveKernel], Any]] = {
-        "degree 2, ad hoc": partial(polynomial_expansion, degree=2, nodes="adhoc")
-    }
-    for degree in (2, 3, 5, 8):
-        makers[f"degree {degree}, Chebyshev"] = partial(polynomial_expansion, degree=degree)
-    for rank in (4, 8, 16):
-        makers[f"eigen, rank {rank}"] = partial(eigen_expansion, values=grid, rank=rank)
-    cells = []
-    for name, make in makers.items():
-        errors = [kernel_error(make(kernel), grid) for kernel in chosen.values()]
-        cells.append([name, *(float(f(e)) for e in errors for f in (np.mean, np.max))])
-    header = [f"{kernel}, {what}" for kernel in chosen for what in ("mean", "max")]
-    return Table(
-        f"Error of κ(x, y) over {grid.size:,} × {grid.size:,} pairs",
-        ("approximation", *header),
-        cells,
-    )
-
-
-def draw(
-    figure: Any,
-    curves: dict[str, dict[tuple[str, str], float]],
-    gradients: dict[str, dict[str, np.ndarray]],
-) -> None:
-    """Above g_j of one feature, as Figure 1; below errors over the degree, as Figure 2."""
-    figure.set_size_inches(8, 6.4)
-    above, below = figure.subplots(2, 2)
-    for panel, (name, own) in zip(above, gradients.items()):
-        for title, values in own.items():
-            style = "k-" if title == "exact" else "--"
-            panel.plot(GRID[1:], values, style, label=title, linewidth=1)
-        panel.set(title=name, xlabel="x", ylabel="g_j(x)")
-    above[0].legend()
-    for panel, (name, errors) in zip(below, curves.items()):
-        for how, style in (("max", "o-"), ("mean", "s--")):
-            heights = [errors[f"degree {m}", how] for m in DEGREES]
-            panel.semilogy(DEGREES, heights, style, label=f"polynomial, {how}", color="#b2182b")
-            level = errors["ours", how]
-            panel.axhline(level, linestyle=style[1:], label=f"ours, {how}", color="#2166ac")
-        panel.set(title=name, xlabel="degree", ylabel="relative error of g_j, %", xticks=DEGREES)
-    panel.legend()
+    return Panel(name, "degree", "relative error of g_j, %", lines, "y")

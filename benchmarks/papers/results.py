@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,28 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """A part of the figure: lines over a common axis.
+
+    Parameters
+    ----------
+    title, xlabel, ylabel : str
+    lines : dict of str to (x, y) or (x, y, deviations)
+    log : str
+        The axes with a logarithmic scale: "", "x", "y" or "xy".
+    mark : str
+        matplotlib's marker and line; "," for dots alone.
+    """
+
+    title: str
+    xlabel: str
+    ylabel: str
+    lines: Mapping[str, Sequence[Any]]
+    log: str = ""
+    mark: str = "o-"
+
+
+@dataclass(frozen=True)
 class Results:
     """All results of an experiment.
 
@@ -136,15 +158,15 @@ class Results:
     notes : list of str
         What was chosen, one sentence each.
     tables : list of Table
-    draw : function of a matplotlib figure, optional
-        Draws the figure; by default bars of the paper's and our figures are drawn.
+    panels : list of Panel
+        The figure; by default our figures over the paper's.
     """
 
     data: str
     rows: list[Row]
     notes: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    draw: Callable[[Any], None] | None = None
+    panels: list[Panel] = field(default_factory=list)
 
     def without_paper(self) -> "Results":
         """The same without a comparison, which generated data do not deserve."""
@@ -161,7 +183,7 @@ class Record:
     ----------
     experiment : str
     results : Results
-        Without its drawing, once it was read from a file.
+        Without its figure, once it was read from a file.
     seconds : float
         CPU seconds of the run, in one thread.
     quick : bool
