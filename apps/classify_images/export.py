@@ -29,7 +29,11 @@ class Size(click.ParamType):
 
 @click.command(cls=Verb)
 @click.argument("model", type=click.Path())
-@options.output("-o --output M.onnx", "The ONNX file to write.", required=True)
+@options.output(
+    "-o --output M.onnx|M.html",
+    "The ONNX file to write; of .html, also a page that uses it in a browser.",
+    required=True,
+)
 @shared.flag(
     "--size WxH",
     "Width and height of all images, which makes the graph static [default: any size].",
@@ -43,20 +47,24 @@ def export(model: str, output: str, size: tuple[int, int] | None, as_json: bool)
     images of the model are predicted by the file before it is written: labels must agree.
     """
     from visualwords.apps.command_line.terminal import print_json, printable
-    from visualwords.apps.export.exporting import exported
+    from visualwords.apps.export.exporting import exported, web_page
     from visualwords.files import write_atomically
 
-    if not output.lower().endswith(".onnx"):
-        raise click.BadParameter(f"{output}: name a file ending in .onnx")
+    stem, ending = os.path.splitext(output)
+    if ending.lower() not in (".onnx", ".html"):
+        raise click.BadParameter(f"{output}: name a file ending in .onnx or .html")
     found = exported(model, size=size)
-    data = found.model.SerializeToString()
-    write_atomically(output, data)
+    path, data = output, found.model.SerializeToString()
+    if ending.lower() == ".html":
+        path = f"{stem}.onnx"
+        write_atomically(output, web_page(os.path.basename(path), found.classes))
+    write_atomically(path, data)
     if as_json:
         figures = {"largest_difference": found.largest_difference, "golden_images": found.n_images}
-        print_json({"model": output, "bytes": len(data), **figures})
+        print_json({"model": path, "bytes": len(data), **figures})
     else:
         print(
-            f"{printable(os.fspath(output))}: {len(data):,} bytes; {found.n_images} golden images "
-            f"have the same labels (largest difference {found.largest_difference:.2g})"
+            f"{printable(path)}: {len(data):,} bytes; {found.n_images} golden images have the "
+            f"same labels (largest difference {found.largest_difference:.2g})"
         )
     return DONE

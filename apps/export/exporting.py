@@ -3,9 +3,12 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from importlib import import_module
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
@@ -31,12 +34,14 @@ class Export(NamedTuple):
     Attributes
     ----------
     model : onnx.ModelProto
+    classes : list of str
     largest_difference : float
         Of probabilities; of scores where the model has no probabilities.
     n_images : int
     """
 
     model: "onnx.ModelProto"
+    classes: list[str]
     largest_difference: float
     n_images: int
 
@@ -75,6 +80,15 @@ def export_onnx(
     """
     found = exported(model, size=size)
     write_atomically(path, found.model.SerializeToString())
+
+
+def web_page(model_name: str, classes: Sequence[str]) -> bytes:
+    """A page that predicts images in the browser by an ONNX file beside it."""
+    template = files("visualwords.apps.export").joinpath("page.html").read_text(encoding="utf-8")
+    for mark, value in (("CLASSES", list(classes)), ("MODEL", quote(model_name))):
+        text = json.dumps(value).replace("<", "\\u003c")  # a name may end the script
+        template = template.replace(f"/*{mark}*/", text)
+    return template.encode()
 
 
 def exported(
@@ -153,4 +167,4 @@ def _compared(
                 f"a golden image is {label!r}, but {given[0]!r} in the ONNX graph, whose {name} "
                 f"differ by up to {largest:.3g}; nothing was written"
             )
-    return Export(proto, largest, len(images))
+    return Export(proto, model.classes_.tolist(), largest, len(images))

@@ -1,6 +1,7 @@
 """A whole model as one ONNX file: its answers, its metadata, what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -9,7 +10,7 @@ import pytest
 
 import visualwords
 from tests.apps.export.graphs import images
-from visualwords import ImageClassifier
+from visualwords import ImageClassifier, Recipe
 from visualwords.apps.classify_images.demo_images import texture_tiles
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.export import export_onnx, exportable_reason
@@ -99,3 +100,56 @@ def test_a_graph_with_other_labels_is_not_written(tiny, tmp_path, monkeypatch):
     with pytest.raises(ExportError, match="nothing was written"):
         export_onnx(tiny, path)
     assert not path.exists()
+
+
+def test_mixed_channels_with_weights_and_views_of_small_images(tmp_path):
+    channels = """
+        name = "mixed"
+        max_side = 60
+        min_side = 50
+        [[channels]]
+        extractor = "ColorStatistics"
+        fisher = { n_gaussians = 4, n_components = 10 }
+        linear = true
+        weight = 0.7
+        [[channels]]
+        extractor = "DenseFilters"
+        second_order = { n_components = 6 }
+        linear = true
+        [[channels]]
+        extractor = "Centrist"
+        params = { layout = "pyramid" }
+        linear = true
+        weight = 2.0
+        [classifier]
+        kind = "linear"
+    """
+    model = trained(Recipe.from_toml(channels))
+    export_onnx(model, tmp_path / "mixed.onnx")
+    pictures = [*TILES[1::40], *images()]
+    labels, chances = answers(tmp_path / "mixed.onnx", pictures)
+    np.testing.assert_allclose(chances, model.predict_proba(pictures), atol=0.02)
+    assert labels == model.predict(pictures).tolist()
+
+
+def test_power_mean_kernels_are_sums_of_vectors_of_levels(tmp_path):
+    recipe = replace(
+        RECIPES["color"], classifier="PmSVMClassifier", classifier_params={"kernel": "chi2"}
+    )
+    model = trained(recipe)
+    export_onnx(model, tmp_path / "chi2.onnx")
+    labels, chances = answers(tmp_path / "chi2.onnx", TILES[:9])
+    np.testing.assert_allclose(chances, model.predict_proba(TILES[:9]), atol=1e-5)
+    assert labels == model.predict(TILES[:9]).tolist()
+
+
+def test_a_page_names_the_model_beside_it_and_no_class_ends_its_script(tmp_path):
+    hostile = "</script><script>alert(1)</script>"
+    names = [hostile if label == LABELS[0] else label for label in LABELS[FEW]]
+    ImageClassifier("color").fit(TILES[FEW], names).save(tmp_path / "m.vw")
+    assert main(["export", str(tmp_path / "m.vw"), "-o", str(tmp_path / "my photos.html")]) == 0
+    page = (tmp_path / "my photos.html").read_text()
+    assert "my%20photos.onnx" in page
+    assert page.count("</script>") == 2
+    assert (tmp_path / "my photos.onnx").exists()
+    assert main(["export", str(tmp_path / "m.vw"), "-o", str(tmp_path / "m.pdf")]) == 2
