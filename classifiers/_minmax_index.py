@@ -28,14 +28,12 @@ def _similarity(i, indptr, indices, data, masses, query, mass):
 
 
 @njit()
-def _count(key, tables, order, starts, shift, counts, touched):
+def _count(key, tables, order, counts, touched):
     """counts[i] += 1 for every table in which row i shares the bucket; return how many rows do."""
     found = 0
     for table in range(key.size):
-        prefix = np.int64(key[table] >> shift)
-        first, last = starts[table, prefix], starts[table, prefix + 1]
-        at = first + np.searchsorted(tables[table, first:last], key[table])
-        while at < last and tables[table, at] == key[table]:
+        at = np.searchsorted(tables[table], key[table])
+        while at < tables.shape[1] and tables[table, at] == key[table]:
             i = order[table, at]
             if counts[i] == 0:
                 touched[found] = i
@@ -65,34 +63,31 @@ def search_rows(queries, keys, buckets, rows, limit, answers):
 
     queries : CSR indptr, indices, data, width, and the sums of the rows
     keys : (n_queries, T) uint64, their buckets
-    buckets : tables, order, (T, n) sorted keys and whose they are; starts, (T, m) where keys with
-    each of their first bits begin, and shift, uint64, how far to shift a key to get these bits
+    buckets : tables, order, (T, n) sorted keys and whose they are
     rows : CSR indptr, indices, data, and the sums of the rows     limit : rows to compare at most
-    answers : best and scores, (n_queries, k), and used, (n_queries,) rows compared
+    answers : best and scores, (n_queries, k)
 
     If fewer than k share a bucket, all rows are compared.
     """
-    tables, order, starts, shift = buckets
-    best, scores, used = answers
+    tables, order = buckets
+    best, scores = answers
     masses = rows[3]
     query = np.zeros(queries[3], np.float32)
     counts, touched = np.zeros(masses.size, np.int32), np.empty(masses.size, np.int64)
     histogram = np.empty(keys.shape[1] + 1, np.int64)
-    for q in range(used.size):
+    for q in range(best.shape[0]):
         start, stop = queries[0][q], queries[0][q + 1]
         query[queries[1][start:stop]] = queries[2][start:stop]
         best[q] = masses.size
         scores[q] = -1.0
-        found = _count(keys[q], tables, order, starts, shift, counts, touched)
+        found = _count(keys[q], tables, order, counts, touched)
         least = _least_count(counts, touched, found, limit, best.shape[1], histogram)
         if found < best.shape[1]:
             found, least = masses.size, 0
             touched[:] = np.arange(masses.size)
-        used[q] = 0
         for at in range(found):
             i = touched[at]
             if counts[i] >= least:
-                used[q] += 1
                 s = _similarity(i, rows[0], rows[1], rows[2], masses, query, queries[4][q])
                 _insert(i, s, best[q], scores[q])
             counts[i] = 0

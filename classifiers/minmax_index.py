@@ -5,8 +5,7 @@ References
 .. [Li16] P. Li, "Generalized Intersection Kernel", 2016.
 """
 
-import os
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,24 +17,12 @@ from visualwords.classifiers import _minmax_index as loops
 from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.classifiers.kernels.minmax import min_sums
 from visualwords.classifiers.kernels.rows import Matrix, row_sums, split_signs, unit_sum
-from visualwords.errors import ModelFileError
-from visualwords.model_file import read_model, write_model
 from visualwords.parallel import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
 ENOUGH = 4  # shared buckets distinguish a near row from one found by chance
-_SHARED = 8  # keys at least, on average, with the same first bits: their place is known at once
 _SIMILARITIES = 1 << 22  # at most that are held at a time, where all rows are compared
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-
-
-class SearchReport(NamedTuple):
-    """How good and how cheap a search was."""
-
-    recall: float
-    """Share of the truly nearest rows that were returned."""
-    scanned: float
-    """Share of the stored rows that were compared exactly with a query."""
 
 
 class MinMaxIndex(BaseEstimator):
@@ -112,7 +99,7 @@ class MinMaxIndex(BaseEstimator):
         self.n_compared = n_compared
         self.n_jobs = n_jobs
 
-    def fit(self, X: Matrix, y: object = None) -> "MinMaxIndex":
+    def fit(self, X: Matrix, y: object = None) -> Self:
         """Choose the tables and store the rows of ``X``.
 
         Parameters
@@ -135,15 +122,12 @@ class MinMaxIndex(BaseEstimator):
                 f"codes_per_table is {self.codes_per_table}, but {self.n_hashes} hashes allow "
                 f"1 … {self.n_hashes}"
             )
-        self._set_rows(rows, self._keys(X))
-        return self
-
-    def add(self, X: Matrix) -> "MinMaxIndex":
-        """Store further rows; they are numbered on from those that are there."""
-        check_is_fitted(self)
-        X = self._check(X, reset=False)
-        rows = sparse.csr_array(sparse.vstack([self.rows_, self._stored(X)], format="csr"))
-        self._set_rows(rows, np.hstack([self.keys_, self._keys(X)]))
+        keys = self._keys(X)
+        self.rows_, self.n_rows_, self.n_tables_ = rows, rows.shape[0], len(keys)
+        self._masses = row_sums(rows)
+        order = np.argsort(keys, axis=1, kind="stable")
+        self._buckets = np.take_along_axis(keys, order, axis=1), order
+        self.exhaustive_ = _mean_matches(self._buckets[0]) > rows.nnz
         return self
 
     def query(self, X: Matrix, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
@@ -161,83 +145,29 @@ class MinMaxIndex(BaseEstimator):
             Most similar first, equal ones by number.
         similarities : float64 array of shape (n, k), exact
         """
-        indices, similarities, _ = self._query(X, k)
-        return indices, similarities
-
-    def evaluate(self, X: Matrix, k: int = 10) -> SearchReport:
-        """Compare ``query`` with an exhaustive search.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Queries; rows that are stored find themselves.
-        k : int
-
-        Returns
-        -------
-        SearchReport
-            ``recall`` and ``scanned``, both shares; rows as similar as the k-th count as found.
-        """
-        _, similarities, found = self._query(X, k)
-        rows = self._stored(self._check(X, reset=False))
-        exact = self._similarities(rows, self.rows_)
-        least = -np.partition(-exact, k - 1, axis=1)[:, k - 1]
-        recall = np.mean(similarities >= least[:, None] - 1e-6)
-        return SearchReport(float(recall), float(np.mean(found) / self.n_rows_))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, in one step; plain arrays that no code is run from."""
         check_is_fitted(self)
-        parameters = {
-            "n_hashes": int(self.n_hashes),
-            "similarity": self.similarity,
-            "codes_per_table": int(self.codes_per_table_),
-            "n_features": int(self.n_features_in_),
-            "seed": int(self.hasher_.seed_),
-        }
-        arrays = {
-            "keys": self.keys_,
-            "indptr": self.rows_.indptr.astype(np.int64),
-            "indices": self.rows_.indices.astype(np.int32),
-            "data": self.rows_.data,
-        }
-        write_model(path, {"kind": "MinMaxIndex", "parameters": parameters}, arrays)
+        if not 1 <= k <= self.n_rows_:
+            raise ValueError(f"k is {k}, but the index holds {self.n_rows_} rows")
+        X = self._check(X, reset=False)
+        queries = self._stored(X)
+        if self.exhaustive_:
+            return self._compare_all(queries, k)
+        keys = np.ascontiguousarray(self._keys(X).T)
+        stored = (self.rows_.indptr, self.rows_.indices, self.rows_.data, self._masses)
+        query_masses = row_sums(queries)
+        best = np.empty((len(keys), k), dtype=np.int64)
+        scores = np.empty((len(keys), k))
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "MinMaxIndex":
-        """Read an index that ``save`` wrote; anything else raises `ModelFileError`."""
-        manifest, arrays = read_model(path)
-        try:
-            return cls._restored(manifest, arrays)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise ModelFileError(f"{os.fspath(path)}: not an index of rows ({problem})") from None
+        def search(start: int, end: int) -> None:
+            part = slice(start, end)
+            piece = queries[part]
+            asked = (piece.indptr, piece.indices, piece.data, piece.shape[1], query_masses[part])
+            answers = best[part], scores[part]
+            loops.search_rows(asked, keys[part], self._buckets, stored, self.n_compared, answers)
 
-    @classmethod
-    def _restored(cls, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> "MinMaxIndex":
-        """An index from the parts of its file, which are not trusted."""
-        if manifest["kind"] != "MinMaxIndex":
-            raise ValueError(f"it holds a {manifest['kind']!r}")
-        known = manifest["parameters"]
-        numbers = [known[name] for name in ("n_hashes", "codes_per_table", "n_features", "seed")]
-        if not all(type(number) is int and 0 <= number < 2**31 for number in numbers):
-            raise ValueError("a parameter is not a whole number in 0 … 2³¹ − 1")
-        n_hashes, m, n_features, seed = numbers
-        if known["similarity"] not in ("ngmm", "gint", "gmm") or not 1 <= m <= n_hashes:
-            raise ValueError("parameters contradict each other")
-        indptr, indices, data, keys = (arrays[n] for n in ("indptr", "indices", "data", "keys"))
-        types = [array.dtype for array in (indptr, indices, data, keys)]
-        if types != [np.int64, np.int32, np.float32, np.uint64]:
-            raise ValueError("arrays are of other types")
-        rows = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, 2 * n_features))
-        rows.check_format(full_check=True)
-        if keys.shape != (n_hashes // m, rows.shape[0]) or not np.all(data > 0):
-            raise ValueError("arrays contradict each other")
-        index = cls(n_hashes, similarity=known["similarity"], codes_per_table=m)
-        index.n_features_in_, index.codes_per_table_ = n_features, m
-        index.hasher_ = GCWSHasher(n_hashes, normalize=known["similarity"] != "gmm")
-        index.hasher_.n_features_in_, index.hasher_.seed_ = n_features, seed
-        index._set_rows(rows, keys)
-        return index
+        height = max(1, -(-len(keys) // (4 * n_threads(self.n_jobs))))
+        in_threads(search, len(keys), height, self.n_jobs)
+        return best, self._returned(scores)
 
     def _check(self, X: Matrix, reset: bool) -> Any:
         return validate_data(
@@ -291,42 +221,6 @@ class MinMaxIndex(BaseEstimator):
                 keys ^= keys >> np.uint64(29)
         return np.ascontiguousarray(keys.T)
 
-    def _set_rows(self, rows: sparse.csr_array, keys: np.ndarray) -> None:
-        self.rows_, self.keys_ = rows, keys
-        self.n_rows_, self.n_tables_ = rows.shape[0], len(keys)
-        self._masses = row_sums(rows)
-        order = np.argsort(keys, axis=1, kind="stable")
-        tables = np.take_along_axis(keys, order, axis=1)
-        self._buckets = (tables, order, *_starts(tables))
-        self.exhaustive_ = _mean_matches(tables) > rows.nnz
-
-    def _query(self, X: Matrix, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Neighbours, similarities, and how many rows were compared."""
-        check_is_fitted(self)
-        if not 1 <= k <= self.n_rows_:
-            raise ValueError(f"k is {k}, but the index holds {self.n_rows_} rows")
-        X = self._check(X, reset=False)
-        queries = self._stored(X)
-        if self.exhaustive_:
-            return *self._compare_all(queries, k), np.full(queries.shape[0], self.n_rows_)
-        keys = np.ascontiguousarray(self._keys(X).T)
-        stored = (self.rows_.indptr, self.rows_.indices, self.rows_.data, self._masses)
-        query_masses = row_sums(queries)
-        best = np.empty((len(keys), k), dtype=np.int64)
-        scores = np.empty((len(keys), k))
-        found = np.empty(len(keys), dtype=np.int64)
-
-        def search(start: int, end: int) -> None:
-            part = slice(start, end)
-            piece = queries[part]
-            asked = (piece.indptr, piece.indices, piece.data, piece.shape[1], query_masses[part])
-            answers = best[part], scores[part], found[part]
-            loops.search_rows(asked, keys[part], self._buckets, stored, self.n_compared, answers)
-
-        height = max(1, -(-len(keys) // (4 * n_threads(self.n_jobs))))
-        in_threads(search, len(keys), height, self.n_jobs)
-        return best, self._returned(scores), found
-
     def _compare_all(self, queries: sparse.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Neighbours and similarities without the tables."""
         best = np.empty((queries.shape[0], k), dtype=np.int64)
@@ -336,17 +230,6 @@ class MinMaxIndex(BaseEstimator):
             part = slice(start, start + height)
             loops.keep_best(self._similarities(queries[part], self.rows_), best[part], scores[part])
         return best, scores
-
-
-def _starts(tables: np.ndarray) -> tuple[np.ndarray, np.uint64]:
-    """Where keys with each of their first bits begin in the sorted tables, and the bits left."""
-    bits = max(1, (tables.shape[1] // _SHARED).bit_length())
-    shift = np.uint64(64 - bits)
-    lowest = np.arange(1 << bits, dtype=np.uint64) << shift
-    starts = np.full((len(tables), len(lowest) + 1), tables.shape[1], np.int64)
-    for keys, places in zip(tables, starts):
-        places[:-1] = np.searchsorted(keys, lowest)
-    return starts, shift
 
 
 def _mean_matches(tables: np.ndarray) -> float:

@@ -53,32 +53,13 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     (['cat', 'dog'], [1, 0, 1])
     """
     y = np.asarray(y)
-    counted = _encode_by_counting(y)
-    if counted is None or 2 * counted[0].size > y.size:
-        check_classification_targets(y)  # refuses fractions, warns where nearly all are different
-    classes, codes = np.unique(y, return_inverse=True) if counted is None else counted
+    check_classification_targets(y)  # refuses fractions, warns where nearly all are different
+    classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(
             f"the labels hold one class only ({classes.tolist()}); a classifier needs at least two"
         )
     return classes, codes
-
-
-def _encode_by_counting(y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """The same for whole numbers that are close to each other, without sorting; else None."""
-    if y.dtype.kind not in "iub" or y.dtype == np.uint64 or y.ndim != 1 or not y.size:
-        return None
-    low, high = int(y.min()), int(y.max())
-    if high - low > max(y.size, 1024):
-        return None
-    places = y.astype(np.int64)
-    if low:
-        places -= low
-    present = np.bincount(places) > 0
-    if present.all():
-        return np.arange(low, high + 1).astype(y.dtype), places
-    classes = (np.flatnonzero(present) + low).astype(y.dtype)
-    return classes, (np.cumsum(present) - 1)[places]
 
 
 def check_sample_weight(weight: Any, X: Any) -> np.ndarray:

@@ -1,25 +1,31 @@
 """SVM with an additive kernel at the speed of a linear one, for sparse, wide or very long data."""
 
-import tempfile
 import warnings
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
-from visualwords.classifiers.low_rank import kernel_tables, level_survey
-from visualwords.classifiers.low_rank.row_blocks import StoredLevelRows
-from visualwords.classifiers.solvers import dual_low_rank
+from visualwords.classifiers.kernels.expansions import (
+    AdditiveKernel,
+    EigenExpansion,
+    additive_kernel,
+    eigen_expansion,
+    polynomial_expansion,
+)
+from visualwords.classifiers.solvers import low_rank
+from visualwords.classifiers.tables import level_pairs
+from visualwords.classifiers.tables.level_pairs import LevelRows, LevelScale
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
 _ROWS_AT_A_TIME = 4096
+_LEVELS = 1000  # that describe the distribution of the values where no table is used
 _CHOICES = {
     "approximation": ("eigen", "polynomial"),
     "nodes": ("chebyshev", "adhoc"),
@@ -151,7 +157,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.probability = probability
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "PmSVMClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from data in memory, or mapped into it.
 
         Parameters
@@ -168,81 +174,58 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         PmSVMClassifier
             This object.
         """
-        X, y = self._check_both(X, y)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
+        )
         self._check_parameters()
         weight = None
         if sample_weight is not None:
             weight = one_vs_rest.check_sample_weight(sample_weight, X)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        X, found = level_survey.surveyed(X, self.scaling)
-        place = level_survey.frequent_first(found, X.shape[1])
-        self._tables = kernel_tables.make_tables(found, vars(self))
-        rows, score, values = self._tables.read(X, place, by_length=self.random_state is not None)
-        update, curvature = self._tables.update(score, values)
-        self._solve(
-            [rows], [len(rows)], rows.samples, codes, weight, rows.sums(curvature), score, update,
-            place,
-        )  # fmt: skip
+        X = level_pairs.canonical(X)
+        self._tables = make_tables(level_pairs.survey(X, self.scaling), vars(self))
+        rows, score, values = self._tables.read(X)
+        update, by_level = self._tables.update(score, values)
+        problem = low_rank.LowRankProblem(
+            rows=rows,
+            n_columns=X.shape[1],
+            codes=codes,
+            positive=np.arange(self.classes_.size) if self.classes_.size > 2 else np.array([1]),
+            cost=one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight),
+            curvature=rows.sums(by_level),
+            score_table=score,
+            update_table=update,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        (self.weights_, _), self.n_iter_, violation = low_rank.solve_low_rank(problem)
+        if violation > self.tol:
+            warnings.warn(
+                f"after max_iter={self.max_iter} passes the projected gradients still differ by "
+                f"{violation:.3g} (tol={self.tol}); raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
             self.calibration_ = calibration.calibrate(self, X, y, weight)
         return self
 
-    def fit_blocks(self, blocks: Iterable[Any], folder: Any = None) -> "PmSVMClassifier":
-        """Learn from data of any size, read block by block.
-
-        Memory holds one block, the weights, and a few bytes a sample; the levels of all blocks
-        are kept in a folder (4 or 6 bytes for every value that is not zero) and read once a pass.
-
-        Parameters
-        ----------
-        blocks : iterable of (X, y) or (X, y, sample_weight)
-            Is iterated twice, so a generator will not do; see :mod:`~visualwords.classifiers
-            .row_blocks` for mapped arrays and files in LIBSVM's format.
-        folder : path-like, optional
-            Where the levels are kept; default: a temporary folder, removed afterwards.
-
-        Returns
-        -------
-        PmSVMClassifier
-            This object.
-        """
-        self._check_parameters()
-        if self.probability or self.table_size is None:
-            raise ValueError("blocks are not read with probability=True or table_size=None")
-        if iter(blocks) is blocks:
-            raise ValueError("blocks are read twice, but an iterator gives them once; pass a list")
-        if folder is None:
-            with tempfile.TemporaryDirectory(prefix="visualwords-") as temporary:
-                return self.fit_blocks(blocks, temporary)
-        found, labels, weights = self._survey_blocks(blocks)
-        self.classes_, codes = one_vs_rest.encode_labels(labels)
-        place = level_survey.frequent_first(found, self.n_features_in_)
-        self._tables = kernel_tables.make_tables(found, vars(self))
-        update, by_level = self._tables.update(self._tables.score, self._tables.scale.values())
-        stored, curvature, orders = StoredLevelRows(folder), [], []
-        for X, *_ in blocks:
-            X = level_survey.canonical(self._check(X))
-            rows, score, _ = self._tables.read(X, place, by_length=self.random_state is not None)
-            curvature.append(rows.sums(by_level))
-            orders.append(rows.samples + sum(stored.sizes))
-            stored.append(rows)
-        every, order = np.concatenate(curvature), np.concatenate(orders)
-        self._solve(stored, stored.sizes, order, codes, weights, every, score, update, place)
-        self._tables = replace(self._tables, expansion=None)
-        return self
-
     @with_one_library_thread
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores: (n_samples, n_classes), or (n_samples,) for two classes."""
         check_is_fitted(self)
-        X = level_survey.canonical(self._check(X))
-        grouped = dual_low_rank.group_weights(self.weights_)
-        blocks = [
-            X[start : start + _ROWS_AT_A_TIME] for start in range(0, X.shape[0], _ROWS_AT_A_TIME)
-        ]
-        parts = map_in_threads(lambda rows: self._scores(rows, grouped), blocks, self.n_jobs)
+        X = level_pairs.canonical(self._check(X))
+        grouped = low_rank.group_weights(self.weights_)
+
+        def score(start: int) -> np.ndarray:
+            rows, table, _ = self._tables.read(X[start : start + _ROWS_AT_A_TIME])
+            return low_rank.scores(rows, table, grouped)[:, : len(self.weights_)]
+
+        parts = map_in_threads(score, range(0, X.shape[0], _ROWS_AT_A_TIME), self.n_jobs)
         scores = np.concatenate(parts)
         return scores[:, 0] if self.classes_.size == 2 else scores
 
@@ -258,8 +241,8 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         (n_features, n_classes) float32, or (n_features, 1) for two classes
         """
         check_is_fitted(self)
-        X = level_survey.canonical(self._check(X))
-        rows, score, _ = self._tables.read(X, level_survey.UNMOVED)
+        X = level_pairs.canonical(self._check(X))
+        rows, score, _ = self._tables.read(X)
         added = np.zeros((X.shape[1], len(self.weights_)), np.float32)
         columns = rows.columns.astype(np.int64)
         added[columns] = np.einsum("cqk,qk->qc", self.weights_[:, columns], score[rows.levels])
@@ -291,84 +274,22 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             "classes": classes.astype(str) if classes.dtype == object else classes,
             "weights": self.weights_,
             "n_iter": np.array(self.n_iter_),
-            **kernel_tables.tables_state(self._tables),
+            **tables_state(self._tables),
         }
         return state | calibration.calibration_state(self)
 
-    def set_state(self, state: dict[str, np.ndarray]) -> "PmSVMClassifier":
+    def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
         self.classes_ = np.asarray(state["classes"])
         self.weights_ = np.asarray(state["weights"], np.float32)
         self.n_features_in_ = self.weights_.shape[1]
         self.n_iter_ = int(state["n_iter"])
-        self._tables = kernel_tables.tables_from_state(state, self.get_params(deep=False))
+        self._tables = tables_from_state(state, self.get_params(deep=False))
         calibration.restore_calibration(self, state)
         return self
 
-    def _survey_blocks(self, blocks: Iterable[Any]) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Limits and a sample of all values; all labels; all weights."""
-        found, labels, weights = None, [], []
-        for X, y, *weight in blocks:
-            _, part = level_survey.surveyed(self._check(X, reset=found is None), self.scaling)
-            found = part if found is None else found.joined(part)
-            labels.append(np.asarray(y))
-            weights += [np.asarray(w, np.float64) for w in weight]
-        if found is None:
-            raise ValueError("there are no blocks")
-        if len(weights) not in (0, len(labels)):
-            raise ValueError("some blocks have sample weights and some have none")
-        y = np.concatenate(labels)
-        return found, y, np.concatenate(weights) if weights else None
-
-    def _solve(
-        self, chunks: Any, sizes: Any, order: Any, codes: Any, weight: Any, curvature: Any,
-        score: np.ndarray, update: np.ndarray, place: np.ndarray,
-    ) -> None:  # fmt: skip
-        cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
-        cost, codes = cost[order], codes[order]
-        problems = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        (weights, _), self.n_iter_, violation = dual_low_rank.solve_dual_low_rank(
-            chunks,
-            sizes,
-            self.n_features_in_,
-            codes,
-            problems,
-            cost,
-            curvature,
-            score,
-            update,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=self.random_state,
-            n_jobs=self.n_jobs,
-        )
-        self.weights_ = weights[:, place[:-1]] if place.size else weights
-        if violation > self.tol:
-            warnings.warn(
-                f"after max_iter={self.max_iter} passes the projected gradients still differ by "
-                f"{violation:.3g} (tol={self.tol}); raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _scores(self, X: Any, grouped: np.ndarray) -> np.ndarray:
-        rows, score, _ = self._tables.read(X, level_survey.UNMOVED)
-        return dual_low_rank.scores(rows, score, grouped)[:, : self.weights_.shape[0]]
-
-    def _check(self, X: Any, reset: bool = False) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=reset)
-
-    def _check_both(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Check X, but for finite values, which the survey looks for, and y."""
-        labels = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"
-        rows = isinstance(X, sparse.csr_matrix | sparse.csr_array) and X.ndim == 2
-        if labels and rows and X.dtype in _FLOATS and min(X.shape) > 0:
-            validate_data(self, X, skip_check_array=True)  # nothing else can be wrong with those
-            check_consistent_length(X, y)
-            return X, y
-        return validate_data(
-            self, X, y, accept_sparse="csr", dtype=_FLOATS, ensure_all_finite=False
-        )
+    def _check(self, X: Any) -> Any:
+        return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
 
     def _check_parameters(self) -> None:
         for name, choices in _CHOICES.items():
@@ -384,3 +305,99 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # the paper's C is small for 300 points in a plane
         return tags
+
+
+@dataclass(frozen=True)
+class KernelTables:
+    """T1 and T2 of [Yang12], for any expansion.
+
+    They turn data into rows of levels, and gives the vectors that the levels stand for.
+
+    Parameters
+    ----------
+    scale : LevelScale
+    score : (levels, rank) float32
+        s of every level (T1, with all its powers).
+    expansion : EigenExpansion or PolynomialExpansion, optional
+        Not needed for prediction by table.
+    exact : bool
+        Every distinct value of the data read is a level of its own; ``score`` is not used.
+    """
+
+    scale: LevelScale
+    score: np.ndarray
+    expansion: Any = None
+    exact: bool = False
+
+    def read(self, X: Any) -> tuple[LevelRows, np.ndarray, np.ndarray]:
+        """Return the pairs of X, canonical, the vectors s of their levels, and these' values."""
+        if not self.exact:
+            rows = level_pairs.level_rows(X, self.scale)
+            return rows, self.score, self.scale.values()
+        rows, values = level_pairs.distinct_rows(X, self.scale)
+        return rows, self.expansion.score(values), values
+
+    def update(self, score: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vectors u (T2) of some levels and what each adds to Q_ii."""
+        if isinstance(self.expansion, EigenExpansion):
+            return score, np.einsum("lr,lr->l", score, score, dtype=np.float64)
+        return self.expansion.update(values), self.expansion.diagonal(values)
+
+
+def make_tables(found: level_pairs.Survey, how: Mapping[str, Any]) -> KernelTables:
+    """Return the tables for surveyed data.
+
+    Parameters
+    ----------
+    found : level_pairs.Survey
+    how : mapping
+        Parameters of ``PmSVMClassifier``.
+    """
+    spacing = how["spacing"] if how["approximation"] == "eigen" else "uniform"
+    exact = how["table_size"] is None
+    top = _LEVELS if exact else int(how["table_size"])
+    scale = level_pairs.level_scale(found, how["scaling"], top, spacing)
+    kernel, values = _kernel(how, scale), scale.values()
+    expansion: Any
+    if how["approximation"] == "eigen":
+        expansion = eigen_expansion(
+            kernel, values, level_pairs.level_weights(found, scale), how["rank"]
+        )
+    else:
+        expansion = polynomial_expansion(kernel, how["degree"], how["nodes"])
+    return KernelTables(scale, expansion.score(values), expansion, exact)
+
+
+def tables_state(tables: KernelTables) -> dict[str, np.ndarray]:
+    """Return what prediction needs of the tables, as arrays."""
+    state = {
+        "score_table": tables.score,
+        "shift": tables.scale.shift,
+        "factor": tables.scale.factor,
+        "root": np.array(tables.scale.root),
+    }
+    if tables.exact and isinstance(tables.expansion, EigenExpansion):
+        state |= {"nodes": tables.expansion.nodes, "projection": tables.expansion.projection}
+    return state
+
+
+def tables_from_state(state: dict[str, np.ndarray], how: dict[str, Any]) -> KernelTables:
+    """Return the tables whose state this is; ``how`` as in :func:`make_tables`."""
+    table = np.asarray(state["score_table"], np.float32)
+    shift, factor = (np.asarray(state[name], np.float32) for name in ("shift", "factor"))
+    scale = LevelScale(shift, factor, table.shape[0] - 1, bool(state["root"]))
+    exact = how["table_size"] is None
+    expansion: Any = None
+    if "nodes" in state:
+        expansion = EigenExpansion(_kernel(how, scale), state["nodes"], state["projection"])
+    elif exact:
+        expansion = polynomial_expansion(_kernel(how, scale), how["degree"], how["nodes"])
+    return KernelTables(scale, table, expansion, exact)
+
+
+def _kernel(how: Mapping[str, Any], scale: LevelScale) -> AdditiveKernel:
+    """The kernel of two numbers in [0, 1]; a global scaling is undone."""
+    kernel = additive_kernel(how["kernel"], how["p"])
+    if how["scaling"] != "global" or scale.factor[0] == 0:
+        return kernel
+    return replace(kernel, width=1 / float(scale.factor[0]))

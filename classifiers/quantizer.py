@@ -9,9 +9,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from visualwords.classifiers import _quantizer as loops
 from visualwords.classifiers.one_vs_rest import check_sample_weight
-from visualwords.compiled import as_compiled
+from visualwords.compiled import as_compiled, njit
+
+_COLUMNS = 8  # their edges stay in the caches while all rows pass
 
 Rows: TypeAlias = Any  # an array or a CSR matrix; scipy publishes no types
 
@@ -197,7 +198,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
     def _column_levels(self, X: np.ndarray) -> np.ndarray:
         """Levels of a dense X whose columns have edges of their own."""
         levels = np.empty(X.shape, self.dtype_)
-        loops.quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
+        quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
         return levels
 
     def line(self) -> tuple[float, float]:
@@ -364,3 +365,19 @@ def _entries_by_column(X: Rows) -> Iterator[tuple[int, np.ndarray]]:
     for j in range(X.shape[1]):
         if bounds[j] < bounds[j + 1]:
             yield j, order[bounds[j] : bounds[j + 1]]
+
+
+@njit()
+def quantize_columns(x, edges, out):
+    """out[i, j] = how many of the ascending edges[j] are <= x[i, j], by bisection."""
+    for left in range(0, x.shape[1], _COLUMNS):
+        for i in range(x.shape[0]):
+            for j in range(np.uint64(left), np.uint64(min(left + _COLUMNS, x.shape[1]))):
+                first, end = np.uint64(0), np.uint64(edges.shape[1])
+                while first < end:
+                    middle = (first + end) >> np.uint64(1)
+                    if edges[j, middle] <= x[i, j]:
+                        first = middle + np.uint64(1)
+                    else:
+                        end = middle
+                out[i, j] = first

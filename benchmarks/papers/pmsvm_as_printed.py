@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.papers import _loops as loops
-from visualwords.classifiers.low_rank.kernel_expansions import AD_HOC_NODES
+from visualwords.classifiers.kernels.expansions import AD_HOC_NODES
 
 AD_HOC = np.array(AD_HOC_NODES)
 PERIODS = {"chi2": 0.65, "intersection": 0.95}  # of the map: least mean square error on [0, 1]²

@@ -12,8 +12,9 @@ from benchmarks.papers.lab import Lab
 from benchmarks.papers.pmsvm_as_printed import chebyshev, power_mean
 from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.classifiers import kernels
-from visualwords.classifiers.low_rank.additive_kernels import AdditiveKernel, additive_kernel
-from visualwords.classifiers.low_rank.kernel_expansions import (
+from visualwords.classifiers.kernels.expansions import (
+    AdditiveKernel,
+    additive_kernel,
     eigen_expansion,
     polynomial_expansion,
 )

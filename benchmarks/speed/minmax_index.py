@@ -56,14 +56,15 @@ def main() -> None:
         def exact(stored=stored, queries=queries) -> np.ndarray:
             return np.argpartition(-kernels.ngmm(queries, stored), K, axis=1)[:, :K]
 
-        report = index.evaluate(queries, K)
+        _, similarities = index.query(queries, K)
+        every = kernels.ngmm(queries, stored)
+        least = -np.partition(-every, K - 1, axis=1)[:, K - 1]
+        recall = np.mean(similarities >= least[:, None] - 1e-6)
         ours = best_cpu_seconds(lambda: index.query(queries, K), repeats=3)  # noqa: B023
         bar = 10.0 if stored.shape[0] == LARGE else None
         table.add(f"{name}: all similarities", ours, best_cpu_seconds(exact, repeats=1), bar)
-        table.check("    recall", report.recall, 0.95)
-        print(
-            f"    {report.scanned:.2%} of the rows compared, {index.codes_per_table_} codes a table"
-        )
+        table.check("    recall", float(recall), 0.95)
+        print(f"    {index.codes_per_table_} codes a table")
 
 
 if __name__ == "__main__":

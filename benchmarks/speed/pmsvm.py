@@ -26,8 +26,7 @@ from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
 from benchmarks.peers.exact_chi2_svm import predict_exactly
 from benchmarks.speed import generated_histograms
 from visualwords.classifiers import PmSVMClassifier
-from visualwords.classifiers.low_rank.level_rows import level_scale, rows_by_length
-from visualwords.classifiers.low_rank.level_survey import frequent_first, surveyed
+from visualwords.classifiers.tables.level_pairs import level_rows, level_scale, survey
 
 
 def linear(C: float, tol: float = 0.1) -> LinearSVC:
@@ -41,9 +40,7 @@ def chi2_then_linear(X, y, C):
 
 def pair_bytes(X) -> int:
     """Bytes of what our solver reads in every pass."""
-    X, found = surveyed(X, "global")
-    scale = level_scale(found, "global", 1000, "auto")
-    rows = rows_by_length(X, scale, frequent_first(found, X.shape[1]))
+    rows = level_rows(X, level_scale(survey(X, "global"), "global", 1000, "auto"))
     return rows.columns.nbytes + rows.levels.nbytes
 
 

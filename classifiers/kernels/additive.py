@@ -8,11 +8,12 @@ References
 .. [YangWu12] H. Yang, J. Wu, "Practical Large Scale Classification with Additive Kernels", 2012.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from visualwords.classifiers.kernels import _additive as loops
 from visualwords.classifiers.kernels.rows import (
     Matrix,
     Rows,
@@ -23,6 +24,9 @@ from visualwords.classifiers.kernels.rows import (
     power_remap,
     split_signs,
 )
+from visualwords.compiled import njit
+
+MINIMUM, HARMONIC, POWER, ENTROPY = 0, 1, 2, 3
 
 
 def power_mean(
@@ -73,10 +77,10 @@ def power_mean(
         x, y = on_both(lambda rows: rows.sqrt(), x, y)
         return (x @ y.T).toarray()
     if p == -np.inf:
-        return list_gram(loops.MINIMUM, x, y, n_jobs=n_jobs)
+        return list_gram(MINIMUM, x, y, n_jobs=n_jobs)
     if p == -1:
-        return list_gram(loops.HARMONIC, x, y, n_jobs=n_jobs)
-    return list_gram(loops.POWER, *on_both(_logarithms, x, y), p=float(p), n_jobs=n_jobs)
+        return list_gram(HARMONIC, x, y, n_jobs=n_jobs)
+    return list_gram(POWER, *on_both(_logarithms, x, y), p=float(p), n_jobs=n_jobs)
 
 
 def chi2(
@@ -102,7 +106,7 @@ def chi2(
     array([[4. , 1.5],
            [1.5, 3. ]])
     """
-    return list_gram(loops.HARMONIC, *_rows(X, Y, "chi2", a), n_jobs=n_jobs)
+    return list_gram(HARMONIC, *_rows(X, Y, "chi2", a), n_jobs=n_jobs)
 
 
 def jensen_shannon(
@@ -126,7 +130,7 @@ def jensen_shannon(
     array([[1., 1.],
            [1., 3.]])
     """
-    return list_gram(loops.ENTROPY, *_rows(X, Y, "jensen_shannon", a), n_jobs=n_jobs)
+    return list_gram(ENTROPY, *_rows(X, Y, "jensen_shannon", a), n_jobs=n_jobs)
 
 
 def list_gram(
@@ -153,7 +157,7 @@ def list_gram(
     lists.sort_indices()
     sides = [(side.indptr, side.indices, side.data) for side in (rows, lists)]
     return in_stripes(
-        lambda first, last, out: loops.list_rows(kind, p, *sides, first, last, y is x, out),
+        lambda first, last, out: list_rows(kind, p, *sides, first, last, y is x, out),
         np.empty((x.shape[0], y.shape[0]), rows.dtype),
         y is x,
         n_jobs,
@@ -178,3 +182,39 @@ def _rows(X: Matrix, Y: Matrix | None, kernel: str, a: float) -> tuple[Rows, Row
 def _logarithms(rows: Rows) -> Rows:
     """The same non-zeros with their logarithms as values."""
     return sparse.csr_array((np.log(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+
+
+@njit()
+def _term(kind, x, y, p):
+    """One feature's share of the kernel  [YangWu12, Eq. (4) and Sec. 3].
+
+    HARMONIC : 2xy/(x + y)     ENTROPY : x/2 log2((x + y)/x) + y/2 log2((x + y)/y)
+    POWER : ((e^px + e^py)/2)^(1/p), values given as logarithms; the smaller one is taken out of
+    the mean so that no power overflows
+    """
+    if kind == HARMONIC:
+        return 2.0 * x * y / (x + y)
+    if kind == POWER:
+        mean = 0.5 * (1.0 + math.exp(p * abs(x - y)))
+        return math.exp(min(x, y) + math.log(mean) / p)
+    return 0.5 / math.log(2.0) * (x * math.log1p(y / x) + y * math.log1p(x / y))
+
+
+@njit()
+def list_rows(kind, p, rows, lists, first, last, symmetric, out):
+    """out[i, j] = sum of the terms of the features that rows i of x and j of y both have.
+
+    rows : indptr, indices, data of x by rows     lists : those of y by columns, rows ascending
+    Rows first … last − 1 are filled, of a symmetric matrix only j <= i.
+    """
+    indptr, indices, data = rows
+    starts, members, values = lists
+    out[first:last] = 0
+    for i in range(first, last):
+        for at in range(indptr[i], indptr[i + 1]):
+            k, x = indices[at], data[at]
+            for q in range(starts[k], starts[k + 1]):
+                if symmetric and members[q] > i:
+                    break
+                term = min(x, values[q]) if kind == MINIMUM else _term(kind, x, values[q], p)
+                out[i, members[q]] += term

@@ -12,15 +12,16 @@ References
    Image Recognition".
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import beta, betaincc
 
-from visualwords.classifiers.kernels._radial import ball_values
 from visualwords.classifiers.kernels.radial import distance_gram
 from visualwords.classifiers.kernels.rows import Matrix, check_rows
+from visualwords.compiled import njit
 
 N_CELLS = 2048
 ROOTED_UP_TO = 12  # dimensions whose Φ is tabulated in √(1−u): it bends too sharply at u = 1
@@ -262,3 +263,25 @@ def _ball_gram(
     return distance_gram(
         x, y, lambda distances: ball_values(distances, radius, table, end, sigma), a, sparse
     )
+
+
+@njit()
+def ball_values(p, radius, table, end, sigma):
+    """Overwrite the distances p by Φ(d/2r), times exp(−d/sigma) if sigma > 0.
+
+    table : (N + 1, 4) float64, cubics of equal cells in u = d/2r up to its N-th edge ``end``, or
+    in √(1−u) where ``end`` is 0; the last cell is the constant that holds from there on
+    """
+    last = table.shape[0] - 1
+    for i in range(p.shape[0]):
+        for j in range(p.shape[1]):
+            u = p[i, j] * (0.5 / radius)
+            if end > 0.0:
+                position = min(u / end, 1.0) * last
+            else:
+                position = math.sqrt(max(1.0 - u, 0.0)) * last
+            cell = int(position)
+            t = position - cell
+            value = table[cell, 2] + t * table[cell, 3]
+            value = table[cell, 0] + t * (table[cell, 1] + t * value)
+            p[i, j] = math.exp(-p[i, j] / sigma) * value if sigma > 0.0 else value

@@ -132,19 +132,3 @@ def tables_from_sums(offsets, heights, sums):
             rise = heights[k] - heights[k - 1]
             for c in range(sums.shape[1]):
                 sums[k, c] = sums[k - 1, c] + rise * sums[k, c]
-
-
-@njit()
-def derivatives_along(offsets, heights, now, before, slopes, curvatures):
-    """Add derivatives of half the squared length of tables, in the direction from ``before``.
-
-    The square is sum_jk (T_jk - T_j,k-1)² / (h_k - h_k-1), as that of w in `tables_from_sums`.
-    """
-    for j in range(offsets.size - 1):
-        for k in range(offsets[j] + 1, offsets[j + 1]):
-            rise = heights[k] - heights[k - 1]
-            for c in range(now.shape[1]):
-                step = now[k, c] - now[k - 1, c]
-                change = step - (before[k, c] - before[k - 1, c])
-                slopes[c] += step * change / rise
-                curvatures[c] += change * change / rise

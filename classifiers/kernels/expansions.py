@@ -1,16 +1,19 @@
-"""Additive kernels as products of short vectors, κ(x, y) ≈ s(x)ᵀ u(y), for x and y in [0, 1].
+"""Additive kernels of two numbers as products of short vectors, κ(x, y) ≈ s(x)ᵀ u(y), in [0, 1].
 
-A classifier then keeps one short vector w_j a feature: the score of a sample is Σ_j w_jᵀ s(x_j),
-and a step of the dual solver adds a multiple of u(x_j).
+The kernel is a power mean, Jensen–Shannon's, or the user's own function. A classifier then keeps
+one short vector w_j a feature: the score of a sample is Σ_j w_jᵀ s(x_j), and a step of the dual
+solver adds a multiple of u(x_j).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers.low_rank import _kernel_expansions as loops
-from visualwords.classifiers.low_rank.additive_kernels import AdditiveKernel
+from visualwords.classifiers.kernels.additive import jensen_shannon, power_mean
+from visualwords.compiled import njit
 
 AD_HOC_NODES = (0.01, 0.06, 0.75)  # [Yang12], Sec. 3
 OFFSET = 0.05  # of the logarithm: [Yang12], Eq. 8
@@ -20,6 +23,107 @@ ENOUGH_OF_OWN = 0.1  # likewise, of κ(x, x) of the values that occur, relative 
 _NODES, _NODES_OF_A_RANK = 24, 6  # at most; more hardly change the error
 _COARSE = np.linspace(0, 1, 51)  # grid on which the rank is decided
 _LANES = 4  # vectors are padded with zeros to a multiple of this
+
+
+@dataclass(frozen=True)
+class AdditiveKernel:
+    """κ(x, y) of two numbers, for all pairs of two lists or of each number with itself.
+
+    Parameters
+    ----------
+    gram : function of two arrays (n,) and (m,)
+        Returns κ of all pairs, (n, m).
+    diagonal : function of an array (n,)
+        Returns κ(x, x).
+    width : float, default=1
+        The numbers given are multiplied by this first.
+    """
+
+    gram: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    diagonal: Callable[[np.ndarray], np.ndarray]
+    width: float = 1.0
+
+    def pairs(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return κ(width x_i, width y_j), (n, m)."""
+        return self.gram(self.width * x, self.width * y)
+
+    def same(self, x: np.ndarray) -> np.ndarray:
+        """Return κ(width x_i, width x_i), (n,)."""
+        return self.diagonal(self.width * x)
+
+
+def additive_kernel(kernel: Any, p: float = -1) -> AdditiveKernel:
+    """Return the kernel that a name or a function of two numbers means.
+
+    Parameters
+    ----------
+    kernel : {"power_mean", "jensen_shannon"} or callable
+        A callable takes two numbers ≥ 0, may be compiled by numba, and must be symmetric,
+        continuous and zero where one of the numbers is.
+    p : float ≤ 0
+        Of "power_mean".
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, p is positive, or the function is not of that kind.
+
+    Examples
+    --------
+    >>> additive_kernel(lambda x, y: x * y).pairs(np.array([0.5, 1.0]), np.array([0.5]))
+    array([[0.25],
+           [0.5 ]])
+    >>> additive_kernel("power_mean", -1).pairs(np.array([1.0]), np.array([3.0]))
+    array([[1.5]])
+    """
+    if callable(kernel):
+        return _from_function(kernel)
+    if kernel == "jensen_shannon":
+        return AdditiveKernel(_entropies, _itself)
+    if kernel != "power_mean":
+        raise ValueError(
+            f"kernel={kernel!r}: choose 'power_mean', 'jensen_shannon' or a function of two numbers"
+        )
+    if not p <= 0:
+        raise ValueError(f"p={p}: the power mean kernel needs p ≤ 0 (−1: χ², −inf: intersection)")
+    return AdditiveKernel(partial(_power_means, float(p)), _itself)
+
+
+def _power_means(p: float, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """M_p of all pairs of two lists of numbers ≥ 0 ([Yang12], Eq. 4)."""
+    return power_mean(x[:, None], y[:, None], p=p)
+
+
+def _entropies(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Jensen–Shannon's term of all pairs of two lists of numbers ≥ 0."""
+    return jensen_shannon(x[:, None], y[:, None])
+
+
+def _itself(x: np.ndarray) -> np.ndarray:
+    """κ(x, x) = x of a mean."""
+    return x
+
+
+def _each(
+    function: Callable[[Any, Any], Any], pairs: bool, x: np.ndarray, y: np.ndarray | None = None
+) -> np.ndarray:
+    """The function of all pairs of two lists, or of each number with itself."""
+    left, right = (x[:, None], y) if pairs else (x, x)
+    return np.asarray(np.frompyfunc(function, 2, 1)(left, right), float)
+
+
+def _from_function(function: Callable[[Any, Any], Any]) -> AdditiveKernel:
+    kernel = AdditiveKernel(partial(_each, function, True), partial(_each, function, False))
+    grid = np.linspace(0, 1, 11)
+    values = kernel.pairs(grid, grid)
+    if not np.isfinite(values).all() or not np.allclose(values, values.T):
+        raise ValueError("kernel: the function must be finite and symmetric on [0, 1]")
+    if np.abs(values[0]).max() > 1e-9 * np.abs(values).max():
+        raise ValueError(
+            "kernel: the function must be 0 where one of its arguments is 0 (absent features add "
+            "nothing); subtract what it is there"
+        )
+    return kernel
 
 
 @dataclass(frozen=True)
@@ -97,7 +201,6 @@ def eigen_expansion(
 
     Examples
     --------
-    >>> from visualwords.classifiers.low_rank.additive_kernels import additive_kernel
     >>> expansion = eigen_expansion(additive_kernel("power_mean"), np.linspace(0, 1, 1001))
     >>> bool(kernel_error(expansion).mean() < 1e-4)
     True
@@ -148,7 +251,6 @@ def polynomial_expansion(
 
     Examples
     --------
-    >>> from visualwords.classifiers.low_rank.additive_kernels import additive_kernel
     >>> polynomial_expansion(additive_kernel("power_mean"), degree=2).nodes.round(3).tolist()
     [0.806, 0.179, 0.011]
     """
@@ -180,9 +282,28 @@ def _quadrature(
     if weights is None:
         weights = np.zeros(values.size)
     sums, mass = np.zeros((2, most))
-    loops.quadrature(values, np.asarray(weights, float), UNIFORM_SHARE, sums, mass)
+    quadrature(values, np.asarray(weights, float), UNIFORM_SHARE, sums, mass)
     some = mass > 0
     return sums[some] / mass[some], mass[some]
+
+
+@njit()
+def quadrature(values, weights, uniform, sums, mass):
+    """Divide [0, 1] into bins of about the same weight; sums / mass are the nodes.
+
+    values : (m,) increasing      weights : (m,), of which a share ``uniform`` is spread evenly
+    sums, mass : (n_bins,) zeros; weighted sum of the values in every bin, and its weight
+    """
+    total, width, reached = weights.sum(), values[-1] - values[0], 0.0
+    for k in range(values.size):
+        neighbours = values[min(k + 1, values.size - 1)] - values[max(k - 1, 0)]
+        share = neighbours / (2 * width)
+        if total > 0:
+            share = uniform * share + (1 - uniform) * weights[k] / total
+        place = min(int((reached + share / 2) * mass.size), mass.size - 1)
+        mass[place] += share
+        sums[place] += share * values[k]
+        reached += share
 
 
 def _padded(vectors: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.types.containers import UniTuple
 from numba.extending import intrinsic
 
 from visualwords import simd
@@ -25,15 +24,7 @@ _ACCUMULATORS = 4  # independent sums that hide the latency of an addition
 _I32 = ir.IntType(32)
 
 
-class Rows(NamedTuple):
-    """Samples as pairs: row i has the positions ``bounds[i] … bounds[i + 1] - 1``; unsigned."""
-
-    columns: np.ndarray
-    levels: np.ndarray
-    bounds: np.ndarray
-
-
-class Samples(NamedTuple):
+class SharedData(NamedTuple):
     """What all problems share.
 
     Attributes
@@ -53,7 +44,7 @@ class Samples(NamedTuple):
     update_table: np.ndarray
 
 
-class State(NamedTuple):
+class Progress(NamedTuple):
     """How far some problems are.
 
     Attributes
@@ -75,8 +66,8 @@ class State(NamedTuple):
         Of the last pass.
     seen : (3, members) float64
         Largest and smallest projected gradient of this pass, and its number of visits.
-    weights : (columns + 1, members × rank) float32
-    rank, members : tuples of as many zeros
+    weights : (columns, members × rank) float32
+    shape : (rank, members), tuples of as many zeros
         The compiler must know these lengths.
     """
 
@@ -91,8 +82,7 @@ class State(NamedTuple):
     violation: np.ndarray
     seen: np.ndarray
     weights: np.ndarray
-    rank: tuple[int, ...]
-    members: tuple[int, ...]
+    shape: tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _vector(length):
@@ -139,25 +129,25 @@ def _repeat(builder, vector, rank, members):
 
 
 @intrinsic
-def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, members):
+def row_scores(typing, columns, levels, span, table, weights, out, shape):
     """out[m] = sum over start <= q < stop of w[column_q, m] . table[level_q]  [Yang12, Eq. 20].
 
-    columns, levels : unsigned           table : (levels, rank) float32, C order
-    weights : (d, members * rank) float32, C order           out : (members,) float32
-    rank, members : tuples of as many zeros, since the lengths must be known to the compiler
+    columns, levels : unsigned           span : (start, stop)
+    table : (levels, rank) float32, C order                  out : (members,) float32
+    weights : (d, members * rank) float32, C order           shape : as in `Progress`
     """
-    rank, members = rank.count, members.count
+    rank, members = (lengths.count for lengths in shape)
     length = rank * members
 
     def emit(context, builder, signature, arguments):
         column, level, entry, weight, result = simd.arrays(
-            context, builder, signature, arguments, (0, 1, 4, 5, 6)
+            context, builder, signature, arguments, (0, 1, 3, 4, 5)
         )
+        start, stop = cgutils.unpack_tuple(builder, arguments[2])
         zero = simd.constant(_vector(length), 0.0)
         sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ACCUMULATORS)]
         step = simd.INDEX(_ACCUMULATORS)
-        count = builder.sub(arguments[3], arguments[2])
-        whole = builder.udiv(count, step)
+        whole = builder.udiv(builder.sub(stop, start), step)
 
         def add(j, k, total):
             w = _load_row(builder, weight, j, length)
@@ -165,11 +155,11 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
             builder.store(simd.multiply_add(builder, w, t, builder.load(total)), total)
 
         with cgutils.for_range(builder, whole) as loop:
-            first = builder.add(arguments[2], builder.mul(loop.index, step))
+            first = builder.add(start, builder.mul(loop.index, step))
             for j, k, total in zip(*(_load_some(builder, a, first) for a in (column, level)), sums):
                 add(j, k, total)
-        done = builder.add(arguments[2], builder.mul(whole, step))
-        with cgutils.for_range(builder, builder.sub(arguments[3], done)) as loop:
+        done = builder.add(start, builder.mul(whole, step))
+        with cgutils.for_range(builder, builder.sub(stop, done)) as loop:
             j, k = _load_pair(builder, column, level, builder.add(done, loop.index))
             add(j, k, sums[0])
         total = builder.load(sums[0])
@@ -183,26 +173,26 @@ def row_scores(typing, columns, levels, start, stop, table, weights, out, rank, 
             builder.store(score, builder.gep(result.data, [simd.INDEX(m)]))
         return context.get_dummy_value()
 
-    kinds = (columns, levels, types.int64, types.int64, table, weights, out)
-    return types.void(*kinds, _zeros(rank), _zeros(members)), emit
+    return types.void(columns, levels, span, table, weights, out, shape), emit
 
 
 @intrinsic
-def row_update(typing, columns, levels, start, stop, table, steps, weights, rank, members):
+def row_update(typing, columns, levels, span, table, steps, weights, shape):
     """w[column_q, m] += steps[m] table[level_q] for start <= q < stop  [Yang12, Algorithm 3]."""
-    rank, members = rank.count, members.count
+    rank, members = (lengths.count for lengths in shape)
     length = rank * members
 
     def emit(context, builder, signature, arguments):
         column, level, entry, step, weight = simd.arrays(
-            context, builder, signature, arguments, (0, 1, 4, 5, 6)
+            context, builder, signature, arguments, (0, 1, 3, 4, 5)
         )
+        start, stop = cgutils.unpack_tuple(builder, arguments[2])
         factor = ir.Constant(_vector(length), ir.Undefined)
         for k in range(length):
             lane = builder.load(builder.gep(step.data, [simd.INDEX(k // rank)]))
             factor = builder.insert_element(factor, lane, ir.Constant(_I32, k))
         size = simd.INDEX(_ACCUMULATORS)
-        whole = builder.udiv(builder.sub(arguments[3], arguments[2]), size)
+        whole = builder.udiv(builder.sub(stop, start), size)
 
         def add(j, k):
             t = _repeat(builder, _load_row(builder, entry, k, rank), rank, members)
@@ -211,37 +201,32 @@ def row_update(typing, columns, levels, start, stop, table, steps, weights, rank
             simd.store(builder, added, weight.data, builder.mul(j, simd.INDEX(length)))
 
         with cgutils.for_range(builder, whole) as loop:
-            first = builder.add(arguments[2], builder.mul(loop.index, size))
+            first = builder.add(start, builder.mul(loop.index, size))
             for j, k in zip(*(_load_some(builder, a, first) for a in (column, level))):
                 add(j, k)
-        done = builder.add(arguments[2], builder.mul(whole, size))
-        with cgutils.for_range(builder, builder.sub(arguments[3], done)) as loop:
+        done = builder.add(start, builder.mul(whole, size))
+        with cgutils.for_range(builder, builder.sub(stop, done)) as loop:
             add(*_load_pair(builder, column, level, builder.add(done, loop.index)))
         return context.get_dummy_value()
 
-    kinds = (columns, levels, types.int64, types.int64, table, steps, weights)
-    return types.void(*kinds, _zeros(rank), _zeros(members)), emit
-
-
-def _zeros(count):
-    return UniTuple(types.int64, count)
+    return types.void(columns, levels, span, table, steps, weights, shape), emit
 
 
 if numba.config.DISABLE_JIT:  # numba then runs the kernels as Python, which has no intrinsics
 
-    def row_scores(columns, levels, start, stop, table, weights, out, rank, members):
-        w = weights[columns[start:stop]].reshape(-1, len(members), len(rank))
-        out[:] = np.einsum("qmk,qk->m", w, table[levels[start:stop]])
+    def row_scores(columns, levels, span, table, weights, out, shape):
+        w = weights[columns[slice(*span)]].reshape(-1, len(shape[1]), len(shape[0]))
+        out[:] = np.einsum("qmk,qk->m", w, table[levels[slice(*span)]])
 
-    def row_update(columns, levels, start, stop, table, steps, weights, rank, members):
-        change = steps[None, :, None] * table[levels[start:stop]][:, None]
-        np.add.at(weights, columns[start:stop], change.reshape(-1, weights.shape[1]))
+    def row_update(columns, levels, span, table, steps, weights, shape):
+        change = steps[None, :, None] * table[levels[slice(*span)]][:, None]
+        np.add.at(weights, columns[slice(*span)], change.reshape(-1, weights.shape[1]))
 
 
 @njit(inlined=(simd,))
 def shrink(upper, state):
     """Deactivate samples at a bound whose gradient exceeds it by the limit  [Hsieh08, Sec. 3.2]."""
-    n_members, active = len(state.members), state.active
+    n_members, active = len(state.shape[1]), state.active
     alpha, gradients = state.alpha.reshape(-1), state.gradients.reshape(-1)
     for m in range(n_members):
         bit, limit = np.uint8(1 << m), state.limits[m]
@@ -278,17 +263,17 @@ def step(gradient, alpha, upper, width):
 
 
 @njit()
-def choose_steps(i, scores, samples, state, steps):
+def choose_steps(i, scores, data, state, steps):
     """steps[m] = change of row i's alpha of member m; returns whether one is worth an update."""
-    alpha, seen, curvature, worth = state.alpha, state.seen, samples.curvature[i], False
+    alpha, seen, curvature, worth = state.alpha, state.seen, data.curvature[i], False
     for m in range(steps.size):
         steps[m] = 0
         if (state.active[i] >> m) & 1 == 0:
             continue
-        sign = np.float32(1 if samples.codes[i] == state.positive[m] else -1)
+        sign = np.float32(1 if data.codes[i] == state.positive[m] else -1)
         gradient, old = sign * scores[m] - np.float32(1), alpha[i, m]
         width = state.relaxation[m] / curvature
-        new, projected = step(gradient, old, samples.upper[i], width)
+        new, projected = step(gradient, old, data.upper[i], width)
         if projected > seen[0, m]:
             seen[0, m] = projected
         if projected < seen[1, m]:
@@ -301,28 +286,23 @@ def choose_steps(i, scores, samples, state, steps):
 
 
 @njit(inlined=(simd,))
-def epoch(rows, samples, state, starts, block):
+def epoch(rows, data, state, starts, block):
     """Visit the active samples once, in blocks of rows that begin at ``starts``."""
     columns, levels, bounds = rows
-    rank, members = state.rank, state.members
-    scores = np.empty(len(members), np.float32)
-    steps = np.empty(len(members), np.float32)
-    shrink(samples.upper, state)
+    members = len(state.shape[1])
+    scores, steps = np.empty(members, np.float32), np.empty(members, np.float32)
+    shrink(data.upper, state)
     for i in visiting_order(starts, block, state.active):
-        first, last = bounds[i], bounds[i + 1]
-        row_scores(
-            columns, levels, first, last, samples.score_table, state.weights, scores, rank, members
-        )
-        if not choose_steps(i, scores, samples, state, steps):
+        span = bounds[i], bounds[i + 1]
+        row_scores(columns, levels, span, data.score_table, state.weights, scores, state.shape)
+        if not choose_steps(i, scores, data, state, steps):
             continue
-        for m in range(len(members)):
+        for m in range(members):
             new = state.alpha[i, m] + steps[m]
-            state.alpha[i, m] = min(new, samples.upper[i]) if new > 0 else np.float32(0)
-            if samples.codes[i] != state.positive[m]:
+            state.alpha[i, m] = min(new, data.upper[i]) if new > 0 else np.float32(0)
+            if data.codes[i] != state.positive[m]:
                 steps[m] = -steps[m]
-        row_update(
-            columns, levels, first, last, samples.update_table, steps, state.weights, rank, members
-        )
+        row_update(columns, levels, span, data.update_table, steps, state.weights, state.shape)
 
 
 @njit(inlined=(simd,))
@@ -353,7 +333,7 @@ def end_pass(n_iter, tol, upper, state):
 
 
 @njit(inlined=(simd,))
-def passes(rows, samples, state, orders, block, n_iter, tol):
+def passes(rows, data, state, orders, block, n_iter, tol):
     """Pass after pass in the given orders, until all members are solved; returns how many."""
     for k in range(orders.shape[0]):
         n_pending = 0
@@ -361,14 +341,14 @@ def passes(rows, samples, state, orders, block, n_iter, tol):
             n_pending += state.pending[m]
         if n_pending == 0:
             return k
-        epoch(rows, samples, state, orders[k], block)
-        end_pass(n_iter + k + 1, tol, samples.upper, state)
+        epoch(rows, data, state, orders[k], block)
+        end_pass(n_iter + k + 1, tol, data.upper, state)
     return orders.shape[0]
 
 
 @njit(inlined=(simd,))
-def scores(rows, table, weights, out, rank, members):
-    """out[i] = scores of row i for all members; table : (levels, rank), the other as in State."""
+def scores(rows, table, weights, out, shape):
+    """out[i] = scores of row i for all members; weights and shape as in `Progress`."""
     columns, levels, bounds = rows
     for i in range(out.shape[0]):
-        row_scores(columns, levels, bounds[i], bounds[i + 1], table, weights, out[i], rank, members)
+        row_scores(columns, levels, (bounds[i], bounds[i + 1]), table, weights, out[i], shape)
