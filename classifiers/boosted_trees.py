@@ -109,7 +109,7 @@ def _grow(
     levels = []
     for level in range(depth):
         split, errors = np.zeros((2**level, 2), np.int64), np.empty(2**level)
-        best_splits(columns, chosen, rows, weights, labels, node, len(split), split, errors)
+        best_splits(columns, chosen, rows, weights, labels, node, split, errors)
         descend(columns, split, node, rows)
         levels.append(split)
     every = np.vstack(levels)
@@ -117,7 +117,7 @@ def _grow(
 
 
 @njit()
-def best_splits(columns, chosen, rows, weights, positive, node, n_nodes, splits, errors):
+def best_splits(columns, chosen, rows, weights, positive, node, splits, errors):
     """Find each node's split into two sides of unequal classes.
 
     A split is the worse, the larger Z = Σ over its sides of √(W₊ W₋), W the sides' weights by
@@ -129,6 +129,7 @@ def best_splits(columns, chosen, rows, weights, positive, node, n_nodes, splits,
     errors : (n_nodes,) float64, Z, written
     """
     errors[:] = np.inf
+    n_nodes = errors.size
     counts = np.empty((n_nodes, 2, 256), np.float64)
     slot = np.empty(rows.size, np.int64)  # of the node and class, before the value
     for k in range(rows.size):

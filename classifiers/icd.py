@@ -15,18 +15,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.quantizer import Quantizer, value_limits
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers.dual_gram import GRAM_BYTES, solve_gram
-from visualwords.classifiers.solvers.dual_table import solve_crammer_singer, solve_dual
-from visualwords.classifiers.solvers.level_blocks import (
+from visualwords.classifiers.solvers.dual_blocks import (
     blocks_are_faster,
     levels_in_file,
     solve_blocks,
     solve_with_folds,
 )
+from visualwords.classifiers.solvers.dual_gram import GRAM_BYTES, solve_gram
+from visualwords.classifiers.solvers.dual_table import solve_crammer_singer, solve_dual
 from visualwords.classifiers.solvers.primal import solve_primal
 from visualwords.classifiers.solvers.problems import LevelProblem
 from visualwords.classifiers.tables import level_tables
-from visualwords.classifiers.tables.layout import (
+from visualwords.classifiers.tables.level_tables import (
     Levels,
     TableLayout,
     canonical_rows,

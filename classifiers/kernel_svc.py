@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -20,23 +20,19 @@ from sklearn.utils.validation import (
 
 from visualwords.classifiers import calibration, one_vs_rest
 from visualwords.classifiers.kernels import KERNELS, intersection, pyramid_match
+from visualwords.classifiers.kernels.rows import DAMAGED, pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
-from visualwords.codebook.feature_sets import FeatureSets, as_feature_sets
+from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
-from visualwords.model_file import part_of, prefixed
+from visualwords.model_file import State, part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
-
-Samples: TypeAlias = Any  # an array, a CSR array (scipy publishes no types), or sets of points
-State: TypeAlias = dict[str, np.ndarray]
 
 LARGEST = 1e38  # kernel values are kept in 32 bits by LIBSVM; the diagonal has the largest
 ENTRIES_AT_A_TIME = 1 << 24  # kernel values in memory while predicting
-NARROW = ("uint8", "uint16", "float16", "int32", "float32")  # types by bytes
 ROWS, WIDTH = "rows_", "width_"  # prefixes in a state
-DAMAGED = "the arrays do not belong together; the file they came from is damaged"
 
 
-class Machines(NamedTuple):
+class KernelMachines(NamedTuple):
     """The solution of all two-class problems.
 
     The score of x in problem p is Σ_i coefficients[p, i] K(x_i, x) + intercepts[p], over the
@@ -114,7 +110,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
 
     References
     ----------
-    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector Machines", 2011.
+    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector KernelMachines", 2011.
     J. Weston, B. Schölkopf, E. Eskin, C. Leslie, W. Noble, "Dealing with Large Diagonals in
     Kernel Matrices", 2003. [Grauman06], Sec. 5.
 
@@ -208,7 +204,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         X = self._check(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         step = max(1, ENTRIES_AT_A_TIME // max(1, self.support_.size))
-        machines = Machines(self.support_, self.dual_coef_, self.intercept_, self.n_iter_)
+        machines = KernelMachines(self.support_, self.dual_coef_, self.intercept_, self.n_iter_)
         parts = (take(X, np.arange(k, min(k + step, n))) for k in range(0, max(n, 1), step))
         return np.concatenate([self._scores(self._support_gram(p), machines) for p in parts])
 
@@ -290,7 +286,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         self.support_vectors_ = None if given else take(X, self.support_)
         return gram, codes, weight
 
-    def _train(self, gram: np.ndarray, codes: np.ndarray, weight: np.ndarray | None) -> Machines:
+    def _train(
+        self, gram: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
+    ) -> KernelMachines:
         """Solve all problems of samples with this Gram matrix."""
         cost = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight, weight)
         counts = np.bincount(codes[cost > 0], minlength=len(self.classes_))
@@ -327,7 +325,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
             scores[test] = self._scores(known, machines)
         return scores
 
-    def _scores(self, gram: np.ndarray, machines: Machines) -> np.ndarray:
+    def _scores(self, gram: np.ndarray, machines: KernelMachines) -> np.ndarray:
         """Scores from the kernel values of samples and those that the machines know."""
         if self.sub_polynomial is not None:
             gram = _tamed(gram, self.sub_polynomial)
@@ -341,7 +339,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
             return _dense(X)[:, self.support_]
         return self._gram(X, self.support_vectors_)
 
-    def _gram(self, X: Samples, Y: Samples | None = None) -> np.ndarray:
+    def _gram(self, X: Any, Y: Any | None = None) -> np.ndarray:
         """Kernel values of two sets of samples."""
         function = kernel_function(self.kernel)
         parameters = dict(self.kernel_params_)
@@ -433,7 +431,7 @@ def are_sets(X: Any) -> bool:
 
 def solve(
     gram: np.ndarray, codes: np.ndarray, cost: np.ndarray, tol: float, max_iter: int
-) -> Machines:
+) -> KernelMachines:
     """Solve the problem of every pair of classes by LIBSVM.
 
     The second of two classes is positive, of more than two the first of a pair.
@@ -462,10 +460,10 @@ def solve(
             row[of[a]], row[of[b]] = svc.dual_coef_[b - 1, of[a]], svc.dual_coef_[a, of[b]]
     order = np.argsort(svc.support_)
     support = svc.support_[order].astype(np.int64)
-    return Machines(support, coefficients[:, order], svc.intercept_, int(np.max(svc.n_iter_)))
+    return KernelMachines(support, coefficients[:, order], svc.intercept_, int(np.max(svc.n_iter_)))
 
 
-def _joined(solved: Sequence[Machines]) -> Machines:
+def _joined(solved: Sequence[KernelMachines]) -> KernelMachines:
     """The problems of several machines that were trained on the same samples."""
     support = np.unique(np.concatenate([machines.support for machines in solved]))
     coefficients = np.zeros((len(solved), support.size))
@@ -473,7 +471,7 @@ def _joined(solved: Sequence[Machines]) -> Machines:
         row[np.searchsorted(support, machines.support)] = machines.coefficients[0]
     intercepts = np.concatenate([machines.intercepts for machines in solved])
     n_iter = max(machines.n_iter for machines in solved)
-    return Machines(support, coefficients, intercepts, n_iter)
+    return KernelMachines(support, coefficients, intercepts, n_iter)
 
 
 def votes(scores: np.ndarray, n_classes: int) -> np.ndarray:
@@ -505,79 +503,3 @@ def _tamed(gram: np.ndarray, power: float) -> np.ndarray:
 
 def _dense(gram: Any) -> np.ndarray:
     return gram.toarray() if sparse.issparse(gram) else gram
-
-
-def pack_rows(rows: Samples | None) -> State:
-    """Return arrays from which `unpack_rows` makes the same rows again.
-
-    Parameters
-    ----------
-    rows : ndarray, CSR array, FeatureSets or None
-
-    Examples
-    --------
-    >>> packed = pack_rows(np.array([[0.0, 2.0], [0.5, 0.0]]))
-    >>> str(packed["kind"]), packed["values"].dtype
-    ('dense', dtype('float16'))
-    """
-    if rows is None:
-        return {"kind": np.array("none")}
-    if isinstance(rows, FeatureSets):
-        state = {"points": rows.points, "offsets": rows.offsets, "side": np.array(rows.side)}
-        return {"kind": np.array("sets"), **state}
-    if not sparse.issparse(rows) and not isinstance(rows, np.ndarray):
-        raise ValueError(
-            f"samples of type {type(rows).__name__} can't be stored; "
-            "use rows of numbers, or kernel='pyramid_match' for sets"
-        )
-    state = {"kind": np.array("csr" if sparse.issparse(rows) else "dense")}
-    state["dtype"] = np.array(rows.dtype.str)
-    if isinstance(rows, np.ndarray):
-        values = _narrowest(rows)
-        index = 2 if rows.shape[1] <= 1 << 16 else 4
-        nonzero = np.count_nonzero(rows)
-        if nonzero * (values.itemsize + index) >= rows.size * values.itemsize:
-            return {**state, "values": values}
-    thin = sparse.csr_array(rows)
-    return {
-        **state,
-        "values": _narrowest(thin.data),
-        "columns": _narrowest(thin.indices),
-        "starts": np.asarray(thin.indptr, np.int64),
-        "shape": np.array(thin.shape),
-    }
-
-
-def unpack_rows(packed: State) -> Any:
-    """Return the rows that `pack_rows` was given; its arrays come from files that may be forged."""
-    kind = str(packed["kind"])
-    if kind == "none":
-        return None
-    if kind == "sets":
-        return FeatureSets(packed["points"], packed["offsets"], int(packed["side"]))
-    dtype = np.dtype(str(packed["dtype"]))
-    if dtype.kind not in "uifb":
-        raise ValueError(f"rows of type {dtype} are no numbers; the file they came from is damaged")
-    values = packed["values"].astype(dtype)
-    if "starts" not in packed:
-        return values
-    starts, columns = packed["starts"], packed["columns"]
-    n, d = (int(size) for size in packed["shape"])
-    good = starts.shape == (n + 1,) and values.shape == columns.shape == (int(starts[-1]),)
-    good = good and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
-    if not good or (columns.size and not 0 <= columns.min() <= columns.max() < d):
-        raise ValueError(DAMAGED)
-    short = np.int32 if max(values.size, d) <= np.iinfo(np.int32).max else np.int64
-    thin = sparse.csr_array((values, columns.astype(short), starts.astype(short)), shape=(n, d))
-    return thin if kind == "csr" else thin.toarray()
-
-
-def _narrowest(values: np.ndarray) -> np.ndarray:
-    """The same numbers in the type with the fewest bytes that has them all."""
-    for kind in map(np.dtype, NARROW):
-        with np.errstate(over="ignore", invalid="ignore"):
-            narrow = values.astype(kind)
-            fits = np.array_equal(narrow.astype(values.dtype), values)
-        if fits and kind.itemsize < values.itemsize:
-            return narrow
-    return values

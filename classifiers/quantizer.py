@@ -101,7 +101,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return self.fit_validated(X, weight)
 
     def fit_validated(
-        self, X: Rows, weight: np.ndarray | None = None, limits: "Limits | None" = None
+        self, X: Rows, weight: np.ndarray | None = None, limits: "ValueLimits | None" = None
     ) -> Self:
         """Learn the level edges from finite data that a caller has validated.
 
@@ -109,7 +109,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         weight : array of shape (n_samples,), optional
-        limits : Limits, optional
+        limits : ValueLimits, optional
             Of X, if they are known.
         """
         self._check_parameters()
@@ -230,7 +230,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return tags
 
 
-class Limits(NamedTuple):
+class ValueLimits(NamedTuple):
     """The smallest and the largest of all values; NaN if one is NaN."""
 
     lowest: float
@@ -242,15 +242,15 @@ class Limits(NamedTuple):
         return bool(np.isfinite(self.lowest) and np.isfinite(self.highest))
 
 
-def value_limits(X: Rows) -> Limits:
+def value_limits(X: Rows) -> ValueLimits:
     """Return the limits of an array or CSR matrix, whose unstored zeros are values too."""
     values = X.data if sparse.issparse(X) else X
     zeros = [0.0] if values.size < X.shape[0] * X.shape[1] or not values.size else []
     ends = [float(values.min()), float(values.max())] if values.size else []
-    return Limits(min(ends[:1] + zeros), max(ends[1:] + zeros))
+    return ValueLimits(min(ends[:1] + zeros), max(ends[1:] + zeros))
 
 
-def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: Limits) -> float:
+def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: ValueLimits) -> float:
     """Return the smallest value v such that values ≤ v have at least this share of the weight.
 
     If that is the smallest of all values, the values above the smallest are taken instead.
@@ -262,7 +262,7 @@ def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: Lim
     weight : (n,), optional
         Of the rows.
     share : float in (0, 1]
-    limits : Limits
+    limits : ValueLimits
         Of X.
     """
     if weight is None and not sparse.issparse(X) and X.size:
@@ -316,7 +316,7 @@ def _weighted_quantile(values: np.ndarray, weight: np.ndarray, share: float) -> 
     return float(values[order[min(index, values.size - 1)]])
 
 
-def _natural_levels(values: np.ndarray, limits: Limits) -> int:
+def _natural_levels(values: np.ndarray, limits: ValueLimits) -> int:
     """Number of levels of natural counts, after checking that they are such."""
     lowest, highest = limits
     if lowest < 0 or highest > _LARGEST_LEVEL:

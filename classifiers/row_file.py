@@ -1,7 +1,6 @@
 """Rows of numbers in a file: written once, a block at a time, and read in blocks."""
 
 import os
-from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +62,14 @@ class RowFile:
         start, stop, step = part.indices(len(self))
         if step != 1:
             raise ValueError("a file gives neighbouring rows only")
-        rows = np.empty((max(stop - start, 0), self.shape[1]), self.dtype)
-        if not rows.size:
-            return rows
-        with self._opened() as file:
-            file.seek(start * self.shape[1] * rows.itemsize)
-            if file.readinto(rows.data.cast("B")) != rows.nbytes:
-                raise OSError(f"{self.path} is shorter than {self!r}")
-        return rows
-
-    def _opened(self) -> BufferedReader:
+        count, offset = max(stop - start, 0), start * self.shape[1] * self.dtype.itemsize
         try:
-            return open(self.path, "rb")
+            rows = np.fromfile(self.path, self.dtype, count * self.shape[1], offset=offset)
         except FileNotFoundError as problem:
             raise FileNotFoundError(
                 f"{self.path} is not there; the workers of a cluster need a cache folder that all "
                 "machines mount (--cache)"
             ) from problem
+        if rows.size < count * self.shape[1]:
+            raise OSError(f"{self.path} is shorter than {self!r}")
+        return rows.reshape(count, self.shape[1])

@@ -39,8 +39,12 @@ def _sort_few(codes, tags, begin, end, shift):
 
 
 @njit()
-def _scatter(codes, tags, begin, end, shift, mask, counts, to_codes, to_tags):
-    """Stable counting sort by one digit; False, and nothing done, where all digits are equal."""
+def _scatter(codes, tags, where, to_codes, to_tags):
+    """Stable counting sort by one digit; False, and nothing done, where all digits are equal.
+
+    where : first and last member, shift and mask of the digit, and room for the counts
+    """
+    begin, end, shift, mask, counts = where
     counts[: mask + np.uint64(1)] = 0
     for k in range(begin, end):
         counts[(codes[k] >> shift) & mask] += 1
@@ -51,9 +55,8 @@ def _scatter(codes, tags, begin, end, shift, mask, counts, to_codes, to_tags):
         place, counts[digit] = place + counts[digit], place
     for k in range(begin, end):
         digit = (codes[k] >> shift) & mask
-        where = counts[digit]
-        to_codes[where], to_tags[where] = codes[k], tags[k]
-        counts[digit] = where + 1
+        to_codes[counts[digit]], to_tags[counts[digit]] = codes[k], tags[k]
+        counts[digit] += 1
     return True
 
 
@@ -76,9 +79,9 @@ def sort_inside_bins(codes, tags, starts, low, width):
             mask = np.uint64((1 << min(digit, width - done)) - 1)
             where = (begin, end, np.uint64(low + done), mask, counts)
             if here:
-                here = not _scatter(codes, tags, *where, spare_codes, spare_tags)
+                here = not _scatter(codes, tags, where, spare_codes, spare_tags)
             else:
-                here = _scatter(spare_codes, spare_tags, *where, codes, tags)
+                here = _scatter(spare_codes, spare_tags, where, codes, tags)
         if not here:
             codes[begin:end] = spare_codes[begin:end]
             tags[begin:end] = spare_tags[begin:end]

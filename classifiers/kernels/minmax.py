@@ -330,8 +330,9 @@ def _ratios(x: Rows, y: Rows, n_jobs: int | None) -> np.ndarray:
 
 
 @njit(fastmath=True)
-def _tile(x0, x1, x2, x3, y0, y1, i, j, out):
+def _tile(rows, columns, i, j, out):
     """out[i + r, j + c] += sum_k min(x_r[k], y_c[k]); the compiler keeps the sums in vectors."""
+    (x0, x1, x2, x3), (y0, y1) = rows, columns
     a = b = c = d = e = f = g = h = x0.dtype.type(0)
     for k in range(x0.size):
         p, q = y0[k], y1[k]
@@ -387,9 +388,9 @@ def _row_of_tiles(x, y, rows, columns, features, out):
     if bottom - top < TILE_ROWS:
         whole = left
     else:
-        x0, x1, x2, x3 = x[top, k:end], x[top + 1, k:end], x[top + 2, k:end], x[top + 3, k:end]
+        four = x[top, k:end], x[top + 1, k:end], x[top + 2, k:end], x[top + 3, k:end]
         for j in range(left, whole, TILE_COLUMNS):
-            _tile(x0, x1, x2, x3, y[j, k:end], y[j + 1, k:end], top, j, out)
+            _tile(four, (y[j, k:end], y[j + 1, k:end]), top, j, out)
     for j in range(whole, right):
         for i in range(top, bottom):
             out[i, j] += _pair(x[i, k:end], y[j, k:end])

@@ -1,4 +1,4 @@
-"""Rows of a Gram matrix: checked, remapped, split by sign, scaled, and compared on threads."""
+"""Rows of a Gram matrix: checked, remapped, split by sign, scaled, compared on threads, stored."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -8,11 +8,15 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from visualwords.codebook.feature_sets import FeatureSets
+from visualwords.model_file import State
 from visualwords.parallel import in_threads, n_threads
 
 Rows: TypeAlias = Any  # an array or a CSR array; scipy publishes no types
 Matrix: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 
+NARROW = ("uint8", "uint16", "float16", "int32", "float32")  # types by bytes
+DAMAGED = "the arrays do not belong together; the file they came from is damaged"
 _HEIGHT = 32  # rows of a stripe at least
 _TILE = 256  # rows that are mirrored at a time
 
@@ -156,3 +160,79 @@ def mirror(out: np.ndarray) -> None:
         out[start:end, end:] = out[end:, start:end].T
         tile = out[start:end, start:end]
         tile[...] = np.tril(tile) + np.tril(tile, -1).T
+
+
+def pack_rows(rows: Any | None) -> State:
+    """Return arrays from which `unpack_rows` makes the same rows again.
+
+    Parameters
+    ----------
+    rows : ndarray, CSR array, FeatureSets or None
+
+    Examples
+    --------
+    >>> packed = pack_rows(np.array([[0.0, 2.0], [0.5, 0.0]]))
+    >>> str(packed["kind"]), packed["values"].dtype
+    ('dense', dtype('float16'))
+    """
+    if rows is None:
+        return {"kind": np.array("none")}
+    if isinstance(rows, FeatureSets):
+        state = {"points": rows.points, "offsets": rows.offsets, "side": np.array(rows.side)}
+        return {"kind": np.array("sets"), **state}
+    if not sparse.issparse(rows) and not isinstance(rows, np.ndarray):
+        raise ValueError(
+            f"samples of type {type(rows).__name__} can't be stored; "
+            "use rows of numbers, or kernel='pyramid_match' for sets"
+        )
+    state = {"kind": np.array("csr" if sparse.issparse(rows) else "dense")}
+    state["dtype"] = np.array(rows.dtype.str)
+    if isinstance(rows, np.ndarray):
+        values = _narrowest(rows)
+        index = 2 if rows.shape[1] <= 1 << 16 else 4
+        nonzero = np.count_nonzero(rows)
+        if nonzero * (values.itemsize + index) >= rows.size * values.itemsize:
+            return {**state, "values": values}
+    thin = sparse.csr_array(rows)
+    return {
+        **state,
+        "values": _narrowest(thin.data),
+        "columns": _narrowest(thin.indices),
+        "starts": np.asarray(thin.indptr, np.int64),
+        "shape": np.array(thin.shape),
+    }
+
+
+def unpack_rows(packed: State) -> Any:
+    """Return the rows that `pack_rows` was given; its arrays come from files that may be forged."""
+    kind = str(packed["kind"])
+    if kind == "none":
+        return None
+    if kind == "sets":
+        return FeatureSets(packed["points"], packed["offsets"], int(packed["side"]))
+    dtype = np.dtype(str(packed["dtype"]))
+    if dtype.kind not in "uifb":
+        raise ValueError(f"rows of type {dtype} are no numbers; the file they came from is damaged")
+    values = packed["values"].astype(dtype)
+    if "starts" not in packed:
+        return values
+    starts, columns = packed["starts"], packed["columns"]
+    n, d = (int(size) for size in packed["shape"])
+    good = starts.shape == (n + 1,) and values.shape == columns.shape == (int(starts[-1]),)
+    good = good and starts[0] == 0 and bool((np.diff(starts) >= 0).all())
+    if not good or (columns.size and not 0 <= columns.min() <= columns.max() < d):
+        raise ValueError(DAMAGED)
+    short = np.int32 if max(values.size, d) <= np.iinfo(np.int32).max else np.int64
+    thin = sparse.csr_array((values, columns.astype(short), starts.astype(short)), shape=(n, d))
+    return thin if kind == "csr" else thin.toarray()
+
+
+def _narrowest(values: np.ndarray) -> np.ndarray:
+    """The same numbers in the type with the fewest bytes that has them all."""
+    for kind in map(np.dtype, NARROW):
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = values.astype(kind)
+            fits = np.array_equal(narrow.astype(values.dtype), values)
+        if fits and kind.itemsize < values.itemsize:
+            return narrow
+    return values

@@ -27,11 +27,11 @@ def list_marked(marks, places, counts):
 
 
 @njit(fastmath=SUMS)
-def dots(row, weights, a, b, c, d, start, stop, sums):
-    """sums += row · weights[a], weights[b], weights[c], weights[d], of some columns."""
-    first, second = weights[a, start:stop], weights[b, start:stop]
-    third, fourth = weights[c, start:stop], weights[d, start:stop]
-    x = row[start:stop]
+def dots(x, weights, lanes, start, sums):
+    """sums += x · weights[lanes] of four machines, of the columns from ``start`` on."""
+    stop = start + x.size
+    first, second = weights[lanes[0], start:stop], weights[lanes[1], start:stop]
+    third, fourth = weights[lanes[2], start:stop], weights[lanes[3], start:stop]
     p = q = r = s = sums.dtype.type(0)
     for k in range(np.uint64(x.size)):
         value = sums.dtype.type(x[k])
@@ -56,8 +56,8 @@ def score(rows, weights, lanes, counts, scores):
         stop = min(start + COLUMNS, rows.shape[1])
         for i in range(rows.shape[0]):
             for k in range(0, counts[i], SIDE_BY_SIDE):
-                a, b, c, d = lanes[i, k], lanes[i, k + 1], lanes[i, k + 2], lanes[i, k + 3]
-                dots(rows[i], weights, a, b, c, d, start, stop, scores[i, k : k + SIDE_BY_SIDE])
+                four = slice(k, k + SIDE_BY_SIDE)
+                dots(rows[i, start:stop], weights, lanes[i, four], start, scores[i, four])
 
 
 @njit()

@@ -44,7 +44,7 @@ class SharedData(NamedTuple):
     update_table: np.ndarray
 
 
-class Progress(NamedTuple):
+class SolverState(NamedTuple):
     """How far some problems are.
 
     Attributes
@@ -134,7 +134,7 @@ def row_scores(typing, columns, levels, span, table, weights, out, shape):
 
     columns, levels : unsigned           span : (start, stop)
     table : (levels, rank) float32, C order                  out : (members,) float32
-    weights : (d, members * rank) float32, C order           shape : as in `Progress`
+    weights : (d, members * rank) float32, C order           shape : as in `SolverState`
     """
     rank, members = (lengths.count for lengths in shape)
     length = rank * members
@@ -348,7 +348,7 @@ def passes(rows, data, state, orders, block, n_iter, tol):
 
 @njit(inlined=(simd,))
 def scores(rows, table, weights, out, shape):
-    """out[i] = scores of row i for all members; weights and shape as in `Progress`."""
+    """out[i] = scores of row i for all members; weights and shape as in `SolverState`."""
     columns, levels, bounds = rows
     for i in range(out.shape[0]):
         row_scores(columns, levels, (bounds[i], bounds[i + 1]), table, weights, out[i], shape)

@@ -14,8 +14,7 @@ from visualwords.classifiers.solvers.problems import (
     LevelProblem,
     dual_problem,
 )
-from visualwords.classifiers.tables.layout import cells_of_rows, row_norms
-from visualwords.classifiers.tables.level_tables import build_tables
+from visualwords.classifiers.tables.level_tables import build_tables, cells_of_rows, row_norms
 from visualwords.parallel import map_in_threads
 
 

@@ -126,10 +126,10 @@ def _share(n_problems: int, rank: int) -> int:
 
 def _new_group(
     positive: np.ndarray, share: int, n_columns: int, data: "loops.SharedData"
-) -> "loops.Progress":
+) -> "loops.SolverState":
     """Some problems that advance together; ``share`` is a power of two and may exceed them."""
     n, size, rank = data.codes.size, positive.size, data.score_table.shape[1]
-    return loops.Progress(
+    return loops.SolverState(
         positive=np.append(positive, np.full(share - size, -1)),
         alpha=np.zeros((n, share), np.float32),
         gradients=np.zeros((n, share), np.float32),
@@ -145,7 +145,7 @@ def _new_group(
     )
 
 
-def _weights_by_problem(group: "loops.Progress") -> np.ndarray:
+def _weights_by_problem(group: "loops.SolverState") -> np.ndarray:
     """(problems, n_columns, rank)."""
     rank, share = map(len, group.shape)
     parts = group.weights.reshape(-1, share, rank)[:, : group.pending.size]

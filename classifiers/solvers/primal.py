@@ -7,7 +7,7 @@ from scipy import sparse
 
 from visualwords.classifiers.solvers import _primal as loops
 from visualwords.classifiers.solvers.problems import LevelProblem
-from visualwords.classifiers.tables.layout import cells_of_rows
+from visualwords.classifiers.tables.level_tables import cells_of_rows
 from visualwords.parallel import map_in_threads
 
 _SUBSAMPLE = 8  # the first steps are taken on this fraction of the samples …

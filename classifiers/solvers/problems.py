@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visualwords.classifiers.tables.layout import Levels, TableLayout
+from visualwords.classifiers.tables.level_tables import Levels, TableLayout
 
 FINEST_SINGLE = 1e-3  # tolerances below this need scores of double precision
 

@@ -27,7 +27,7 @@ def test_splits_are_the_best_of_all(rng):
     weights, labels, node = rng.random(40), rng.integers(0, 2, 40), rng.integers(0, 2, 40)
     splits, errors = np.zeros((2, 2), np.int64), np.empty(2)
     rows = np.arange(40)
-    best_splits(columns, np.arange(5), rows, weights, labels, node, 2, splits, errors)
+    best_splits(columns, np.arange(5), rows, weights, labels, node, splits, errors)
     for n in range(2):
         z = every_split(columns, weights, labels, node == n)
         assert errors[n] == pytest.approx(z.min())

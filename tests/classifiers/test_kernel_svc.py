@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import KernelSVC, kernels
 from visualwords.classifiers.calibration import SoftmaxCalibration, random_folds
-from visualwords.classifiers.kernel_svc import pack_rows, unpack_rows
+from visualwords.classifiers.kernels.rows import pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
 
 OF_ROWS = [name for name in kernels.KERNELS if name != "pyramid_match"]

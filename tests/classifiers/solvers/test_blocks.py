@@ -10,14 +10,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers import byte_rows, dual_blocks, level_blocks
+from visualwords.classifiers.solvers import byte_rows, dual_blocks
 from visualwords.classifiers.solvers.byte_rows import ByteBlocks
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of 16 rows even for few."""
-    monkeypatch.setattr(level_blocks, "ROWS_OF_A_BLOCK", 16)
+    monkeypatch.setattr(dual_blocks, "LEVELS_OF_A_BLOCK", 16)
     monkeypatch.setattr(byte_rows, "ROWS_OF_A_BLOCK", (16, 16))
     monkeypatch.setattr(byte_rows, "gram_is_faster", lambda *shape: False)
 

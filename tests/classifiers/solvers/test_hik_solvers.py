@@ -9,8 +9,12 @@ from tests.reference import hik
 from visualwords.classifiers import ICDClassifier, icd
 from visualwords.classifiers.solvers import dual_gram, dual_table
 from visualwords.classifiers.solvers.problems import LevelProblem, dual_problem
-from visualwords.classifiers.tables.layout import canonical_rows, learn_layout
-from visualwords.classifiers.tables.level_tables import expand_tables, table_scores
+from visualwords.classifiers.tables.level_tables import (
+    canonical_rows,
+    expand_tables,
+    learn_layout,
+    table_scores,
+)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from tests.reference import hik
-from visualwords.classifiers.tables import layout as lv
+from visualwords.classifiers.tables import level_tables as lv
 from visualwords.classifiers.tables.level_tables import CellLists, build_tables, table_scores
 
 
