@@ -92,13 +92,3 @@ def search_rows(queries, keys, buckets, rows, limit, answers):
                 _insert(i, s, best[q], scores[q])
             counts[i] = 0
         query[queries[1][start:stop]] = 0
-
-
-@njit()
-def keep_best(similarities, best, scores):
-    """For every query the k best of all rows.  similarities : (n_queries, n)"""
-    for q in range(similarities.shape[0]):
-        best[q] = similarities.shape[1]
-        scores[q] = -1.0
-        for i in range(similarities.shape[1]):
-            _insert(i, similarities[q, i], best[q], scores[q])

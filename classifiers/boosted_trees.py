@@ -94,7 +94,7 @@ def boost_trees(
         leaf_weights(columns, features[t], values[t], weights, labels, leaf, sums)
         ratio = (sums[:, 1] + SMALLEST) / (sums[:, 0] + SMALLEST)
         leaves[t] = shrinkage * 0.5 * np.log(ratio)
-        add_leaves(leaf, leaves[t], scores)
+        scores += leaves[t][leaf]
     return BoostedTrees(features, values, leaves)
 
 
@@ -182,13 +182,6 @@ def leaf_weights(columns, features, values, weights, positive, leaf, sums):
             k = 2 * k + 1 + np.int64(columns[features[k], i] > values[k])
         leaf[i] = k - n_nodes
         sums[leaf[i], np.int64(positive[i])] += weights[i]
-
-
-@njit()
-def add_leaves(leaf, values, scores):
-    """scores[i] += values[leaf[i]]"""
-    for i in range(leaf.size):
-        scores[i] += values[leaf[i]]
 
 
 @njit()

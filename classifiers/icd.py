@@ -68,7 +68,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         Cost of an error ([Wu10], Sec. 3.5). Accuracy hardly depends on it.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        One machine a class against the rest, or one machine for all classes (hinge loss).
+        One machine a class against the rest, or one machine for all classes (hinge loss), which is
+        trained by solver "dual".
     solver : {"auto", "dual", "gram", "primal", "blocks"} or any of `SOLVERS`, default="auto"
         "dual": coordinate descent on the table (Algorithm 2 of the paper). "gram": the same on the
         exact Gram matrix; when samples are few. "primal": Newton's method on the table, squared
@@ -197,7 +198,10 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         rows, cost = canonical_rows(levels, codes, cost)
         problem = self._problem(levels, rows, codes[rows], cost, learn_layout(levels))
         if self.multi_class == "crammer_singer":
-            values, n_iter, violation = self._solve_crammer_singer(problem)
+            self.solver_ = "dual"
+            values, n_iter, violation = solve_crammer_singer(problem)
+            if self.classes_.size == 2:  # one table: of the second class over the first
+                values = np.ascontiguousarray(values[:, 1:2] - values[:, :1])
         else:
             self.solver_ = self._fastest(problem) if self.solver == "auto" else self.solver
             values, n_iter, violation = solve_on_workers(SOLVERS[self.solver_], problem)
@@ -280,9 +284,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             For :meth:`set_state` of a classifier with the same parameters.
         """
         check_is_fitted(self)
-        classes = self.classes_
         state = {
-            "classes": classes.astype(str) if classes.dtype == object else classes,
+            "classes": one_vs_rest.storable(self.classes_),
             "table_levels": self.layout_.heights,
             "table_offsets": self.layout_.offsets,
             "table_values": self.table_values_,
@@ -328,7 +331,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         for name in ("C", "tol", "max_iter"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")
-        if self.multi_class == "crammer_singer" and self.solver not in ("auto", "gram", "dual"):
+        if self.multi_class == "crammer_singer" and self.solver not in ("auto", "dual"):
             raise ValueError(f"solver={self.solver!r} needs multi_class='ovr'; use solver='auto'")
         if self.solver == "blocks" and self.n_bins > _LARGEST_BYTE:
             raise ValueError("solver='blocks' needs n_bins of at most 255")
@@ -378,17 +381,6 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             return "gram"
         few_cells = problem.layout.offsets[-1] <= problem.rows.size and is_dense
         return "primal" if few_cells and self.loss == "squared_hinge" else "dual"
-
-    def _solve_crammer_singer(self, problem: LevelProblem) -> tuple[np.ndarray, int, float]:
-        """Solve all classes together; two have one table: of the second class over the first."""
-        faster = gram_is_faster(*problem.levels.shape, self.classes_.size)
-        self.solver_ = self.solver
-        if self.solver == "auto":
-            self.solver_ = "gram" if faster else "dual"
-        values, n_iter, violation = solve_crammer_singer(problem, self.solver_ == "gram")
-        if self.classes_.size == 2:
-            values = np.ascontiguousarray(values[:, 1:2] - values[:, :1])
-        return values, n_iter, violation
 
     def _fit_with_folds(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
         """Learn from an array or a file in blocks of rows; return held-out scores."""

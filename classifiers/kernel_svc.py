@@ -206,7 +206,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         step = max(1, ENTRIES_AT_A_TIME // max(1, self.support_.size))
         machines = KernelMachines(self.support_, self.dual_coef_, self.intercept_, self.n_iter_)
         parts = (take(X, np.arange(k, min(k + step, n))) for k in range(0, max(n, 1), step))
-        return np.concatenate([self._scores(self._support_gram(p), machines) for p in parts])
+        return np.concatenate(
+            [self._scores(self._gram(p, self.support_vectors_), machines) for p in parts]
+        )
 
     def get_state(self) -> State:
         """Return everything that was learned, as arrays that ``numpy.save`` keeps without pickle.
@@ -219,10 +221,10 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
             For :meth:`set_state` of a classifier with the same parameters.
         """
         check_is_fitted(self)
-        given, classes = self.kernel_params or {}, self.classes_
+        given = self.kernel_params or {}
         widths = {k: v for k, v in self.kernel_params_.items() if v != given.get(k)}
         state = {
-            "classes": classes.astype(str) if classes.dtype == object else classes,
+            "classes": one_vs_rest.storable(self.classes_),
             "support": self.support_,
             "dual_coef": self.dual_coef_,
             "intercept": self.intercept_,
@@ -334,13 +336,10 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
             return scores[:, 0]
         return votes(scores, len(self.classes_)) if self.multi_class == "ovo" else scores
 
-    def _support_gram(self, X: Any) -> np.ndarray:
-        if self.kernel == "precomputed":
-            return _dense(X)[:, self.support_]
-        return self._gram(X, self.support_vectors_)
-
     def _gram(self, X: Any, Y: Any | None = None) -> np.ndarray:
         """Kernel values of two sets of samples."""
+        if self.kernel == "precomputed":
+            return _dense(X)[:, self.support_]
         function = kernel_function(self.kernel)
         parameters = dict(self.kernel_params_)
         if self.kernel in KERNELS and "n_jobs" in inspect.signature(function).parameters:

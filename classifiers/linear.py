@@ -94,13 +94,9 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             self.coef_ = np.atleast_2d(found.coef_).astype(np.float32)
             self.n_iter_ = 1
             return self
-        solver = LinearSVC(
-            C=self.C,
-            dual=True,
-            fit_intercept=False,
-            random_state=self.random_state,
-            max_iter=5000,
-        ).fit(_with_short_indices(X), codes, sample_weight=weight)
+        how = {"dual": True, "fit_intercept": False, "max_iter": 5000}
+        solver = LinearSVC(C=self.C, random_state=self.random_state, **how)
+        solver.fit(_with_short_indices(X), codes, sample_weight=weight)
         self.coef_ = solver.coef_.astype(np.float32)
         self.n_iter_ = int(solver.n_iter_)
         return self
@@ -131,7 +127,8 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_is_fitted(self)
-        return {"classes": self.classes_, "coef": self.coef_, "n_iter": np.array(self.n_iter_)}
+        classes = one_vs_rest.storable(self.classes_)
+        return {"classes": classes, "coef": self.coef_, "n_iter": np.array(self.n_iter_)}
 
     def set_state(self, state: dict[str, np.ndarray]) -> Self:
         """Become the classifier whose :meth:`get_state` this is; its scores are bit-identical."""
@@ -279,7 +276,7 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
         check_is_fitted(self)
         return {
-            "classes": self.classes_,
+            "classes": one_vs_rest.storable(self.classes_),
             "weights": self.weights_,
             "factors": self.factors_,
             "n_iter": np.array(self.n_iter_),

@@ -223,13 +223,13 @@ class MinMaxIndex(BaseEstimator):
 
     def _compare_all(self, queries: sparse.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Neighbours and similarities without the tables."""
-        best = np.empty((queries.shape[0], k), dtype=np.int64)
-        scores = np.empty((queries.shape[0], k))
-        height = max(1, _SIMILARITIES // self.n_rows_)
-        for start in range(0, len(best), height):
-            part = slice(start, start + height)
-            loops.keep_best(self._similarities(queries[part], self.rows_), best[part], scores[part])
-        return best, scores
+        height, parts = max(1, _SIMILARITIES // self.n_rows_), []
+        for start in range(0, queries.shape[0], height):
+            s = self._similarities(queries[start : start + height], self.rows_)
+            best = np.argsort(-s, axis=1, kind="stable")[:, :k]
+            parts.append((best, np.take_along_axis(s, best, axis=1)))
+        indices, similarities = map(np.concatenate, zip(*parts))
+        return indices, similarities
 
 
 def _mean_matches(tables: np.ndarray) -> float:

@@ -62,6 +62,11 @@ def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     return classes, codes
 
 
+def storable(classes: np.ndarray) -> np.ndarray:
+    """Return classes as an array that ``numpy.save`` keeps without pickle: objects as text."""
+    return classes.astype(str) if classes.dtype == object else classes
+
+
 def check_sample_weight(weight: Any, X: Any) -> np.ndarray:
     """Return the weights of all samples, float64; one number stands for all.
 
@@ -109,22 +114,15 @@ def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:
     return np.where(codes == np.reshape(positive, (-1, 1)), np.float32(1), np.float32(-1))
 
 
-def blocks(n_problems: int, at_least: int = 1) -> list[np.ndarray]:
+def blocks(n_problems: int) -> list[np.ndarray]:
     """Divide problems among the other processes that joblib's active backend has.
-
-    Parameters
-    ----------
-    n_problems : int
-    at_least : int
-        Problems of a block, if there are so many.
 
     Examples
     --------
     >>> [block.tolist() for block in blocks(3)]
     [[0, 1, 2]]
     """
-    n_blocks = min(n_workers(), max(1, n_problems // at_least))
-    return np.array_split(np.arange(n_problems), n_blocks)
+    return np.array_split(np.arange(n_problems), min(n_workers(), max(1, n_problems)))
 
 
 def sample_costs(

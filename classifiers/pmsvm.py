@@ -269,9 +269,8 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             For :meth:`set_state` of a classifier with the same parameters.
         """
         check_is_fitted(self)
-        classes = self.classes_
         state = {
-            "classes": classes.astype(str) if classes.dtype == object else classes,
+            "classes": one_vs_rest.storable(self.classes_),
             "weights": self.weights_,
             "n_iter": np.array(self.n_iter_),
             **tables_state(self._tables),

@@ -1,7 +1,7 @@
 """Real feature values → small integer levels, the form in which HIK becomes a table look-up."""
 
 from collections.abc import Iterator
-from math import ceil, gcd, sqrt
+from math import ceil
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -19,8 +19,6 @@ Rows: TypeAlias = Any  # an array or a CSR matrix; scipy publishes no types
 _LARGEST_LEVEL = np.iinfo(np.uint16).max
 _CHUNK = 1 << 16  # values treated at a time: temporary arrays stay in the second-level cache
 _COLUMNS_AT_A_TIME = 8
-_SAMPLE = 1 << 13  # values that locate a quantile
-_DEVIATIONS = 4  # of the sample's quantile from the true one
 _NUDGE = 1 + 2.0**-50  # exact multiples of a level's width must not fall below it by rounding
 
 
@@ -231,15 +229,10 @@ class Quantizer(TransformerMixin, BaseEstimator):
 
 
 class ValueLimits(NamedTuple):
-    """The smallest and the largest of all values; NaN if one is NaN."""
+    """The smallest and the largest of all values."""
 
     lowest: float
     highest: float
-
-    @property
-    def finite(self) -> bool:
-        """Whether all values are finite."""
-        return bool(np.isfinite(self.lowest) and np.isfinite(self.highest))
 
 
 def value_limits(X: Rows) -> ValueLimits:
@@ -266,7 +259,8 @@ def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: Val
         Of X.
     """
     if weight is None and not sparse.issparse(X) and X.size:
-        found = _plain_quantile(np.ascontiguousarray(X).reshape(-1), share, X.shape[-1])
+        rank = max(ceil(share * X.size) - 1, 0)
+        found = float(np.partition(X, rank, axis=None)[rank])
     else:
         found = _weighted_quantile(*_weighted_values(X, weight), share)
     if limits.lowest == found < limits.highest:
@@ -274,28 +268,6 @@ def value_quantile(X: Rows, weight: np.ndarray | None, share: float, limits: Val
         above = values > limits.lowest
         found = _weighted_quantile(values[above], weights[above], share)
     return found
-
-
-def _plain_quantile(values: np.ndarray, share: float, n_columns: int) -> float:
-    """The quantile of values of equal weight: among those near the quantile of a sample."""
-    rank = max(ceil(share * values.size) - 1, 0)
-    step = max(1, values.size // _SAMPLE)
-    while gcd(step, n_columns) > 1:  # or the sample would show some of the columns only
-        step += 1
-    sample = np.sort(values[::step])
-    spread = _DEVIATIONS * sqrt(share * (1 - share) / sample.size)
-    places = [int(sample.size * (share + sign * spread)) for sign in (-1, 1)]
-    low, high = sample[np.clip(places, 0, sample.size - 1)]
-    near, place = [], rank
-    for start in range(0, values.size, _CHUNK):
-        part = values[start : start + _CHUNK]
-        reached = part[part >= low]  # few where the quantile is high, as the default is
-        place -= part.size - reached.size
-        near.append(reached[reached <= high])
-    inside = np.concatenate(near)
-    if not 0 <= place < inside.size:  # the sample was not like the rest
-        return float(np.partition(values, rank)[rank])
-    return float(np.partition(inside, place)[place])
 
 
 def _weighted_values(X: Rows, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -324,14 +296,11 @@ def _natural_levels(values: np.ndarray, limits: ValueLimits) -> int:
             f"strategy='integer' needs counts in 0 … {_LARGEST_LEVEL}, but the values are in "
             f"{lowest:g} … {highest:g}; use strategy='uniform'"
         )
-    flat = values.reshape(-1)
-    for start in range(0, flat.size if flat.dtype.kind == "f" else 0, _CHUNK):
-        part = flat[start : start + _CHUNK]
-        if np.any(part != np.floor(part)):
-            raise ValueError(
-                "strategy='integer' needs whole numbers, but the values have fractions; "
-                "use strategy='uniform'"
-            )
+    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
+        raise ValueError(
+            "strategy='integer' needs whole numbers, but the values have fractions; "
+            "use strategy='uniform'"
+        )
     return int(highest) + 1
 
 

@@ -115,13 +115,16 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         sets, pyramid = as_sets(X), self._pyramid
         width = pyramid.n_windows * self._words_in_use.n_words
         step = max(1, _CELLS // width)
-        parts = [
-            self._histograms(sets, pyramid, start, min(start + step, len(sets)))
-            for start in range(0, len(sets), step)
-        ]
-        if not parts:
-            parts = [np.zeros((0, width), np.int32 if self._keeps_counts else np.float32)]
-        return _join(parts, self.output)
+        empty = np.zeros((0, width), np.int32 if self._keeps_counts else np.float32)
+        parts: list[Any] = [empty if self.output == "dense" else sparse.csr_matrix(empty)]
+        for start in range(0, len(sets), step):
+            rows = self._dense(sets, pyramid, start, min(start + step, len(sets)))
+            parts.append(rows if self.output == "dense" else sparse.csr_matrix(rows))
+        if self.output == "dense":
+            return np.concatenate(parts)
+        rows = sparse.vstack(parts, format="csr")
+        is_full = 2 * rows.nnz >= len(sets) * width
+        return rows.toarray() if is_full and self.output == "auto" else rows
 
     @with_one_library_thread
     def encode(self, features: LocalFeatures) -> np.ndarray:
@@ -193,14 +196,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     def _keeps_counts(self) -> bool:
         return self.norm is None and self.power == 1 and self._pyramid.weights is None
 
-    def _histograms(self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int):
-        """Rows of some images, dense or CSR as is smaller."""
-        rows = self._dense(sets, pyramid, start, stop)
-        wanted = self.output == "sparse" or (
-            self.output == "auto" and 2 * np.count_nonzero(rows) < rows.size
-        )
-        return sparse.csr_matrix(rows) if wanted else rows
-
     def _dense(
         self, sets: LocalFeatureSets, pyramid: SpatialPyramid, start: int, stop: int
     ) -> np.ndarray:
@@ -237,14 +232,3 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
-
-
-def _join(parts: list[Any], output: str) -> Any:
-    """Stack dense and sparse parts to what is smaller altogether."""
-    if output == "auto":
-        stored = sum(p.nnz if sparse.issparse(p) else np.count_nonzero(p) for p in parts)
-        cells = sum(p.shape[0] * p.shape[1] for p in parts)
-        output = "sparse" if 2 * stored < cells else "dense"
-    if output == "sparse":
-        return sparse.vstack([sparse.csr_matrix(p) for p in parts], format="csr")
-    return np.concatenate([p.toarray() if sparse.issparse(p) else p for p in parts])

@@ -185,21 +185,19 @@ def choose_rows(
 def choose_seeds(
     n: int,
     n_words: int,
-    method: str,
     random: np.random.RandomState,
     distances_among: Callable[[np.ndarray], Distances],
 ) -> np.ndarray:
-    """Choose rows to begin with.
+    """Choose rows to begin with by k-means++.
+
+    Each is drawn with a probability that grows with its squared distance to the rows chosen before,
+    the best of a few draws [1]_, among a sample of 20 descriptors a word (at least 10,000).
 
     Parameters
     ----------
     n : int
         Number of descriptors, at least ``n_words``.
     n_words : int
-    method : {"k-means++", "random"}
-        "k-means++" draws each row with a probability that grows with its squared distance to the
-        rows chosen before, the best of a few draws [1]_, among a sample of 20 descriptors a word
-        (at least 10,000). "random" draws different rows evenly.
     random : RandomState
     distances_among : function
         Takes rows (the sample) and returns a function from m positions in the sample to their
@@ -213,10 +211,6 @@ def choose_seeds(
     ----------
     .. [1] D. Arthur, S. Vassilvitskii: k-means++: the advantages of careful seeding, SODA 2007.
     """
-    if method == "random":
-        return random.permutation(n)[:n_words]
-    if method != "k-means++":
-        raise ValueError(f"init={method!r}; choose k-means++ or random")
     sample = random.permutation(n)[: max(_SAMPLE * n_words, _LEAST)]
     distances = distances_among(sample)
     trials = 2 + int(np.log(n_words))

@@ -243,7 +243,9 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         if len(descriptors) > self.sample_size:
             chosen = rng.choice(len(descriptors), self.sample_size, replace=False)
             sample = descriptors[np.sort(chosen)]
-        self._learn_components(sample)
+        learned = Projection.learn(sample, self.n_components)
+        self.mean_ = learned.mean.astype(np.float64)
+        self.components_ = learned.directions.astype(np.float64)
         projected = self._project(descriptors)
         self.lowest_ = projected.min(axis=0).astype(np.float64)
         width = float((projected.max(axis=0) - self.lowest_).max(initial=0.0))
@@ -316,15 +318,6 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
         self.scale_ = float(state["scale"])
         self.n_features_in_ = self.components_.shape[1]
         return self
-
-    def _learn_components(self, sample: np.ndarray) -> None:
-        d = sample.shape[1]
-        if self.n_components is None:
-            self.mean_, self.components_ = np.zeros(d), np.eye(d)
-            return
-        learned = Projection.learn(sample, self.n_components)
-        self.mean_ = learned.mean.astype(np.float64)
-        self.components_ = learned.directions.astype(np.float64)
 
     def _project(self, descriptors: np.ndarray) -> np.ndarray:
         """Coordinates along the principal axes, (n, n_components) float32."""

@@ -306,7 +306,7 @@ class FisherVectors(WindowVectors):
         self._check_parameters()
         random = check_random_state(self.random_state)
         descriptors = self._sample(X, y, random)
-        self.projection_ = self._learn_projection(descriptors)
+        self.projection_ = Projection.learn(descriptors, self.n_components)
         mixture = DiagonalMixture.learn(
             self.projection_.apply(descriptors),
             self.n_gaussians,
@@ -339,10 +339,6 @@ class FisherVectors(WindowVectors):
         """Return the gradients of every window."""
         return self._gradients(features.descriptors, self._pyramid.cells(features.positions))
 
-    @property
-    def _n_numbers(self) -> int:
-        return 2 * self._constants[0].size
-
     def _column_names(self) -> list[str]:
         """Return names like ``gaussian13_mean5``."""
         k, d = self._constants.shape[1:]
@@ -352,12 +348,6 @@ class FisherVectors(WindowVectors):
             for i in range(k)
             for j in range(d)
         ]
-
-    def _learn_projection(self, descriptors: np.ndarray) -> Projection:
-        d = descriptors.shape[1]
-        if self.n_components is None:
-            return Projection(np.zeros(d), np.eye(d))
-        return Projection.learn(descriptors, self.n_components)
 
     def _set_mixture(self, mixture: DiagonalMixture) -> None:
         """Keep the mixture, and what images are encoded with, in standardised coordinates."""

@@ -44,8 +44,6 @@ class HIKCodebook(Codebook):
     center : {"mean", "median"}, keyword only
         "median": the word is the median of its members in each dimension and the distance is
         ``Σ_j |h_j − m_j|``, the l₁ variant of [Wu09].
-    init : {"k-means++", "random"}
-        First words, by the same distances; see `visualwords.codebook.codebook.choose_seeds`.
     max_iter : int, default 50
     tol : float, default 1e-3
         Iterations end once at most this share of the descriptors changes its word.
@@ -93,7 +91,6 @@ class HIKCodebook(Codebook):
         random_state: Any = None,
         *,
         center: str = "mean",
-        init: str = "k-means++",
         max_iter: int = 50,
         tol: float = 1e-3,
         max_descriptors: int | None = 200_000,
@@ -103,7 +100,6 @@ class HIKCodebook(Codebook):
         self.n_levels = n_levels
         self.random_state = random_state
         self.center = center
-        self.init = init
         self.max_iter = max_iter
         self.tol = tol
         self.max_descriptors = max_descriptors
@@ -176,7 +172,9 @@ class HIKCodebook(Codebook):
         They are off by up to half a number of the tables in each dimension.
         """
         check_is_fitted(self)
-        return self._similarities(self._levels(self._check(X)))
+        levels = self._levels(self._check(X))
+        sums = levels.sum(axis=1, dtype=np.float64)[:, None]
+        return self._as_similarities(self._words.scores(levels), sums)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything learned, as arrays that ``numpy.save`` keeps without pickle."""
@@ -216,7 +214,7 @@ class HIKCodebook(Codebook):
     def _set_first_words(self, levels: np.ndarray, random: np.random.RandomState) -> None:
         """Begin with words that are single descriptors."""
         seeds = choose_seeds(
-            len(levels), self.n_words, self.init, random, lambda rows: _distances(levels[rows])
+            len(levels), self.n_words, random, lambda rows: _distances(levels[rows])
         )
         shape = (levels.shape[1], self.n_levels, self.n_words)
         self._set_counts(_count(levels[seeds], np.arange(self.n_words, dtype=np.int32), shape))
@@ -278,10 +276,6 @@ class HIKCodebook(Codebook):
         self._words = WordTables(
             rounded(tables, np.float32(self.scale_)), np.rint(bias * self.scale_).astype(np.uint16)
         )
-
-    def _similarities(self, levels: np.ndarray) -> np.ndarray:
-        sums = levels.sum(axis=1, dtype=np.float64)[:, None]
-        return self._as_similarities(self._words.scores(levels), sums)
 
     def _as_similarities(self, scores: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Minus the distances, from sums of look-ups and sums of the descriptors' levels."""

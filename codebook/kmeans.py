@@ -1,6 +1,6 @@
 """Words as means of descriptors, and the nearest word of each descriptor."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ class KMeansCodebook(Codebook):
     ----------
     n_words : int, default 200
     random_state : int, RandomState or None
-    init : {"k-means++", "random"}, or (n_words, d) array, keyword only
+    init : "k-means++", or (n_words, d) array, keyword only
         First words; see `visualwords.codebook.codebook.choose_seeds`.
     max_iter : int, default 50
         Iterations, at most.
@@ -203,14 +203,13 @@ class KMeansCodebook(Codebook):
 
     def _begin(self, X: np.ndarray, random: np.random.RandomState) -> None:
         """Choose the first words."""
-        if isinstance(self.init, str):
-            words = X[choose_seeds(len(X), self.n_words, self.init, random, _distances_among(X))]
+        if isinstance(self.init, str) and self.init == "k-means++":
+            words = X[choose_seeds(len(X), self.n_words, random, _distances_among(X))]
         else:
             words = np.asarray(self.init)
-            if words.shape != (self.n_words, X.shape[1]):
-                raise ValueError(
-                    f"init has shape {words.shape}; expected {(self.n_words, X.shape[1])}"
-                )
+        shape = self.n_words, X.shape[1]
+        if words.shape != shape:
+            raise ValueError(f"init={self.init!r}; expected k-means++ or numbers of shape {shape}")
         self.counts_ = np.zeros(self.n_words, np.int64)
         self.inertia_, self.n_iter_ = float("inf"), 0
         self._set_words(words)
@@ -366,20 +365,12 @@ def _distances(nearest: NearestWords, X: np.ndarray) -> float:
     return float(squared_distances(X, nearest.words, nearest.find(X)).sum(dtype=np.float64))
 
 
-def _distances_among(X: np.ndarray):
+def _distances_among(X: np.ndarray) -> Callable[[np.ndarray], Distances]:
     """Squared Euclidean distances among a sample of rows, for seeding."""
 
     def prepare(sample: np.ndarray) -> Distances:
         x = np.ascontiguousarray(X[sample], np.float32)
         squares = np.einsum("nd,nd->n", x, x)
-
-        def distances(rows: np.ndarray) -> np.ndarray:
-            result = x[rows] @ x.T
-            result *= -2
-            result += squares
-            result += squares[rows, None]
-            return np.maximum(result, 0, out=result)
-
-        return distances
+        return lambda rows: np.maximum(squares[rows, None] + squares - 2 * x[rows] @ x.T, 0)
 
     return prepare

@@ -29,12 +29,15 @@ class Projection:
         self.offset = self.directions.astype(np.float64) @ self.mean
 
     @classmethod
-    def learn(cls, X: np.ndarray, n_components: int) -> "Projection":
+    def learn(cls, X: np.ndarray, n_components: int | None) -> "Projection":
         """Learn the directions from descriptors (n, d).
 
-        The largest number of each direction is positive, so that the signs are reproducible.
+        The largest number of each direction is positive, so that the signs are reproducible. None
+        takes the descriptors as they are.
         """
         d = X.shape[1]
+        if n_components is None:
+            return cls(np.zeros(d), np.eye(d))
         if not 1 <= n_components <= d:
             raise ValueError(f"n_components={n_components}; descriptors have 1 to {d}")
         check_finite(X)

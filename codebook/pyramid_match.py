@@ -150,11 +150,6 @@ class GridBins:
         """What a point matched to itself counts."""
         return 2.0**-self.finest_level
 
-    @property
-    def n_layers(self) -> int:
-        """Number of pyramids whose matches add up."""
-        return self.n_shifts
-
     def fit(self, points: np.ndarray) -> "GridBins":
         """Draw the shifts, and note where points are.
 
@@ -450,7 +445,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
         self.n_columns_ = self.largest_
         self.branches_ = [
             self._learn_branches(sets.points, sets.owners, layer)
-            for layer in range(self.bins_.n_layers)
+            for layer in range(self.bins_.n_shifts)
         ]
         return self
 
@@ -520,7 +515,7 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
             for i in range(len(sizes))
         ]
         self.branches_ = []
-        for layer in range(self.bins_.n_layers):
+        for layer in range(self.bins_.n_shifts):
             n = len(self.bins_.steps(layer))
             self.branches_.append(every[:n])
             every = every[n:]
@@ -558,10 +553,10 @@ class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
 
     def _embed(self, sets: FeatureSets) -> sparse.csr_array:
         """The rows of some sets."""
-        weight = self.bins_.n_layers * self.bins_.top_weight
+        weight = self.bins_.n_shifts * self.bins_.top_weight
         top = np.zeros(len(sets), np.int64)
         entries = [(np.arange(len(sets)), top, np.minimum(sets.sizes, self.largest_), weight)]
-        for layer in range(self.bins_.n_layers):
+        for layer in range(self.bins_.n_shifts):
             for step, branches, owners, bins in self._descend(sets, layer):
                 pairs, counts = np.unique(
                     owners * np.int64(len(branches.codes)) + bins, return_counts=True

@@ -175,14 +175,10 @@ class SecondOrderPooling(WindowVectors):
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
         """Return the logarithms of every window's moments."""
         moments, n = self.moments(features)
-        found = np.empty((len(n), self._n_numbers), np.float32)
+        found = np.empty((len(n), len(self.center_) * (len(self.center_) + 1) // 2), np.float32)
         log_matrices(moments, float(self.regularization), found)
         found[n == 0] = 0
         return found
-
-    @property
-    def _n_numbers(self) -> int:
-        return len(self.center_) * (len(self.center_) + 1) // 2
 
     def _column_names(self) -> list[str]:
         """Return names like ``component3_component5``."""

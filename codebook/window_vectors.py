@@ -17,7 +17,7 @@ class WindowVectors(TransformerMixin, BaseEstimator):
     """Base of encoders whose windows are vectors, raised to a power and brought to length 1.
 
     A subclass learns ``projection_`` in ``fit``, and defines ``_vectors``, the numbers of every
-    window of an image, ``_n_numbers`` of them and ``_column_names``. It has the parameters below.
+    window of an image, and ``_column_names``. It has the parameters below.
     """
 
     n_components: int | None
@@ -42,7 +42,7 @@ class WindowVectors(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "projection_")
         self._check_parameters()
         images = as_images(X)
-        rows = np.empty((len(images), self._pyramid.n_windows * self._n_numbers), np.float32)
+        rows = np.empty((len(images), len(self.get_feature_names_out())), np.float32)
         for row, one in zip(rows, images):
             row[:] = self.encode(one)
         return rows
@@ -64,10 +64,6 @@ class WindowVectors(TransformerMixin, BaseEstimator):
 
     def _vectors(self, features: LocalFeatures) -> np.ndarray:
         """Return the numbers of every window, (n_windows, n) float32, which may be changed."""
-        raise NotImplementedError
-
-    @property
-    def _n_numbers(self) -> int:
         raise NotImplementedError
 
     def _column_names(self) -> list[str]:

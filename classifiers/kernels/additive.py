@@ -76,10 +76,8 @@ def power_mean(
     if p == 0:
         x, y = on_both(lambda rows: rows.sqrt(), x, y)
         return (x @ y.T).toarray()
-    if p == -np.inf:
-        return list_gram(MINIMUM, x, y, n_jobs=n_jobs)
-    if p == -1:
-        return list_gram(HARMONIC, x, y, n_jobs=n_jobs)
+    if p in (-np.inf, -1):
+        return list_gram(MINIMUM if p < -1 else HARMONIC, x, y, n_jobs=n_jobs)
     return list_gram(POWER, *on_both(_logarithms, x, y), p=float(p), n_jobs=n_jobs)
 
 

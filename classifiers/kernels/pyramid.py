@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.classifiers.kernels.minmax import level_gram
 from visualwords.codebook.feature_sets import as_feature_sets
-from visualwords.codebook.pyramid_match import Bins, GridBins, refine
+from visualwords.codebook.pyramid_match import GridBins, refine
 from visualwords.compiled import njit
 
 NORMALIZATIONS = ("min_cardinality", "self", None)
-MINIMA_A_STEP = 25  # bytes that whole columns compare while lists take one step
-FEW_SETS = 64  # below this, lists only
-_LARGEST_COUNT = np.iinfo(np.uint16).max
 
 
 def pyramid_match(
@@ -92,13 +88,13 @@ def pyramid_match(
     if not symmetric:
         owners = np.concatenate([owners, columns.owners + np.int32(len(rows))])
     gram = np.zeros((len(rows), len(columns)))
-    for layer in range(bins.n_layers):
+    for layer in range(bins.n_shifts):
         _add_layer(bins, layer, points, owners, symmetric, gram)
     if symmetric:
         gram += gram.T
-        np.fill_diagonal(gram, bins.n_layers * (bins.own_weight - bins.top_weight) * rows.sizes)
+        np.fill_diagonal(gram, bins.n_shifts * (bins.own_weight - bins.top_weight) * rows.sizes)
     smaller = np.minimum.outer(rows.sizes, columns.sizes)
-    gram += bins.n_layers * bins.top_weight * smaller
+    gram += bins.n_shifts * bins.top_weight * smaller
     if normalization == "min_cardinality":
         gram /= np.maximum(smaller, 1)
     elif normalization == "self":
@@ -119,63 +115,11 @@ def _add_layer(
     boundary = 0 if symmetric else gram.shape[0]
     origin, steps = bins.origin(layer), bins.steps(layer)
     for step, found in refine(points, origin, owners, steps, least=2, boundary=boundary):
-        if step.weight == 0 or not len(found.sets):
-            continue
-        _add_shared_counts(found, boundary, step.weight, gram)
-
-
-def _add_shared_counts(bins: Bins, boundary: int, weight: float, gram: np.ndarray) -> None:
-    """Add weight · Σ_bins min(count of s, count of t) to ``gram[s, t]``.
-
-    Bins with many sets become columns of bytes, which the processor compares 16 to 64 at a time;
-    of others, only the pairs of sets in them are visited.
-
-    Parameters
-    ----------
-    bins : Bins
-    boundary : int
-        0: a symmetric matrix, of which only the part above the diagonal is filled. Otherwise rows
-        are the sets below it, and columns the others.
-    weight : float
-    gram : (n, m) float64, changed in place
-    """
-    crowded = _crowded(bins, boundary, gram.shape)
-    n_sets = gram.shape[0] + (gram.shape[1] if boundary else 0)
-    in_crowd = np.repeat(crowded, np.diff(bins.member_starts))
-    if crowded.any():
-        columns = _columns(bins, crowded, in_crowd, n_sets)
-        if boundary:
-            gram += weight * level_gram(columns[:boundary], columns[boundary:])
-        else:
-            gram += weight * np.triu(level_gram(columns), 1)
-    starts = np.concatenate([[0], np.cumsum(np.diff(bins.member_starts)[~crowded])])
-    sets, counts = bins.sets[~in_crowd], bins.counts[~in_crowd]
-    lists = list_by_set(starts, sets, counts, n_sets, boundary)
-    add_common_counts(*lists, sets, counts, boundary, weight, gram)
-
-
-def _crowded(bins: Bins, boundary: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Which bins hold so many sets that whole columns are faster than lists."""
-    sizes = np.diff(bins.member_starts)
-    if min(shape) < FEW_SETS or not len(sizes):
-        return np.zeros(len(sizes), bool)
-    if boundary:
-        before = np.concatenate([[0], np.cumsum(bins.sets < boundary)])[bins.member_starts]
-        pairs = np.diff(before) * (sizes - np.diff(before))
-    else:
-        pairs = sizes * sizes
-    largest = np.maximum.reduceat(bins.counts, bins.member_starts[:-1])
-    return (pairs * MINIMA_A_STEP >= shape[0] * shape[1]) & (largest <= _LARGEST_COUNT)
-
-
-def _columns(bins: Bins, chosen: np.ndarray, members: np.ndarray, n_sets: int) -> np.ndarray:
-    """The counts in chosen bins, a row for every set and a column for every bin."""
-    sizes = np.diff(bins.member_starts)[chosen]
-    counts = bins.counts[members]
-    kind = np.uint8 if counts.max() <= 255 else np.uint16
-    columns = np.zeros((n_sets, len(sizes)), kind)
-    columns[bins.sets[members], np.repeat(np.arange(len(sizes)), sizes)] = counts
-    return columns
+        if step.weight:
+            n_sets = gram.shape[0] + (gram.shape[1] if boundary else 0)
+            members = found.sets, found.counts
+            lists = list_by_set(found.member_starts, *members, n_sets, boundary)
+            add_common_counts(*lists, *members, boundary, step.weight, gram)
 
 
 def _join(points: np.ndarray, others: np.ndarray) -> np.ndarray:

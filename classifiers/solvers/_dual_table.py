@@ -163,22 +163,3 @@ def crammer_singer_epoch(rows, order, codes, norms, cost, alpha, lost):
             for cell in range(first[k], cells[k]):
                 lost[cell] += (rows.heights[cells[k]] - rows.heights[cell]) * change
     return worst
-
-
-@njit()
-def crammer_singer_gram_epoch(gram, order, codes, norms, cost, alpha, scores):
-    """The same on a Gram matrix; scores[m] = gram @ alpha[:, m] is kept up to date."""
-    worst = 0.0
-    new = np.empty(alpha.shape[1])
-    for i in order:
-        gradient = scores[:, i] + 1.0
-        gradient[codes[i]] -= 1.0
-        worst = max(worst, violation_of(gradient, alpha[i], cost[i], codes[i]))
-        best_alpha(gradient - norms[i] * alpha[i], norms[i], cost[i], codes[i], new)
-        for m in range(new.size):
-            change = new[m] - alpha[i, m]
-            if abs(change) > 1e-12 * cost[i]:
-                alpha[i, m] = new[m]
-                for k in range(np.uint64(gram.shape[0])):
-                    scores[m, k] += change * np.float64(gram[i, k])
-    return worst

@@ -44,7 +44,7 @@ def multiply(cells, rows, weights, stiffness, starts, v, out):
         total *= weights[i]
         for j in range(np.uint64(row.size)):
             out[row[j]] += total
-    clear_level_0(starts, out)
+    out[starts[:-1]] = 0.0  # the table is 0 at level 0, and so are all its changes
 
 
 @njit()
@@ -55,13 +55,6 @@ def smoothness(stiffness, t, out):
         force = stiffness[k] * (t[k] - t[k - 1])
         out[k] = force
         out[k - 1] -= force
-
-
-@njit()
-def clear_level_0(starts, t):
-    """The table is 0 at level 0, and so are all its changes."""
-    for j in range(starts.size - 1):
-        t[starts[j]] = 0.0
 
 
 @njit()

@@ -29,15 +29,8 @@ def solve_gram(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
     """Solve HIK SVMs on their exact Gram matrix; see `LevelProblem`."""
     gram = gram_of(problem)
     dual = dual_problem(problem.cost, gram.diagonal().astype(np.float64), problem.loss)
-    alpha, n_iter, violation = solve_dual_gram(
-        gram,
-        problem.signs,
-        dual,
-        tol=problem.tol,
-        max_iter=problem.max_iter,
-        seed=problem.seed,
-        n_jobs=problem.n_jobs,
-    )
+    how = {name: getattr(problem, name) for name in ("tol", "max_iter", "seed", "n_jobs")}
+    alpha, n_iter, violation = solve_dual_gram(gram, problem.signs, dual, **how)
     return tables_of(problem, alpha), n_iter, violation
 
 

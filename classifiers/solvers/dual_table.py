@@ -1,13 +1,11 @@
 """Coordinate descent on tables: Algorithm 2 of [Wu10], and Crammer–Singer's SVM (Sec. 3.4)."""
 
-from functools import partial
-
 import numpy as np
 from scipy import sparse
 
 from visualwords.classifiers.solvers import _dual_table
 from visualwords.classifiers.solvers._dual_table import TOGETHER, CodedRows
-from visualwords.classifiers.solvers.dual_gram import gram_of, tables_of
+from visualwords.classifiers.solvers.dual_gram import tables_of
 from visualwords.classifiers.solvers.problems import (
     FINEST_SINGLE,
     DualProblem,
@@ -101,7 +99,7 @@ def solve_dual_table(
     return alpha, n_iter, violation
 
 
-def solve_crammer_singer(problem: LevelProblem, on_gram: bool) -> tuple[np.ndarray, int, float]:
+def solve_crammer_singer(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
     """Solve one HIK SVM for all classes, by dual coordinate descent.
 
     Minimises ½ Σ_m w_mᵀw_m + Σ_i C_i max_m (1 − [m = y_i] + (w_m − w_{y_i})ᵀB(x_i)), which has
@@ -112,8 +110,6 @@ def solve_crammer_singer(problem: LevelProblem, on_gram: bool) -> tuple[np.ndarr
     ----------
     problem : LevelProblem
         With a problem for each class, also of two.
-    on_gram : bool
-        Whether to solve on the Gram matrix, which is faster for few rows, or on tables.
 
     Returns
     -------
@@ -122,20 +118,12 @@ def solve_crammer_singer(problem: LevelProblem, on_gram: bool) -> tuple[np.ndarr
     n, n_classes = problem.rows.size, problem.positive.size
     alpha = np.zeros((n, n_classes))
     norms = np.maximum(row_norms(problem.levels)[problem.rows], 1e-12)
-    fixed = problem.codes, norms, problem.cost, alpha
-    if on_gram:
-        scores = np.zeros((n_classes, n))
-        gram = gram_of(problem)
-        visit = partial(_dual_table.crammer_singer_gram_epoch, gram)
-    else:
-        rows = coded_rows(problem)
-        scores = np.zeros((rows.heights.size, n_classes))
-        visit = partial(_dual_table.crammer_singer_epoch, rows)
-    rng = np.random.default_rng(problem.seed)
+    rows, rng = coded_rows(problem), np.random.default_rng(problem.seed)
+    given = problem.codes, norms, problem.cost, alpha, np.zeros((rows.heights.size, n_classes))
     n_iter, violation = 0, np.inf
     while n_iter < problem.max_iter and violation > problem.tol:
         n_iter += 1
         order = np.arange(n) if problem.seed is None else rng.permutation(n)
-        violation = float(visit(order, *fixed, scores))
+        violation = float(_dual_table.crammer_singer_epoch(rows, order, *given))
     tables = build_tables(problem.levels, problem.rows, alpha, problem.layout, problem.n_jobs)
     return tables, n_iter, violation

@@ -81,9 +81,8 @@ def solve_low_rank(problem: LowRankProblem) -> tuple[LowRankSolution, int, float
     """
     rows, codes, upper = problem.rows, problem.codes, problem.cost.astype(np.float32)
     curvature = np.maximum(problem.curvature, np.float32(1e-12))
-    tables = problem.score_table, problem.update_table
-    data = loops.SharedData(codes, curvature, upper, *tables)
-    share = _share(len(problem.positive), tables[0].shape[1])
+    data = loops.SharedData(codes, curvature, upper, problem.score_table, problem.update_table)
+    share = _share(len(problem.positive), problem.score_table.shape[1])
     groups = [
         _new_group(np.array(problem.positive[k : k + share]), share, problem.n_columns, data)
         for k in range(0, len(problem.positive), share)

@@ -133,7 +133,7 @@ def _newton_step(
     gradient = np.zeros(table.size)
     loops.sum_by_cell(data.cells, rows, -2 * cost * slack * y, gradient)
     gradient += stretched
-    loops.clear_level_0(data.starts, gradient)
+    gradient[data.starts[:-1]] = 0
     step = loops.newton_direction(data, rows, 2 * cost, gradient, _ACCURACY, _MAX_TURNS)
     change = np.empty(y.size)
     loops.sum_cells(data.cells, step, change)

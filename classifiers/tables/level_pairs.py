@@ -16,8 +16,7 @@ from visualwords.classifiers.tables import _level_pairs as loops
 
 _ENTRIES_AT_A_TIME = 1 << 20
 _LARGEST = 1e30  # value that is not rounded to ∞ or 0 by 32 bits
-_SAMPLE = 1 << 13  # entries at least that stand for the distribution of all
-_SAMPLE_OF_A_COLUMN, _MANY_COLUMNS = 2, 1 << 14  # entries at least, if there are many columns
+_SAMPLE = 1 << 13  # entries that stand for the distribution of all
 _FINER = 0.5  # of the rounding error: the least gain for which levels are even in the root
 
 
@@ -101,8 +100,7 @@ def survey(X: Any, scaling: str) -> Survey:
 def _sample(X: Any, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Columns and values of some entries that are stored, or differ from the lowest or 0."""
     size = X.data.size if sparse.issparse(X) else X.size
-    enough = _SAMPLE_OF_A_COLUMN * X.shape[1] if X.shape[1] > _MANY_COLUMNS else 0
-    step = max(1, size // max(_SAMPLE, enough))
+    step = max(1, size // _SAMPLE)
     while gcd(step, X.shape[1]) > 1:  # or a dense matrix would show some of its columns only
         step += 1
     if sparse.issparse(X):

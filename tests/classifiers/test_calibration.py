@@ -8,14 +8,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.calibration import (
     SoftmaxCalibration,
-    calibrate,
     default_weights,
     fit_sigmoid,
-    held_out_scores,
-    random_folds,
 )
 
 
@@ -118,19 +114,6 @@ def test_the_sigmoid_is_that_of_scikit_learn(rng):
     slope, intercept = fit_sigmoid(scores, y > 0, np.ones(120))
     ours = 1 / (1 + np.exp(-(slope * scores + intercept)))
     np.testing.assert_allclose(ours, peer.predict_proba(X)[:, 1], atol=1e-4)
-
-
-def test_classifiers_are_calibrated_on_samples_that_they_have_not_seen():
-    X, y = make_blobs(90, centers=3, cluster_std=3.0, random_state=0)
-    X, names = X - X.min(), np.array(["a", "b", "c"])[y]
-    model = ICDClassifier(probability=True).fit(X, names)
-    scores = held_out_scores(ICDClassifier(), X, names, folds=random_folds(y))
-    expected = SoftmaxCalibration.fit(scores, y).probabilities(model.decision_function(X))
-    np.testing.assert_array_equal(model.predict_proba(X), expected)
-    again = ICDClassifier(probability=True).set_state(model.get_state())
-    np.testing.assert_array_equal(again.predict_proba(X), expected)
-    with pytest.raises(ValueError, match="two samples of every class"):
-        calibrate(ICDClassifier(probability=True), X[:41], np.r_[np.zeros(40), 1])
 
 
 def test_a_state_that_is_not_finite_is_refused():

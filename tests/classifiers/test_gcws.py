@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import GCWSHasher, _gcws, kernels
 from visualwords.classifiers.kernels.rows import split_signs
@@ -152,8 +151,3 @@ def test_sign_takes_a_bit_of_its_own():
 def test_impossible_parameters_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         GCWSHasher(**bad).fit([[1.0]])
-
-
-@parametrize_with_checks([GCWSHasher(n_hashes=16)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)

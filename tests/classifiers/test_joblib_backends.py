@@ -64,8 +64,6 @@ def test_problems_are_divided_among_processes_only():
     assert len(one_vs_rest.blocks(10)) == 1
     with joblib.parallel_config("multiprocessing", n_jobs=3):
         assert [block.tolist() for block in one_vs_rest.blocks(4)] == [[0, 1], [2], [3]]
-        assert [len(block) for block in one_vs_rest.blocks(9, 4)] == [5, 4]
-        assert [len(block) for block in one_vs_rest.blocks(3, 4)] == [3]
 
 
 @pytest.mark.parametrize("name", WORK)

@@ -5,12 +5,9 @@ import io
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import KernelSVC, kernels
-from visualwords.classifiers.calibration import SoftmaxCalibration, random_folds
 from visualwords.classifiers.kernels.rows import pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
 
@@ -110,14 +107,6 @@ def test_a_restored_classifier_has_the_scores_of_any_layout(histograms, kernel):
         assert again.kernel_params_ == model.kernel_params_
 
 
-@pytest.mark.parametrize("settings", [{"multi_class": "ovo"}, {"sub_polynomial": 0.5}])
-def test_votes_and_treated_diagonals_are_restored(histograms, settings):
-    X, y = histograms
-    model = KernelSVC("gmm", **settings).fit(X, y)
-    again = KernelSVC("gmm", **settings).set_state(through_a_file(model.get_state()))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-
-
 @pytest.mark.parametrize("sub_polynomial", [None, 0.3])
 def test_pyramid_match_by_name_uses_one_range_for_training_and_prediction(sets, sub_polynomial):
     labels = np.arange(40) % 2
@@ -192,19 +181,6 @@ def test_held_out_scores_come_from_models_without_the_sample(histograms, setting
         np.testing.assert_allclose(scores[folds == k], expected, atol=1e-6)
 
 
-def test_probabilities_are_calibrated_on_held_out_scores(histograms):
-    X, y = histograms
-    model = KernelSVC(C=0.1, probability=True).fit(X, y)
-    scores = KernelSVC(C=0.1).fit_and_hold_out(X, y, random_folds(y))
-    codes = np.unique(y, return_inverse=True)[1]
-    expected = SoftmaxCalibration.fit(scores, codes).probabilities(model.decision_function(X))
-    np.testing.assert_array_equal(model.predict_proba(X), expected)
-    assert np.mean(model.classes_[expected.argmax(axis=1)] == y) > 0.7
-    assert not hasattr(KernelSVC(), "predict_proba")
-    with pytest.raises(ValueError, match="two samples of every class"):
-        KernelSVC(probability=True).fit(X[:41], np.r_[np.zeros(40), 1])
-
-
 def test_scores_do_not_depend_on_threads_or_blocks_of_prediction(histograms, monkeypatch):
     X, y = histograms
     model = KernelSVC().fit(X, y)
@@ -213,11 +189,6 @@ def test_scores_do_not_depend_on_threads_or_blocks_of_prediction(histograms, mon
     np.testing.assert_array_equal(threads.decision_function(X), scores)
     monkeypatch.setattr("visualwords.classifiers.kernel_svc.ENTRIES_AT_A_TIME", 500)
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-12)
-
-
-def test_stopping_early_warns_and_names_the_parameter(histograms):
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        KernelSVC(max_iter=1).fit(*histograms)
 
 
 def test_contradicting_parameters_and_data_are_refused(histograms):
@@ -288,14 +259,3 @@ def test_rows_survive_packing_in_few_bytes(rng, dtype, density, thin):
     assert size <= (5 if density < 0.5 else 3) * np.count_nonzero(X) + 100
     values = rng.normal(size=(5, 6))  # no narrow type has them
     np.testing.assert_array_equal(unpack_rows(pack_rows(values)), values)
-
-
-SIGNED = {"check_class_weight_classifiers": "its data have negative values, which hik refuses"}
-
-
-@parametrize_with_checks(
-    [KernelSVC(tol=1e-9), KernelSVC("gcs", multi_class="ovo", tol=1e-9)],
-    expected_failed_checks=lambda model: SIGNED if model.kernel == "hik" else {},
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)

@@ -8,22 +8,10 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers.linear import ByteLinearClassifier, LinearClassifier
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.byte_rows import exact_product, products_of
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # unscaled data
-@parametrize_with_checks(
-    [LinearClassifier()],
-    expected_failed_checks=lambda estimator: {
-        "check_class_weight_classifiers": "a plane through the origin can't give all to one class"
-    },
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -61,24 +49,6 @@ def test_scores_of_squared_errors_are_finite_for_any_cost(C):
     model = LinearClassifier(C=C, loss="squared_error")
     for rows in (X.astype(np.float32), sparse.csr_array(X.astype(np.float32))):
         assert np.isfinite(model.fit(rows, y).decision_function(X)).all()
-
-
-def test_sparse_rows_and_a_restored_state_give_the_same_scores(rng):
-    X = rng.random((60, 8))
-    y = np.array(["a", "b", "c"] * 20)
-    model = LinearClassifier().fit(sparse.csr_array(X), y)
-    restored = LinearClassifier().set_state(model.get_state())
-    np.testing.assert_array_equal(restored.decision_function(X), model.decision_function(X))
-    np.testing.assert_allclose(
-        model.decision_function(X), model.decision_function(sparse.csr_array(X)), rtol=1e-6
-    )
-
-
-def test_contributions_of_columns_add_up_to_the_scores(rng):
-    X = rng.normal(size=(30, 6))
-    model = LinearClassifier().fit(X, ["a", "b", "c"] * 10)
-    added = model.contributions(sparse.csr_array(X[:1]))
-    np.testing.assert_allclose(added.sum(axis=0), model.decision_function(X[:1])[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("weight", ["balanced", {"a": 3.0, "b": 0.5}])
@@ -130,14 +100,6 @@ def test_scores_do_not_depend_on_what_else_is_scored(byte_vectors):
     model = ByteLinearClassifier().fit(X, y)
     one_by_one = np.vstack([model.decision_function(row[None]) for row in X])
     np.testing.assert_array_equal(model.decision_function(X), one_by_one)
-
-
-def test_contributions_of_bytes_add_up_to_the_scores(byte_vectors):
-    X, y = byte_vectors
-    model = ByteLinearClassifier().fit(X, y)
-    np.testing.assert_allclose(
-        model.contributions(X[:1]).sum(axis=0), model.decision_function(X[:1])[0], atol=1e-12
-    )
 
 
 def test_held_out_scores_are_those_of_models_trained_without_the_fold(byte_vectors):

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from numba import njit
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.reference import additive_svm as reference
 from visualwords.classifiers import PmSVMClassifier
@@ -159,14 +157,6 @@ def test_more_than_65536_columns_train_as_well(two_classes):
     np.testing.assert_allclose(model.decision_function(wide), wanted, atol=1e-4)
 
 
-def test_model_does_not_depend_on_the_number_of_threads(histograms):
-    X, y = histograms
-    y = np.arange(90) % 11  # three groups of problems
-    one, two = (PmSVMClassifier(n_jobs=n).fit(X, y) for n in (None, 2))
-    assert np.array_equal(one.weights_, two.weights_)
-    assert np.array_equal(one.decision_function(X), two.decision_function(X))
-
-
 def test_weights_count_like_repeated_samples(histograms):
     X, y = histograms
     weight = np.arange(90) % 3
@@ -195,32 +185,6 @@ def test_contributions_and_tables_explain_the_score(histograms):
     assert T.shape == (3, 8, 1001)
     looked_up = T[:, np.arange(8), levels].sum(axis=2).T
     np.testing.assert_allclose(looked_up, scores, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        {},
-        {"approximation": "polynomial", "table_size": None},
-        {"table_size": None},
-        {"probability": True, "p": -8},
-    ],
-)
-def test_state_restores_bit_identical_scores(histograms, how):
-    X, y = histograms
-    model = PmSVMClassifier(**how).fit(X, y)
-    again = PmSVMClassifier(**how).set_state(model.get_state())
-    assert np.array_equal(again.decision_function(X * 1.5), model.decision_function(X * 1.5))
-    assert np.array_equal(again.predict(X), model.predict(X))
-
-
-def test_probabilities_sum_to_one_and_follow_the_scores(histograms):
-    X, y = histograms
-    model = PmSVMClassifier(probability=True, C=1.0).fit(X, y)
-    chance = model.predict_proba(X)
-    np.testing.assert_allclose(chance.sum(axis=1), 1)
-    assert np.mean(model.classes_[chance.argmax(axis=1)] == model.predict(X)) > 0.8
-    assert not hasattr(PmSVMClassifier(), "predict_proba")
 
 
 @pytest.mark.parametrize(
@@ -255,22 +219,3 @@ def test_corner_rows(two_classes):
     assert np.isfinite(PmSVMClassifier().fit(np.zeros((4, 2)), [0, 1, 0, 1]).weights_).all()
     one = PmSVMClassifier().fit([[1.0], [2.0]], ["a", "b"])
     assert one.predict([[5.0]]).shape == (1,)
-
-
-def test_too_few_passes_are_reported(histograms):
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
-        PmSVMClassifier(max_iter=1).fit(*histograms)
-
-
-UP_TO_TOL = "weights equal repetitions up to tol only, as in scikit-learn's own LinearSVC"
-
-
-@parametrize_with_checks(
-    [PmSVMClassifier(), PmSVMClassifier(approximation="polynomial")],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": UP_TO_TOL,
-        "check_sample_weight_equivalence_on_sparse_data": UP_TO_TOL,
-    },
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from visualwords.classifiers import Quantizer
 from visualwords.classifiers.quantizer import value_limits, value_quantile
@@ -133,33 +132,9 @@ def test_a_quantile_at_the_smallest_value_is_taken_from_the_values_above(rng):
     assert quantile(X, 0.975) == by_definition(np.arange(1, 100), 0.975)
 
 
-def test_a_sample_that_misleads_does_no_harm(rng):
-    X = np.zeros(300_000)
-    X[1::2] = rng.normal(size=150_000)  # a stride of the sample may see one kind only
-    assert quantile(X[:, None], 0.9) == by_definition(X, 0.9)
-    X[1::2] = rng.poisson(9.0, 150_000)
-    assert quantile(X[:, None], 0.9) == by_definition(X, 0.9)
-
-
 def test_weights_of_one_and_sparse_storage_change_nothing(rng):
     X = rng.poisson(1.0, (70_000, 9)).astype(float)
     stored, one = sparse.csr_matrix(X), quantile(X, 0.975)
     assert value_limits(stored) == value_limits(X)
     assert quantile(stored, 0.975) == one
     assert quantile(X, 0.975, weight=np.ones(len(X))) == one
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_limits_show_values_that_are_not_finite(rng, dtype):
-    X = rng.random((30, 7)).astype(dtype)
-    assert value_limits(X).finite
-    for bad in (np.nan, np.inf, -np.inf):
-        for where in (0, 100, 209):
-            spoiled = X.copy()
-            spoiled.flat[where] = bad
-            assert not value_limits(spoiled).finite
-
-
-@parametrize_with_checks([Quantizer()])
-def test_sklearn_contract(estimator, check):
-    check(estimator)

@@ -40,18 +40,6 @@ def test_rectangular_gram_is_a_block_of_the_square_one(rng):
     np.testing.assert_array_equal(block, square[:5, 5:])
 
 
-@pytest.mark.parametrize("split", [None, 80])
-def test_crowded_bins_give_the_same_as_sparse_ones(rng, split, monkeypatch):
-    # few dimensions: coarse bins hold all sets; one bin holds more points than a byte counts
-    sets = [rng.integers(0, 64, (rng.integers(1, 60), 2)) for _ in range(150)]
-    sets += [np.full((700 + i, 2), 3) for i in range(10)]
-    sides = (sets,) if split is None else (sets[:split], sets[split:])
-    fast = pyramid_match(*sides, n_shifts=2, normalization=None, side=64)
-    monkeypatch.setattr("visualwords.classifiers.kernels.pyramid.FEW_SETS", 10**6)
-    slow = pyramid_match(*sides, n_shifts=2, normalization=None, side=64)
-    np.testing.assert_array_equal(fast, slow)
-
-
 def test_the_worked_example_of_the_paper():
     # Figure 2: 1-D sets with I = 2, 4, 5 in bins of side 1, 2 and one bin for all: N = 2, 2, 1
     y, z = np.array([[0], [3], [4], [8], [10]]), np.array([[0], [3], [5], [9], [15]])
