@@ -152,13 +152,12 @@ def test_windows_have_length_one_times_their_weight(sets):
             "n_words=0": {"n_words": 0},
             "n_samples=.* n_words=9999": {"n_words": 9999},
             "init='best'": {"init": "best"},
-            "init has shape": {"init": np.zeros((2, 2))},
+            r"numbers of shape \(4, 16\)": {"init": np.zeros((2, 2))},
         }),
         (lambda **given: HIKCodebook(4, **given), {
             "center": {"center": "mode"},
             "n_levels=1;": {"n_levels": 1},
             "n_levels=257": {"n_levels": 257},
-            "init": {"init": "far"},
         }),
         (lambda **given: BagOfWords(KMeansCodebook(4, random_state=0), **given), {
             "norm": {"norm": "l3"},

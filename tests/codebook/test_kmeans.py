@@ -41,7 +41,7 @@ def test_seeding_is_as_good_as_that_of_scikit_learn(bytes_and_seeds):
 
 def test_labels_are_the_nearest_words(bytes_and_seeds):
     x, _ = bytes_and_seeds
-    codebook = KMeansCodebook(30, random_state=0, init="random").fit(x)
+    codebook = KMeansCodebook(30, random_state=0).fit(x)
     labels = codebook.predict(x)
     np.testing.assert_array_equal(labels, nearest_words(x, codebook.words_))
     np.testing.assert_array_equal(labels, codebook.transform(x).argmax(axis=1))
