@@ -60,73 +60,20 @@ class RefusedError(Exception):
         return JSONResponse({"error": str(self)}, self.status, self.headers)
 
 
-class AnswerRefusals:
-    """Turns exceptions into answers; an unexpected one is logged, and the server keeps running.
-
-    Parameters
-    ----------
-    app : ASGI application
-    """
-
-    def __init__(self, app: ASGIApp):
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        started = False
-
-        async def note_start(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self.app(scope, receive, note_start)
-        except RefusedError as refused:
-            await refused.response()(scope, receive, send)
-        except Exception:
-            # Clients send the path, and parts of messages: nothing of it controls a terminal.
-            lines = traceback.format_exc().rstrip("\n").split("\n")
-            details = "\n".join(map(printable, lines))
-            logger.error("%r %r failed\n%s", scope["method"], scope["path"], details)
-            if not started:
-                sentence = "the server failed on this request; its log has the details"
-                await RefusedError(500, sentence).response()(scope, receive, send)
-        return None
-
-
-async def refuse_http(request: object, problem: Exception) -> JSONResponse:
-    """Answer errors of the router (no such page, wrong method) in the same form."""
-    assert isinstance(problem, HTTPException)
-    sentence = f"{problem.detail.lower()}; docs/page.md lists the requests that are answered"
-    return RefusedError(problem.status_code, sentence, problem.headers).response()
-
-
-class SafeHeaders:
-    """Adds the security headers that forbid browsers what the page does not need."""
-
-    def __init__(self, app: ASGIApp):
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_safely(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SAFE_HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self.app(scope, receive, send_safely)
-
-
-class CheckHost:
-    """Answers only requests that name this server and come from its own page.
+class Guard:
+    """Checks every request before the application has it, and makes every answer a safe one.
 
     A page of somebody else can make a browser send requests here. With a name of its own that it
     points at this machine (DNS rebinding) its requests would count as our own page's; so ``Host``
     must be a known name. ``Origin``, where given, must be the address of this server by the same
     name: scheme, name and port.
+
+    A key is in ``Authorization: Bearer …``, in ``X-API-Key`` or, for the pictures of the page, in a
+    cookie that the page sets. Requests that a page of another site makes with that cookie are
+    refused by their origin or have no cookie (``SameSite``).
+
+    Answers forbid browsers what the page does not need. An unexpected error is logged, and the
+    server keeps running.
 
     Parameters
     ----------
@@ -134,6 +81,9 @@ class CheckHost:
     names : host names and addresses of this server
     any_address : bool
         Whether any IP address is accepted: an address can't be rebound.
+    key : str, optional
+        What requests must know.
+    open_paths : what anyone may read: the page itself, which holds no data; ``/healthz`` is open
     """
 
     def __init__(
@@ -141,33 +91,70 @@ class CheckHost:
         app: ASGIApp,
         names: Iterable[str] = LOOPBACK_NAMES,
         any_address: bool = False,
+        key: str | None = None,
+        open_paths: frozenset[str] = frozenset(),
     ):
         self.app = app
         self.names = frozenset(name.lower().rstrip(".") for name in names)
         self.any_address = any_address
+        self.key = None if key is None else key.encode()
+        self.open_paths = open_paths | {"/healthz"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            hosts = headers.getlist("host")
-            if len(hosts) != 1 or not self.knows(hosts[0]):
-                raise RefusedError(
-                    403,
-                    "the host name of the request is not a name of this server; "
-                    "start it with --allow-host NAME to accept it",
-                )
-            if "content-length" in headers and "transfer-encoding" in headers:
-                # Where the body ends is then a matter of opinion: a proxy may have another one.
-                raise RefusedError(
-                    400,
-                    "the request has both Content-Length and Transfer-Encoding; send one of them",
-                    {"connection": "close"},
-                )
-            origins = headers.getlist("origin")
-            own = f"{scope['scheme']}://{hosts[0]}".lower()
-            if len(origins) > 1 or any(origin.lower() != own for origin in origins):
-                raise RefusedError(403, "the request comes from a page of another site")
-        await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        started = False
+
+        async def send_safely(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in SAFE_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check_origin(scope, Headers(scope=scope))
+            self._check_key(scope, Headers(scope=scope))
+            await self.app(scope, receive, send_safely)
+        except RefusedError as refused:
+            await refused.response()(scope, receive, send_safely)
+        except Exception:
+            # Clients send the path, and parts of messages: nothing of it controls a terminal.
+            lines = traceback.format_exc().rstrip("\n").split("\n")
+            details = "\n".join(map(printable, lines))
+            logger.error("%r %r failed\n%s", scope["method"], scope["path"], details)
+            if not started:
+                sentence = "the server failed on this request; its log has the details"
+                await RefusedError(500, sentence).response()(scope, receive, send_safely)
+        return None
+
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not self.knows(hosts[0]):
+            raise RefusedError(
+                403,
+                "the host name of the request is not a name of this server; "
+                "start it with --allow-host NAME to accept it",
+            )
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # Where the body ends is then a matter of opinion: a proxy may have another one.
+            sentence = "the request has both Content-Length and Transfer-Encoding; send one of them"
+            raise RefusedError(400, sentence, {"connection": "close"})
+        own = f"{scope['scheme']}://{hosts[0]}".lower()
+        if len(origins) > 1 or any(origin.lower() != own for origin in origins):
+            raise RefusedError(403, "the request comes from a page of another site")
+
+    def _check_key(self, scope: Scope, headers: Headers) -> None:
+        if self.key is None or scope["path"] in self.open_paths:
+            return
+        cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
+        given = headers.get("x-api-key") or headers.get("authorization") or unquote(cookie)
+        # compare_digest takes the same time wherever the first difference is
+        if not hmac.compare_digest(given.removeprefix("Bearer ").encode(), self.key):
+            sentence = "this server needs a key; send it as Authorization: Bearer KEY"
+            raise RefusedError(401, sentence, {"www-authenticate": "Bearer"})
 
     def knows(self, host: str) -> bool:
         """Whether a ``Host`` header names this server."""
@@ -181,38 +168,11 @@ class CheckHost:
         return name in self.names or (self.any_address and _is_address(name))
 
 
-class CheckKey:
-    """Answers only requests that know a key.
-
-    It is in ``Authorization: Bearer …``, in ``X-API-Key`` or, for the pictures of the page, in a
-    cookie that the page sets. Requests that a page of another site makes with that cookie are
-    refused by their origin (`CheckHost`) or have no cookie (``SameSite``).
-
-    Parameters
-    ----------
-    app : ASGI application
-    key : str
-    open_paths : what anyone may read: the page itself, which holds no data; ``/healthz`` is open
-    """
-
-    def __init__(self, app: ASGIApp, key: str, open_paths: frozenset[str]):
-        self.app = app
-        self.key = key.encode()
-        self.open_paths = open_paths | {"/healthz"}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in self.open_paths:
-            headers = Headers(scope=scope)
-            cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-            given = headers.get("x-api-key") or headers.get("authorization") or unquote(cookie)
-            # compare_digest takes the same time wherever the first difference is
-            if not hmac.compare_digest(given.removeprefix("Bearer ").encode(), self.key):
-                raise RefusedError(
-                    401,
-                    "this server needs a key; send it as Authorization: Bearer KEY",
-                    {"www-authenticate": "Bearer"},
-                )
-        await self.app(scope, receive, send)
+async def refuse_http(request: object, problem: Exception) -> JSONResponse:
+    """Answer errors of the router (no such page, wrong method) in the same form."""
+    assert isinstance(problem, HTTPException)
+    sentence = f"{problem.detail.lower()}; docs/page.md lists the requests that are answered"
+    return RefusedError(problem.status_code, sentence, problem.headers).response()
 
 
 def _is_address(name: str) -> bool:

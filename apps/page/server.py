@@ -15,16 +15,7 @@ from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.page.connections import WatchHeads
-from visualwords.apps.page.guards import (
-    LOOPBACK_NAMES,
-    AnswerRefusals,
-    CheckHost,
-    CheckKey,
-    RefusedError,
-    SafeHeaders,
-    logger,
-    refuse_http,
-)
+from visualwords.apps.page.guards import LOOPBACK_NAMES, Guard, RefusedError, logger, refuse_http
 from visualwords.apps.page.limits import Bodies, Limits, Workers
 from visualwords.apps.page.questions import Question, images_of, one_image
 from visualwords.apps.page.served_models import Answers, ServedModels
@@ -67,11 +58,11 @@ def create_app(
     ----------
     models : ServedModels
     limits : Limits, optional
-    names, any_address : accepted host names (`guards.CheckHost`)
+    names, any_address : accepted host names (`guards.Guard`)
     report : bytes, optional
         The HTML report of the first model, offered at ``/report``.
     key : str, optional
-        What requests must know (`guards.CheckKey`).
+        What requests must know (`guards.Guard`).
     reload : bool
         Load models again when their files are replaced.
     """
@@ -95,17 +86,11 @@ def guarded(
     Parameters are those of `create_app`; anyone may read ``pages`` but the report, for they hold
     no data.
     """
-    open_paths = frozenset(pages) - {"/report"}
-    key_check = [] if key is None else [Middleware(CheckKey, key=key, open_paths=open_paths)]
+    checks = {"names": names, "any_address": any_address, "key": key}
+    guard = Middleware(Guard, open_paths=frozenset(pages) - {"/report"}, **checks)
     return Starlette(
         routes=[*routes_of("GET", pages), *api.routes()],
-        middleware=[
-            Middleware(WatchHeads),
-            Middleware(SafeHeaders),
-            Middleware(AnswerRefusals),
-            Middleware(CheckHost, names=names, any_address=any_address),
-            *key_check,
-        ],
+        middleware=[Middleware(WatchHeads), guard],
         exception_handlers={HTTPException: refuse_http},
         lifespan=api.lifespan,
     )
