@@ -29,9 +29,9 @@ def photos(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def model_bytes(photos, tmp_path_factory):
-    """Give the content of the model file that ``train --recipe texture`` makes of the photos."""
+    """Give the content of the model file that ``train --recipe tiny`` makes of the photos."""
     path = tmp_path_factory.mktemp("model") / "photos.vw"
-    arguments = ["train", photos, "-o", path, "--recipe", "texture", "--no-cache", "--quiet"]
+    arguments = ["train", photos, "-o", path, "--recipe", "tiny", "--no-cache", "--quiet"]
     assert main([str(argument) for argument in arguments]) == 0
     return path.read_bytes()
 

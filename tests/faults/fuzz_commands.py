@@ -5,11 +5,13 @@ Half of the values are plausible, so that many lines get beyond the checks of us
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 
 import click
 from hypothesis import strategies as st
 
+from tests.apps.classify_images.test_pairs import VALUES
 from visualwords.apps.classify_images.main import command as classify_images
 from visualwords.apps.detect_pedestrians.main import command as detect_pedestrians
 
@@ -42,55 +44,27 @@ OUTPUTS = [
     *("empty", "missing/out.vw", "pipe", "loop", "/proc/version", "link.vw", "m.vw", "out.mp4"),
     *("photos/sea/0.png", "out.toml", "out.parquet"),
 ]
-RECIPES = ["texture", "color", "tiny", "r.toml", "auto", "hog", "fast", "no-such"]
-KERNELS = ["hik", "chi2", "gcs", "linear", "power_mean", "ngmm", "laplace", "pyramid_match", "rbf"]
-FEATURES = [
-    *("HOG", "Centrist", "ColorHistogram(bins=2)", "ColorHistogram(bins=0)", "HOG(cell_size=4)"),
-    *("DenseSIFT(step=4)", "DenseSIFT(step=-1)", "DenseSIFT(bin_size=[])", "KeypointSIFT"),
-    *("ColorHistogram(bins=2", "ColorHistogram(bins=[2])", "onnx:m.vw", "HOG(x=1)", "HOG()()"),
-    *("ColorHistogram(space='no')", "ColorHistogram(bins=1e99)", "Centrist(layout='whole')"),
-]
-SETTINGS = [
-    *("words.norm=none", "loss=hinge", "kernel=hik", "max_side=16", "C=0", "C=nan", "n_bins=0"),
-    *("words=[]", "words.n_words=1", "words.pyramid=0", "channels=1", "weight=-1", "tol=0"),
-    *("params.bins=1", "name=x", "classifier.kind=icd", "multi_class=crammer_singer", "words.x=1"),
-]
-VARIED = ["words=2,3", "kernel=hik,chi2", "C=1,2", "max_side=8,16", "C=1", "words=", "a=1,2"]
-PLAUSIBLE = {  # by the name of the parameter
-    "recipe": RECIPES,
-    "show": RECIPES,
-    "names": ["gcs-fig2", "no-such"],
-    "features": FEATURES,
-    "settings": SETTINGS,
-    "vary": VARIED,
-    "kernel": KERNELS,
-    "codebook": ["kmeans", "hik", "kmeans-root", "median"],
-    "solver": ["icd", "pmsvm", "kernel", "linear", "dual", "gram", "primal"],
-    "fisher": ["1", "2", "0"],
-    "words": ["1", "2", "3"],
-    "pyramid": ["1", "8", "21", "31", "1x2", "0x0", "99x99", "1x"],
-    "C": ["1", "0.01", "1e8", "inf"],
-    "max_side": ["1", "8", "16", "999999999"],
-    "budget": ["0", "1s", "1h"],
-    "deadline": ["0", "1s", "1ms"],
-    "memory": ["0", "1", "1kB", "1GB", "1e999GB", ".MB"],
-    "test_size": ["0.01", "0.5", "0.99"],
-    "min_confidence": ["0", "0.5", "1"],
-    "thresholds": ["sea=0.5", "sea=0", "sand=1", "none=0.5", "sea=nan", "sea=0.5=0.5"],
-    "costs": ["sea:sand=2", "sea:sea=1", "sea:none=1", "sea:sand=-1", "sea:sand=inf"],
-    "unknown": ["0.05", "0.5", "0.999999"],
-    "label_from": ["(.)", "(.+)_[0-9]+", "(", "()", "(?P<a>.)", "(a+)+$", ".", "(x)?"],
-    "metric": ["accuracy", "macro", "no"],
-    "label": ["sea", "sand", "no"],
-    "host": ["127.0.0.1", "::1", "1.2.3.4.5", "\udcff", ""],
+ODD_OF = {  # by the name of the parameter, beside what `tests.apps.classify_images.test_pairs` has
+    "recipe": ["tiny", "fast", "r.toml", "no-such"],
+    "show": ["tiny", "r.toml", "no-such"],
+    "features": ["ColorHistogram(bins=0)", "DenseSIFT(bin_size=[])", "HOG()()", "onnx:m.vw"],
+    "settings": ["words.norm=none", "loss=hinge", "C=nan", "words=[]", "weight=-1", "words.x=1"],
+    "vary": ["words=2,3", "kernel=hik,chi2", "C=1", "words=", "a=1,2"],
+    "kernel": ["gcs", "linear", "power_mean", "laplace", "pyramid_match"],
+    "solver": ["pmsvm", "linear", "dual", "primal"],
+    "pyramid": ["8", "21", "0x0", "99x99", "1x"],
+    "thresholds": ["none=0.5", "sea=nan", "sea=0.5=0.5"],
+    "costs": ["sea:sea=1", "sea:none=1", "sea:sand=-1", "sea:sand=inf"],
+    "label_from": ["(", "()", "(a+)+$", ".", "(x)?"],
+    "memory": ["0", "1", "1kB", "1e999GB", ".MB"],
+    "folds": ["5", "1000000"],
     "port": ["0"],
-    "jobs": ["1", "2"],
-    "folds": ["2", "3", "5", "1000000"],
+    "host": ["127.0.0.1", "::1", "1.2.3.4.5", "\udcff", ""],
     "scheduler": ["local:0", "local:-1", "local:x", "tcp://", "nonsense", ""],
     "cache_dir": ["cache", "missing/cache", "m.vw", "/proc/cache", "loop", "ftp://x/y", "no://x"],
 }
 # Never by chance: a large number is a long run that was asked for, a name is looked up.
-ONLY_PLAUSIBLE = {"host", "port", "scheduler", "cache_dir", "names"}
+ONLY_PLAUSIBLE = {"host", "port", "scheduler", "cache_dir"}
 BOUNDED = {"seeds": ["1", "2", "0", "-1"], "jobs": ["1", "2", "0", "100000"]}
 READS = ("folder", "model", "images", "image", "target", "test", "sources", "photos", "positives")
 
@@ -110,10 +84,18 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": ["x"],
 }
 
-LABELS = ["sea", "sand", "", " ", "unknown", "=1", "a/b", "..", "\x1b[2J", "ä", "x" * 300, "0"]
-COLUMNS = ["path", "label", "split", "group", "file_name", "filename", "", "path", "Label"]
-IMAGES = ["photos/sea/0.png", "photos/sand/1.png", "two/b/0.png", "missing.png", "", "..", "pipe"]
-SPLITS = ["train", "test", "val", "", "other", "TRAIN"]
+GOOD = {  # files that commands read, before they are mutated
+    "t.csv": "path,label,split,group\nphotos/sea/0.png,sea,train,a\ntwo/b/0.png,..,test,\n"
+    "photos/sand/1.png,unknown,train,b\nmissing.png,=1,val,b\n\x1b[2J.png, ,other,\n",
+    "t.jsonl": '{"file_name": "photos/sea/0.png", "label": "sea", "group": 1}\n'
+    '{"file_name": "photos/sand/1.png", "label": "a/b", "split": "train"}\n'
+    '{"file_name": "pipe", "label": null}\n{"file_name": "two/b/0.png", "label": 0.5}\n',
+    "r.toml": 'name = "r"\nmax_side = 8\n[[channels]]\nextractor = "DenseSIFT"\n'
+    "params = { step = 4 }\nwords = { n_words = 2, codebook = 'hik' }\nweight = 1.0\n"
+    '[[channels]]\nextractor = "ColorHistogram"\nparams = { bins = 2 }\n'
+    "[classifier]\nkind = 'icd'\nkernel = 'hik'\nC = 1.0\n",
+}
+TOML_VALUES = ["nan", "inf", "1.5", "true", "2020-01-01", "[]", "{}", "[[1], 2]", "''", "-1"]
 odd_text = st.one_of(st.sampled_from(ODD), st.text(max_size=12))
 
 
@@ -175,11 +157,11 @@ def _values(parameter):
         return st.sampled_from(BOUNDED[name])
     if name == "config":
         return st.sampled_from(["c.toml", "c.toml", "pipe", "missing", "/dev/zero", "photos"])
-    plausible = PLAUSIBLE.get(name)
+    plausible = ODD_OF.get(name)
     if plausible is None and isinstance(parameter.type, click.Path):
         return st.sampled_from(PATHS if name in READS else OUTPUTS)
-    if plausible is None and isinstance(parameter.type, click.Choice):
-        plausible = list(parameter.type.choices)
+    if plausible is None or name not in ONLY_PLAUSIBLE:
+        plausible = [*(plausible or []), *VALUES.get(name, [])]
     if plausible is not None and name in ONLY_PLAUSIBLE:
         return st.sampled_from(plausible)
     return _word(st.one_of(st.sampled_from(plausible), odd_text) if plausible else odd_text)
@@ -202,36 +184,27 @@ def _environments():
 @st.composite
 def _files(draw, verb):
     written = draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1"]))
-    texts = {"t.csv": _csv, "t.jsonl": _jsonl, "r.toml": _recipe_toml}
-    found = {name: draw(make()) for name, make in texts.items()}
+    found = {name: draw(_mutated(text)) for name, text in GOOD.items()}
     found["c.toml"] = draw(_config_toml(verb)) if verb is not None else ""
     return {name: text.encode(written, "replace") for name, text in found.items()}
 
 
 @st.composite
-def _csv(draw):
-    names = draw(st.sampled_from([["path", "label"], ["path", "label", "split", "group"], None]))
-    names = names or draw(st.lists(st.sampled_from(COLUMNS), max_size=4))
-    separator = draw(st.sampled_from([",", ",", ",", ";", "\t"]))
-    rows = draw(st.lists(st.tuples(*(_cell(name) for name in names)), max_size=8))
-    lines = [separator.join(cells) for cells in [tuple(names), *rows]]
-    return draw(st.sampled_from(["\n", "\r\n", "\r"])).join(lines)
-
-
-@st.composite
-def _jsonl(draw):
-    value = st.one_of(odd_text, st.integers(), st.floats(), st.none(), st.booleans())
-    row = st.fixed_dictionaries(
-        {},
-        optional={name: st.one_of(_cell(name), value) for name in COLUMNS if name},
-    )
-    rows = draw(st.lists(st.one_of(row, row, row, value), max_size=8))
-    return "\n".join(json.dumps(row) for row in rows)
-
-
-def _cell(name):
-    known = {"path": IMAGES, "file_name": IMAGES, "filename": IMAGES, "split": SPLITS}
-    return st.one_of(st.sampled_from(known.get(name, LABELS)), odd_text)
+def _mutated(draw, text):
+    """Draw a text with some words replaced, lines left out or doubled, or its end cut."""
+    for _ in range(draw(st.integers(0, 3))):
+        lines = text.split("\n")
+        line = draw(st.integers(0, len(lines) - 1))
+        words = re.split(r"(\W+)", lines[line])
+        kind = draw(st.sampled_from(["word", "word", "word", "without", "twice", "cut", "ends"]))
+        if kind == "word":
+            words[draw(st.integers(0, len(words) - 1))] = draw(odd_text)
+            lines[line] = "".join(words)
+        elif kind in ("without", "twice"):
+            lines[line : line + 1] = [lines[line]] * (2 * (kind == "twice"))
+        text = ("\r" if kind == "ends" else "\n").join(lines)
+        text = text[: draw(st.integers(0, len(text)))] if kind == "cut" else text
+    return text
 
 
 @st.composite
@@ -239,43 +212,11 @@ def _config_toml(draw, verb):
     lines = []
     for parameter in draw(st.lists(st.sampled_from(verb.params), max_size=3, unique=True)):
         name = max(parameter.opts, key=len).removeprefix("--")
-        value = draw(st.one_of(_values(parameter).map(_quoted), _toml_values()))
+        value = draw(st.one_of(_values(parameter).map(_quoted), st.sampled_from(TOML_VALUES)))
         if parameter.multiple and draw(st.booleans()):
             value = f"[{value}]"
         lines.append(f"{name} = {value}")
     return "\n".join(lines)
-
-
-@st.composite
-def _recipe_toml(draw):
-    channel = draw(
-        st.sampled_from(
-            [
-                'extractor = "ColorHistogram"\nparams = { bins = 2 }',
-                'extractor = "DenseSIFT"\nparams = { step = 4 }\nwords = { n_words = 2 }',
-                'extractor = "HOG"',
-                "",
-            ]
-        )
-    )
-    keys = ["name", "max_side", "weight", "extractor", "params", "words", "fisher", "sets", "x"]
-    more = [f"{key} = {draw(_toml_values())}" for key in draw(st.lists(st.sampled_from(keys)))]
-    keys = ["kind", "kernel", "C", "params", "x", "loss"]
-    last = [f"{key} = {draw(_toml_values())}" for key in draw(st.lists(st.sampled_from(keys)))]
-    head = draw(st.sampled_from(['name = "r"', "", "name = 1", "max_side = 8", "[[channels]]"]))
-    table = draw(st.sampled_from(["[classifier]\nkind = 'icd'", "[classifier]", "[[classifier]]"]))
-    return "\n".join([head, "[[channels]]", channel, *more, table, *last])
-
-
-def _toml_values():
-    plain = st.one_of(
-        st.integers().map(str),
-        st.sampled_from(["nan", "inf", "1.5", "true", "2020-01-01", "[]", "{}", "[[1], 2]", "''"]),
-        st.sampled_from([*KERNELS, *RECIPES, "hik", "icd", "kmeans"]).map(_quoted),
-        odd_text.map(_quoted),
-    )
-    table = st.tuples(st.sampled_from(["n_words", "codebook", "bins", "step", "x"]), plain)
-    return st.one_of(plain, plain, table.map(lambda pair: f"{{ {pair[0]} = {pair[1]} }}"))
 
 
 def _quoted(text):

@@ -5,7 +5,6 @@ import signal
 import struct
 import threading
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -187,38 +186,3 @@ def test_a_large_image_leaves_the_waiting_process_to_small_ones(fresh_decoders, 
         assert np.array_equal(read_image(data), small)
         assert isolation._idle == waiting
         assert waiting[0].process.poll() is None
-
-
-def test_processes_are_kept_for_the_next_images_but_few_of_them(fresh_decoders):
-    with isolated_decoding():
-        gate = threading.Barrier(isolation.MOST_IDLE + 2)
-
-        def read(_):
-            gate.wait(60)
-            return read_image(encoded("PNG"))
-
-        with ThreadPoolExecutor(isolation.MOST_IDLE + 2) as pool:
-            images = list(pool.map(read, range(isolation.MOST_IDLE + 2)))
-        assert all(np.array_equal(image, images[0]) for image in images)
-        assert 1 <= len(isolation._idle) <= isolation.MOST_IDLE
-    assert not isolation._idle
-
-
-def test_time_in_which_a_program_is_stopped_does_not_count_for_decoders(fresh_decoders):
-    """A look at the clock would end the decoder; steps of waiting are counted."""
-
-    class Done:
-        def __init__(self, steps):
-            self.steps = steps
-
-        def wait(self, seconds):  # every step is as if it took an hour
-            assert seconds == isolation.STEP
-            self.steps -= 1
-            return self.steps <= 0
-
-    decoder = isolation._Decoder()
-    decoder._kill_if_late(60.0, Done(100))
-    assert decoder.process.poll() is None
-    decoder._kill_if_late(60.0, Done(1000))
-    assert decoder.process.wait(30) != 0
-    decoder.end()

@@ -67,7 +67,7 @@ def _spoilt_states(state):
     yield packed({name: array for name, array in state.items() if name not in arrays})
 
 
-RECIPES = ["fast", "color", *(["words", "photo", "pyramid-match"] if IS_LONG else [])]
+RECIPES = ["fast", "tiny", *(["words", "pyramid-match"] if IS_LONG else [])]
 
 
 @pytest.fixture(scope="module", params=RECIPES)

@@ -12,7 +12,6 @@ import pytest
 from tests.faults.commands import PATIENCE, server
 from tests.faults.conftest import IS_LONG
 from visualwords import ImageClassifier, load
-from visualwords.apps.classify_images.main import main
 from visualwords.errors import ModelFileError
 from visualwords.folders import ImageFolder
 from visualwords.model_file import manifest_checksum, read_manifest
@@ -148,14 +147,6 @@ def test_every_value_of_the_manifest_changed_is_refused(model):
         assert refused(model), place
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-def test_numbers_that_json_does_not_have_are_refused(number, model):
-    members, manifest = members_of(model), read_manifest(model)
-    changed = json.dumps(manifest | {"training": {"images": number}}).encode()
-    write_members(model, members | {"manifest.json": changed})
-    assert refused(model)
-
-
 def test_a_forged_manifest_is_refused_or_its_model_answers(model, images):
     """The checksums are right and the values absurd: by a bug, or by somebody who means it."""
     members, manifest = members_of(model), read_manifest(model)
@@ -247,7 +238,7 @@ def passes(work, *arguments):
     return process.exitcode == 0
 
 
-@pytest.mark.parametrize("recipe", ["texture", "words", "pyramid-match"])
+@pytest.mark.parametrize("recipe", ["tiny", "words", "pyramid-match"])
 def test_a_forged_array_is_refused_or_its_model_answers(recipe, photos, tmp_path):
     assert passes(forge_a_classifier, tmp_path / "m.vw", recipe, photos)
 
@@ -255,12 +246,3 @@ def test_a_forged_array_is_refused_or_its_model_answers(recipe, photos, tmp_path
 @pytest.mark.parametrize("forge", [forge_a_detector, forge_the_manifest_of_a_detector])
 def test_a_forged_detector_is_refused_or_answers(forge, tmp_path):
     assert passes(forge, tmp_path / "m.vw")
-
-
-@pytest.mark.parametrize("verb", ["info", "predict", "evaluate"])
-def test_the_commands_end_with_code_4_and_one_sentence(verb, model, photos, capsys):
-    model.write_bytes(model.read_bytes()[:-100])
-    assert main([verb, str(model), *([] if verb == "info" else [str(photos)])]) == 4
-    errors = capsys.readouterr().err
-    assert str(model) in errors.replace("\n", "")
-    assert "Traceback" not in errors

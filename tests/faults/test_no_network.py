@@ -33,7 +33,7 @@ def test_the_watch_works():
     assert process.exitcode == 1
 
 
-@pytest.mark.parametrize("recipe", ["auto", "color"])
+@pytest.mark.parametrize("recipe", ["auto", "tiny"])
 def test_training_needs_no_network(recipe, photos, tmp_path):
     arguments = ["train", photos, "-o", tmp_path / "m.vw", "--recipe", recipe, "--no-cache"]
     done = run(*arguments, "--jobs", "2", log=tmp_path / "log", setup=forbid_sockets)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
@@ -13,20 +12,6 @@ from visualwords.apps.command_line.exit_codes import FAILED, UNEXPECTED, USAGE
 from visualwords.apps.command_line.verb import run_command
 
 pytestmark = pytest.mark.posix
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        ["--seed", "4294967296"],
-        ["--seed", "-1"],
-        ["--jobs", "100000"],
-        ["--jobs", "0"],
-    ],
-    ids=" ".join,
-)
-def test_numbers_out_of_range_are_wrong_usage(option, photos, tmp_path):
-    assert main(["train", str(photos), "-o", str(tmp_path / "m.vw"), *option]) == USAGE
 
 
 @pytest.mark.parametrize(
@@ -66,7 +51,7 @@ def test_a_bad_table_fails_with_a_sentence(name, row, told, tmp_path, capsys):
     assert "Traceback" not in error
 
 
-@pytest.mark.parametrize("redirected", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "> /dev/full"])
+@pytest.mark.parametrize("redirected", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "> /dev/full", "| true"])
 def test_a_closed_or_full_output_is_no_traceback(redirected):
     line = f"{' '.join(COMMAND)} --version {redirected}"
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
@@ -90,32 +75,19 @@ def test_few_images_of_a_class_are_no_traceback(verb, sizes, tmp_path, rng, caps
             write_png(tmp_path / "few" / label / f"{i}.png", noisy(color, rng, (20, 20)))
     folder, model = str(tmp_path / "few"), str(tmp_path / "m.vw")
     quick = ["--no-cache", "-q"]
-    train = ["train", folder, "-o", model, "--recipe", "color", *quick]
+    train = ["train", folder, "-o", model, "--recipe", "tiny", *quick]
     if verb == "evaluate":
         assert main(train) == 0
     line = {
-        "check": ["check", folder, "--recipe", "color", *quick],
+        "check": ["check", folder, "--recipe", "tiny", *quick],
         "train": [*train, "--folds", "5"],
         "evaluate": ["evaluate", model, folder, "--report", str(tmp_path / "r.html"), *quick],
-        "compare": ["compare", folder, "--recipe", "color", "--vary", "C=1,2", *quick],
+        "compare": ["compare", folder, "--recipe", "tiny", "--vary", "C=1,2", *quick],
     }[verb]
     assert main(line) in (0, FAILED)
     error = capsys.readouterr().err
     assert "Traceback" not in error
     assert "unexpected" not in error
-
-
-def test_an_output_that_knows_only_ascii_gets_escapes():
-    code = (
-        "import sys\n"
-        "from visualwords.apps.command_line.verb import run_installed\n"
-        "run_installed(lambda: print('gr\\u00fcn \\u2588') or 0)\n"
-    )
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "gr\\xfcn \\u2588\n"
 
 
 def test_the_unforeseen_is_a_sentence_and_debug_adds_the_details(capsys):

@@ -28,7 +28,7 @@ def odd(tmp_path_factory):
 @pytest.fixture(scope="module")
 def odd_model(odd, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m.vw"
-    train = ["train", str(odd), "-o", str(path), "--recipe", "color", "--no-cache", "-q"]
+    train = ["train", str(odd), "-o", str(path), "--recipe", "tiny", "--no-cache", "-q"]
     assert main(train) == 0
     return path
 
@@ -65,7 +65,7 @@ def test_raw_csv_on_a_terminal_is_escaped(odd, odd_model, capsys, monkeypatch):
 def test_features_as_csv_hold_no_formula(odd, tmp_path, monkeypatch):
     monkeypatch.chdir(odd)
     path = tmp_path / "x.csv"
-    features = ["features", ".", "-o", str(path), "--recipe", "color", "--no-cache", "-q"]
+    features = ["features", ".", "-o", str(path), "--recipe", "tiny", "--no-cache", "-q"]
     assert main(features) == 0
     rows = list(csv.DictReader(io.StringIO(path.read_text())))
     assert {row["label"] for row in rows} == {"'=cmd|calc!A0", r"a\x1b[2J"}
@@ -77,10 +77,10 @@ def test_features_as_csv_hold_no_formula(odd, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["train", "{odd}", "-o", "{tmp}/n.vw", "--recipe", "color", "--folds", "2"],
+        ["train", "{odd}", "-o", "{tmp}/n.vw", "--recipe", "tiny", "--folds", "2"],
         ["evaluate", "{model}", "{odd}"],
         ["predict", "{model}", "{odd}"],
-        ["check", "{odd}", "--recipe", "color"],
+        ["check", "{odd}", "--recipe", "tiny"],
         ["info", "{model}"],
         ["explain", "{model}", f"{{odd}}/a{CLEAR}/@{CLEAR}0.png"],
         ["predict", f"missing{CLEAR}.vw", "x.png"],
@@ -113,7 +113,7 @@ def test_rejected_images_are_sorted_apart_from_a_class_named_unknown(photos, tmp
     for name, label in zip(COLORS, ["unknown", "b", "c"]):
         (tmp_path / "named" / label).symlink_to(photos / name)
     model, target = tmp_path / "m.vw", tmp_path / "sorted"
-    train = ["train", tmp_path / "named", "-o", model, "--recipe", "color", "--no-cache", "-q"]
+    train = ["train", tmp_path / "named", "-o", model, "--recipe", "tiny", "--no-cache", "-q"]
     assert main([str(argument) for argument in train]) == 0
     predict = ["predict", model, tmp_path / "named", "--sort-into", target, "--no-cache", "-q"]
     assert main([str(argument) for argument in [*predict, "--min-confidence", "1"]]) == 0

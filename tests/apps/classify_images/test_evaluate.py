@@ -14,8 +14,8 @@ from visualwords.folders import ImageFolder
 def models(photos, tmp_path):
     """Give two models of the first half of the images, and the folder."""
     train, _ = ImageFolder(photos).split(0.5, seed=0)
-    ImageClassifier("color").fit(train).save(tmp_path / "a.vw", name="colours", date="2020-02-20")
-    ImageClassifier("shape").fit(train).save(tmp_path / "b.vw")
+    ImageClassifier("tiny").fit(train).save(tmp_path / "a.vw", name="colours", date="2020-02-20")
+    ImageClassifier("fast").fit(train).save(tmp_path / "b.vw")
     return str(tmp_path / "a.vw"), str(tmp_path / "b.vw"), str(photos)
 
 

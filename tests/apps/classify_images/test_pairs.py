@@ -396,7 +396,8 @@ def test_every_pair_of_options_ends_as_documented(verb, world):
     rows, apart = covering_rows({name: known[name] for name in names}, clashes(verb))
     assert len(rows) > 3
     failed = []
-    for number, row in enumerate([*rows, *map(dict, apart)]):
+    excluded = {frozenset(dict(pair)): dict(pair) for pair in apart}  # values matter to the others
+    for number, row in enumerate([*rows, *excluded.values()]):
         row = completed(verb, row)
         if verb in ("train", "features"):
             row.setdefault("output", known["output"][0])

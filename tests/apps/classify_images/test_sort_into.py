@@ -136,15 +136,6 @@ def files_of_one_name(folder, contents):
     return paths
 
 
-def test_files_of_one_name_are_compared_only_where_their_sizes_are_equal(tmp_path, digested):
-    paths = files_of_one_name(tmp_path, [b"x" * i for i in range(30)])
-    first = sort_images(paths, ["cat"] * 30, tmp_path / "out")
-    assert len(set(first)) == 30
-    assert digested == []
-    assert sort_images(paths, ["cat"] * 30, tmp_path / "out") == first
-    assert len(digested) == 60
-
-
 def test_files_of_one_name_and_size_are_read_a_fixed_number_of_times(tmp_path, digested):
     paths = files_of_one_name(tmp_path, [b"%04d" % (i % 40) for i in range(60)])
     first = sort_images(paths, ["cat"] * 60, tmp_path / "out")

@@ -17,7 +17,7 @@ from visualwords.errors import ImageError
 def classifier():
     rng = np.random.default_rng(1)
     images = [noisy(color, rng) for color in COLORS.values() for _ in range(8)]
-    return ImageClassifier("color").fit(images, [name for name in COLORS for _ in range(8)])
+    return ImageClassifier("tiny").fit(images, [name for name in COLORS for _ in range(8)])
 
 
 @pytest.fixture(scope="module")

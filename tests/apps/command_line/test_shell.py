@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from typing import ClassVar
 
 import pytest
 from click.shell_completion import BashComplete
@@ -31,16 +30,10 @@ def offered(group, words, typed):
 @pytest.fixture
 def model(photos, tmp_path, capsys):
     path = tmp_path / "m.vw"
-    words = ["train", photos, "-o", path, "--recipe", "color", "--no-cache", "-q"]
+    words = ["train", photos, "-o", path, "--recipe", "tiny", "--no-cache", "-q"]
     assert main([str(word) for word in words]) == 0
     capsys.readouterr()
     return path
-
-
-def test_a_closed_pipe_ends_the_command_without_a_word():
-    result = run_in_shell("$C recipes | true; echo ${PIPESTATUS[0]}")
-    assert result.stderr == b""
-    assert result.stdout.strip() in (b"0", b"1")
 
 
 def test_a_closed_stdout_is_no_error():
@@ -48,13 +41,6 @@ def test_a_closed_stdout_is_no_error():
     assert (result.returncode, result.stderr) == (0, b"")
     result = run_in_shell("$C recipes --json >&- 2>&-")
     assert result.returncode == 0
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_one_sentence():
-    result = run_in_shell("$C recipes > /dev/full")
-    assert result.returncode == 1
-    assert result.stderr == b"error: no space left on device\n"
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\0"])
@@ -87,13 +73,8 @@ def test_results_go_to_a_file_in_the_format_of_its_name(
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
 
 
-def test_a_result_file_in_a_missing_folder_is_refused_before_the_work(model, photos, capsys):
-    assert main(["predict", str(model), str(photos), "-o", "nowhere/p.csv"]) == 1
-    assert "the folder nowhere does not exist" in capsys.readouterr().err
-
-
 def test_quiet_leaves_results_and_warnings_and_verbose_adds_times(photos, tmp_path, capsys):
-    words = ["train", photos, "-o", tmp_path / "m.vw", "--recipe", "color", "--no-cache"]
+    words = ["train", photos, "-o", tmp_path / "m.vw", "--recipe", "tiny", "--no-cache"]
     words = [str(word) for word in words]
     assert main([*words, "-q"]) == 0
     (said,) = capsys.readouterr().err.splitlines()
@@ -102,29 +83,10 @@ def test_quiet_leaves_results_and_warnings_and_verbose_adds_times(photos, tmp_pa
     err = capsys.readouterr().err
     assert "training the classifier: " in err
     assert "threads; cache: none" in err
-    words[words.index("color")] = "auto"
+    words[words.index("tiny")] = "auto"
     for flags, is_said in (([], False), (["-v"], True)):
         assert main([*words, *flags, "--budget", "0"]) == 0
         assert ("recipe 1 of 1: color · about " in capsys.readouterr().err) == is_said
-
-
-def test_threads_of_libraries_are_held_while_a_model_trains_and_predicts(photos):
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    from visualwords import ImageClassifier
-    from visualwords.progress import Silent
-
-    class Listener(Silent):
-        seen: ClassVar = set()
-
-        def start(self, stage, total):
-            blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-            self.seen.add(max(pool["num_threads"] for pool in blas))
-
-    with threadpool_limits(2, user_api="blas"):
-        model = ImageClassifier("color").fit(photos, progress=Listener())
-        model.score_images([str(photos / "sea" / "1.png")], progress=Listener())
-    assert Listener.seen == {1}
 
 
 def test_next_steps_can_be_typed(monkeypatch, tmp_path):
@@ -147,22 +109,8 @@ def test_colors_obey_the_environment(model, monkeypatch, capsys):
     assert "\x1b[" not in capsys.readouterr().out
 
 
-def test_no_color_wins_on_a_terminal(monkeypatch):
-    from visualwords.apps.command_line.terminal import stdout
-
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert stdout().no_color
-
-
-def test_a_mistyped_flag_gets_a_suggestion(capsys):
-    assert main(["train", "photos", "-o", "m.vw", "--recipee", "color"]) == 2
-    told = capsys.readouterr().err.replace("'", "")  # click 8.1 has no quotation marks
-    assert "Did you mean --recipe?" in told
-
-
 def test_the_shell_completes_recipes_and_classes(model):
-    assert offered(command, ["train", "--recipe"], "te") == ["texture"]
+    assert offered(command, ["train", "--recipe"], "fa") == ["fast"]
     assert "auto" in offered(command, ["check", "--recipe"], "")
     assert offered(command, ["train", "--kernel"], "ngm") == ["ngmm"]
     assert offered(command, ["explain", str(model), "x.jpg", "--label"], "s") == ["sand", "sea"]
@@ -177,7 +125,7 @@ def test_labels_come_from_file_names(photos, tmp_path, capsys):
     pattern = ["--label-from", r"(.+)_\d+"]
     model = str(tmp_path / "m.vw")
     quick = ["--no-cache", "--json"]
-    words = ["train", str(flat), "-o", model, "--recipe", "color", "--test-size", "0.25"]
+    words = ["train", str(flat), "-o", model, "--recipe", "tiny", "--test-size", "0.25"]
     assert main([*words, *pattern, *quick]) == 0
     capsys.readouterr()
     assert main(["evaluate", model, str(flat), *pattern, *quick]) == 0
@@ -186,13 +134,3 @@ def test_labels_come_from_file_names(photos, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["classes"] == ["sand", "sea", "wood"]
     assert main(["train", str(flat), "-o", model, *quick]) == 1
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_a_picture_of_evidence_is_what_its_name_says(model, photos, tmp_path, capsys):
-    image = str(photos / "sea" / "1.png")
-    for name, start in (("e.png", b"\x89PNG"), ("e.JPG", b"\xff\xd8")):
-        assert main(["explain", str(model), image, "-o", str(tmp_path / name)]) == 0
-        assert (tmp_path / name).read_bytes().startswith(start)
-    capsys.readouterr()
-    assert main(["explain", str(model), image, "-o", str(tmp_path / "e.gif")]) == 2
-    assert "name a file ending in .png, .jpg, .jpeg" in capsys.readouterr().err

@@ -9,12 +9,10 @@ from visualwords.apps.classify_images.running import print_results
 from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import (
     MOST_LISTED,
-    _compiling_noted,
     printable,
     say_skipped,
 )
 from visualwords.apps.evaluation.figures import compare
-from visualwords.progress import Silent
 
 
 def test_any_file_name_is_shown_on_one_line():
@@ -79,10 +77,3 @@ def test_patterns_are_expanded_where_shells_do_not(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "win32")
     found = verb._typed_arguments()
     assert found == ["predict", "a.jpg", "b.jpg", "c1.jpg", "c[1].jpg", *words[2:]]
-
-
-def test_without_the_events_of_numba_nothing_is_said_of_compiling(monkeypatch):
-    monkeypatch.delattr("numba.core.event")
-    monkeypatch.setitem(sys.modules, "numba.core.event", None)
-    with _compiling_noted(Silent()):
-        pass

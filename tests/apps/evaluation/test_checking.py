@@ -42,7 +42,7 @@ def clean(tmp_path):
 
 
 def found(folder, **options):
-    findings = check_folder(ImageFolder(folder), ImageClassifier("color"), **options)
+    findings = check_folder(ImageFolder(folder), ImageClassifier("tiny"), **options)
     return {f.kind: f for f in findings}, findings
 
 
@@ -114,7 +114,7 @@ def test_confident_disagreement_is_what_the_definition_says():
 )
 def test_exit_codes_tell_what_was_found(clean, spoil, code, capsys):
     spoil(clean)
-    arguments = ["check", str(clean), "--recipe", "color", "--no-cache", "--no-labels"]
+    arguments = ["check", str(clean), "--recipe", "tiny", "--no-cache", "--no-labels"]
     assert main(arguments) == code
     assert f"{37 if code else 36} images" in capsys.readouterr().out
     assert main([*arguments, "--json"]) == code
@@ -124,7 +124,7 @@ def test_exit_codes_tell_what_was_found(clean, spoil, code, capsys):
 
 def test_a_model_is_checked_by_its_golden_pairs(photos, tmp_path, capsys, monkeypatch):
     path = tmp_path / "m.vw"
-    ImageClassifier("color").fit(photos).save(path)
+    ImageClassifier("tiny").fit(photos).save(path)
     assert main(["check", str(path)]) == 0
     assert "the same scores" in capsys.readouterr().out
     right = ImageClassifier._score

@@ -101,18 +101,18 @@ def test_a_test_part_is_used_once(few, tmp_path):
             (tmp_path / "split" / part / name).mkdir(parents=True)
         for i, path in enumerate(sorted((few / name).iterdir())):
             path.rename(tmp_path / "split" / ("test" if i < 2 else "train") / name / path.name)
-    rows = compare(tmp_path / "split", ["color", "texture"], folds=None)
+    rows = compare(tmp_path / "split", ["tiny", "fast"], folds=None)
     assert [len(row.figures) for row in rows] == [1, 1]
     assert rows[1].interval[0] <= rows[1].difference <= rows[1].interval[1]
 
 
 def test_what_can_not_be_compared_is_refused(few):
     with pytest.raises(RecipeError, match="at least two recipes"):
-        compare(few, ["color"])
-    with pytest.raises(RecipeError, match="two recipes are named 'color'"):
-        compare(few, ["color", "color"])
+        compare(few, ["tiny"])
+    with pytest.raises(RecipeError, match="two recipes are named 'tiny'"):
+        compare(few, ["tiny", "tiny"])
     with pytest.raises(FolderError, match="no train and test parts"):
-        compare(few, ["color", "texture"], folds=None)
+        compare(few, ["tiny", "fast"], folds=None)
 
 
 def test_the_command_prints_table_json_csv_and_markdown(few, tmp_path, capsys):

@@ -13,7 +13,7 @@ from visualwords.progress import StageTimes
 
 def test_a_trial_has_what_the_model_says_and_lists_what_it_could_not_read(photos):
     train, test = ImageFolder(photos).split(0.25, seed=0)
-    model = ImageClassifier("color").fit(train)
+    model = ImageClassifier("tiny").fit(train)
     broken = photos / "sea" / "zz.png"
     broken.write_bytes(b"no picture")
     (photos / "sea" / "zz2.png").write_bytes((photos / "sea" / "0.png").read_bytes())
@@ -31,7 +31,7 @@ def test_a_trial_has_what_the_model_says_and_lists_what_it_could_not_read(photos
 def test_two_classes_have_two_columns(photos):
     folder = ImageFolder(photos)
     two = folder.select([i for i, label in enumerate(folder.labels) if label != "wood"])
-    trial = run_trial(ImageClassifier("color").fit(two), two)
+    trial = run_trial(ImageClassifier("tiny").fit(two), two)
     assert np.array_equal(trial.scores[:, 0], -trial.scores[:, 1])
 
 
@@ -46,7 +46,7 @@ def test_folds_try_every_image_once_on_a_model_that_has_not_seen_it(photos, monk
 
     monkeypatch.setattr(ImageClassifier, "fit", spy)
     times = StageTimes()
-    trial = cross_validate(ImageClassifier("color"), folder, 4, progress=times)
+    trial = cross_validate(ImageClassifier("tiny"), folder, 4, progress=times)
     assert sorted(trial.paths) == sorted(folder.paths)
     assert [folder.labels[folder.paths.index(path)] for path in trial.paths] == trial.truth
     assert [len(paths) for paths in seen] == [18] * 4
@@ -65,7 +65,7 @@ def test_groups_stay_in_one_fold(tmp_path, rng):
             rows.append(f"{label}/{i}.png,{label},{label}{i // 2}")
     (tmp_path / "table.csv").write_text("\n".join(rows))
     folder = ImageFolder(tmp_path / "table.csv")
-    trial = cross_validate(ImageClassifier("color"), folder, 3)
+    trial = cross_validate(ImageClassifier("tiny"), folder, 3)
     assert len(trial.paths) == 18
     group_of = dict(zip(folder.paths, folder.groups))
     fold = [{group_of[path] for path in trial.paths[k : k + 6]} for k in (0, 6, 12)]
@@ -75,11 +75,11 @@ def test_groups_stay_in_one_fold(tmp_path, rng):
 def test_a_class_of_one_image_is_named(photos, rng):
     write_png(photos / "alone" / "0.png", noisy(COLORS["sea"], rng))
     with pytest.raises(FolderError, match="class 'alone' has only 1 image; folds need 2"):
-        cross_validate(ImageClassifier("color"), ImageFolder(photos))
+        cross_validate(ImageClassifier("tiny"), ImageFolder(photos))
 
 
 def test_a_class_smaller_than_the_folds_is_fine(photos, rng):
     for i in range(2):
         write_png(photos / "pair" / f"{i}.png", noisy((250, 10, 250), rng))
-    trial = cross_validate(ImageClassifier("color"), ImageFolder(photos), 5)
+    trial = cross_validate(ImageClassifier("tiny"), ImageFolder(photos), 5)
     assert trial.truth.count("pair") == 2

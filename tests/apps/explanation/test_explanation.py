@@ -79,7 +79,7 @@ def test_evidence_adds_up_to_the_score(fitted, recipe, shape, rng):
         assert abs(enlarged.sum(dtype=float) + offset - score) < 1e-5
 
 
-@pytest.mark.parametrize("recipe", ["color", "texture", "shape", "words", PYRAMID])
+@pytest.mark.parametrize("recipe", ["tiny", "fast", "words", PYRAMID])
 def test_evidence_of_histograms_is_exact_and_leaves_nothing_over(fitted, photos, recipe):
     model = fitted(recipe)
     found = model.explain(ImageFolder(photos).paths[0])
@@ -114,26 +114,12 @@ def logarithm(encoder, moments):
 
 
 def test_evidence_lies_where_the_colour_is(fitted, rng):
-    model = fitted("color")
+    model = fitted("tiny")
     image = noisy(COLORS["sand"], rng)
     image[:, :32] = noisy(COLORS["sea"], rng)[:, :32]
     heat = model.explain(image).heat_map("sea")
     assert heat.shape == (48, 64)
     assert heat[:, :32].sum() > heat[:, 32:].sum()
-
-
-def test_two_classes_have_opposite_evidence(photos, rng):
-    folder = ImageFolder(photos)
-    two = [i for i, label in enumerate(folder.labels) if label != "wood"]
-    model = ImageClassifier("words").fit(
-        [folder.paths[i] for i in two], [folder.labels[i] for i in two]
-    )
-    found = model.explain(folder.paths[two[0]])
-    assert found.scores[1] == decision(model, folder.paths[two[0]]) == -found.scores[0]
-    np.testing.assert_array_equal(
-        found.channels[0].evidence[:, 0], -found.channels[0].evidence[:, 1]
-    )
-    assert found.probabilities.argmax() == found.scores.argmax()
 
 
 def test_discriminative_words_are_sorted_by_absolute_value(fitted, photos):
@@ -159,7 +145,7 @@ def test_an_image_without_patches_has_no_evidence(photos, rng):
 
 
 def test_an_unknown_class_is_refused_with_the_known_ones(fitted, photos):
-    found = fitted("color").explain(ImageFolder(photos).paths[0])
+    found = fitted("tiny").explain(ImageFolder(photos).paths[0])
     with pytest.raises(ValueError, match="no class 'moon'; it knows sand, sea, wood"):
         found.heat_map("moon")
 

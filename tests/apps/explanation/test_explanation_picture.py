@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
@@ -114,14 +113,3 @@ def test_explain_says_what_is_wrong(
     arguments = [image if word == "IMAGE" else word for word in arguments]
     assert main(["explain", str(tmp_path / "m.vw"), *arguments]) == code
     assert sentence in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("x.jpg", "JPEG"), ("x.JPEG", "JPEG"), ("x.png", "PNG")]
-)
-def test_explain_writes_the_format_that_the_name_says(words_model, photos, tmp_path, name, kind):
-    words_model.save(tmp_path / "m.vw")
-    image, picture = photos / "sea" / "0.png", tmp_path / name
-    assert main(["explain", str(tmp_path / "m.vw"), str(image), "-o", str(picture)]) == 0
-    with Image.open(picture) as found:
-        assert found.format == kind
