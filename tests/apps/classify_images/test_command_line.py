@@ -133,12 +133,18 @@ def test_predict_prints_a_table_csv_and_json(model, photos):
     image = photos / "sea" / "0.png"
     table = run("predict", model, image, "--no-cache")
     assert b"sea" in table.stdout
+    assert b"novelty: share of known images that are less strange" in table.stdout
     rows = list(csv.DictReader(io.StringIO(run("predict", model, image, "--csv").stdout.decode())))
     assert (rows[0]["path"], rows[0]["label"]) == (str(image), "sea")
     assert float(rows[0]["probability"]) > 0.5
-    answers = json.loads(run("predict", model, photos / "sea", "--json", "--top", "2").stdout)
-    assert [a["label"] for a in answers["predictions"]] == ["sea"] * 8
-    assert all(len(a["scores"]) == len(a["probabilities"]) == 2 for a in answers["predictions"])
+    for top, n in (([], 3), (["--top", "2"], 2)):
+        answers = json.loads(run("predict", model, photos / "sea", "--json", *top).stdout)
+        assert [a["label"] for a in answers["predictions"]] == ["sea"] * 8
+        for one in answers["predictions"]:
+            assert len(one["scores"]) == len(one["probabilities"]) == n
+            chances = list(one["probabilities"].values())
+            assert chances == sorted(chances, reverse=True)
+            assert n < 3 or sum(chances) == pytest.approx(1)
 
 
 def test_what_is_not_probable_enough_is_unknown(model, photos, tmp_path):
@@ -276,7 +282,9 @@ def test_wrong_input_gets_one_sentence_and_the_right_code(
     (photos.parent / "one").mkdir()
     (photos / "../one/sea").symlink_to(photos / "sea")
     assert main(arguments) == code
-    assert sentence in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert "recipe 1 of" not in told  # nothing was planned
 
 
 def test_info_shows_the_manifest(model):

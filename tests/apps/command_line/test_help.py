@@ -1,0 +1,64 @@
+"""Help, exit codes and notes: what every command says in the same way."""
+
+import click
+import numba
+import pytest
+
+from visualwords.apps.classify_images.main import command as classify_images
+from visualwords.apps.command_line import exit_codes, terminal
+from visualwords.apps.command_line.options import BASICS
+from visualwords.apps.command_line.verb import Verb, run_command
+from visualwords.apps.detect_pedestrians.main import command as detect_pedestrians
+
+
+@pytest.mark.parametrize("group", [classify_images, detect_pedestrians], ids=lambda g: g.name)
+def test_help_shows_the_basics_and_help_all_every_option_in_its_group(group, capsys):
+    codes = {v for v in vars(exit_codes).values() if isinstance(v, int)}
+    assert run_command(group, "it", ["--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(f" {code} " in shown for code in codes)
+    for name, verb in group.commands.items():
+        assert name in shown
+        if not isinstance(verb, Verb):
+            continue
+        options = [p for p in verb.params if isinstance(p, click.Option)]
+        groups = {getattr(option, "panel", BASICS) for option in options} - {BASICS}
+        assert run_command(group, "it", [name, "--help"]) == 0
+        basics, _, more = capsys.readouterr().out.partition("More options")
+        assert BASICS in basics
+        assert all(f"{title}: " in more for title in groups)
+        assert run_command(group, "it", [name, "--help-all"]) == 0
+        everything = capsys.readouterr().out
+        assert all(title in everything for title in groups)
+        for option in options:
+            flag = max(option.opts, key=len)
+            assert flag in everything
+            assert flag in (basics if getattr(option, "panel", BASICS) == BASICS else more)
+
+
+def test_an_unexpected_error_is_one_sentence_with_its_place_and_code_70(capsys):
+    @click.command()
+    def broken():
+        raise RuntimeError("two\nlines")
+
+    assert run_command(broken, "broken", []) == exit_codes.UNEXPECTED == 70
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "unexpected RuntimeError: two lines (test_help.py, line " in line
+
+
+def test_a_mistyped_verb_gets_a_suggestion(capsys):
+    assert run_command(classify_images, "it", ["predcit", "m.vw"]) == exit_codes.USAGE
+    assert "no verb 'predcit'; did you mean predict?" in capsys.readouterr().err
+
+
+def test_compiling_is_noted_once_in_a_command_and_only_where_it_takes_long(monkeypatch, capsys):
+    @click.command(cls=Verb)
+    def compiles():
+        for loop in (lambda x: x + 1, lambda x: x + 2):
+            with terminal.progress_bars():
+                numba.njit(loop)(1)
+
+    for seconds, times in ((0.0, 1), (600.0, 0)):
+        monkeypatch.setattr(terminal, "LONG", seconds)
+        assert run_command(compiles, "it", []) == 0
+        assert capsys.readouterr().err.count("compiling") == times
