@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -66,7 +67,7 @@ class OutputFile(click.Path):
         from visualwords.apps.command_line.terminal import check_output
 
         path = super().convert(value, param, ctx)
-        check_output(path)
+        check_output(os.fsdecode(path))
         return path
 
 

@@ -64,7 +64,7 @@ class Verb(RichCommand):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        own = {"is_eager": True, "expose_value": False}
+        own: dict[str, Any] = {"is_eager": True, "expose_value": False}
         for declare in (
             flag(
                 "--config F.toml",
@@ -77,7 +77,7 @@ class Verb(RichCommand):
         ):
             declare(self)
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+    def get_help_option(self, ctx: RichContext) -> click.Option | None:  # type: ignore[override]
         """Return the option --help, which has no group."""
         option = super().get_help_option(ctx)
         if option is not None:

@@ -169,7 +169,11 @@ def compare(
             cache_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="visualwords-"))
             cache_size = None
             stack.callback(open_cache(cache_dir).close)
-        settings = {"n_jobs": n_jobs, "cache_dir": cache_dir, "cache_size": cache_size}
+        settings: dict[str, Any] = {
+            "n_jobs": n_jobs,
+            "cache_dir": cache_dir,
+            "cache_size": cache_size,
+        }
         env = Environment(open_cache(cache_dir, cache_size), n_jobs, progress, max_pixels)
         divisions = _divisions(folder, folds, seeds, random_state, env)
         for recipe in found:
@@ -182,7 +186,9 @@ def compare(
             for i, recipe in enumerate(found):
                 title = f"{k * len(found) + i + 1} of {total}: {recipe.name}, {division.title}"
                 progress.status(title)
-                model = ImageClassifier(recipe, division.seed, **settings, max_pixels=max_pixels)
+                model = ImageClassifier(
+                    recipe, division.seed, n_jobs, **settings, max_pixels=max_pixels
+                )
                 results[i].append(_tried(model, division, progress))
                 # Once for each recipe: compressing it takes longer than many a classifier.
                 sizes[i] = sizes[i] if k else _size_of(model)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -80,7 +81,8 @@ class Trial:
 
     def part(self, positions: Sequence[int]) -> "Trial":
         """Return the trial of some of its images."""
-        chosen, fields = list(positions), {}
+        chosen = list(positions)
+        fields: dict[str, Any] = {}
         for name in ("paths", "truth", "guesses", "groups"):
             values = getattr(self, name)
             fields[name] = None if values is None else [values[i] for i in chosen]

@@ -67,30 +67,32 @@ def share(
             return _nowhere(name, values)
         of_names = np.zeros((len(places.names), values.shape[1]))
         np.add.at(of_names, places.name_of, values)
-        shares, rest = places.shares @ values, (places.names, of_names, True)
-        return channel(name, places.positions, places.sizes, None, shares, *rest), places.method
+        shares = places.shares @ values
+        where = (places.positions, places.sizes)
+        return channel(name, where, shares, None, places.names, of_names, True), places.method
     shared = _shares(encoder, found, values)
     if shared is None:
         return _nowhere(name, values)
-    sizes = sizes_of(found, image)
+    where, exact = (found.positions, sizes_of(found, image)), shared.method == WORDS
     names = [f"{shared.word} {k}" for k in range(len(shared.of_words))]
-    rest = (shared.of_patches, names, shared.of_words, shared.method == WORDS)
-    return channel(name, found.positions, sizes, shared.words, *rest), shared.method
+    shares, words, of_words = shared.of_patches, shared.words, shared.of_words
+    return channel(name, where, shares, words, names, of_words, exact), shared.method
 
 
 def channel(
     name: str,
-    positions: np.ndarray,
-    sizes: np.ndarray,
-    words: np.ndarray | None,
+    where: tuple[np.ndarray, np.ndarray],
     evidence: np.ndarray,
+    words: np.ndarray | None,
     names: list[str],
     values: np.ndarray,
     exact: bool,
 ) -> ChannelEvidence:
-    """The evidence of a channel, in single precision."""
-    arrays = [array.astype(np.float32) for array in (positions, sizes, evidence, values)]
-    return ChannelEvidence(name, *arrays[:2], words, arrays[2], names, arrays[3], exact)
+    """The evidence of a channel, in single precision; ``where`` are positions and sizes."""
+    positions, sizes, evidence, values = (
+        array.astype(np.float32) for array in (*where, evidence, values)
+    )
+    return ChannelEvidence(name, positions, sizes, words, evidence, names, values, exact)
 
 
 def sizes_of(found: LocalFeatures, image: np.ndarray) -> np.ndarray:
@@ -101,7 +103,7 @@ def sizes_of(found: LocalFeatures, image: np.ndarray) -> np.ndarray:
 def _nowhere(name: str, values: np.ndarray) -> tuple[ChannelEvidence, str]:
     """A channel without places: all its contributions are part of the offset."""
     nothing, empty = np.zeros((0, values.shape[1])), np.zeros((0, 2))
-    return channel(name, empty, empty, None, nothing, [], nothing, False), NOWHERE
+    return channel(name, (empty, empty), nothing, None, [], nothing, False), NOWHERE
 
 
 def _shares(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> Shares | None:

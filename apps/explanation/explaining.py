@@ -138,8 +138,9 @@ def _left_out(
             column, row = np.meshgrid(np.arange(GRID), np.arange(GRID))
             positions = (np.stack([column.ravel(), row.ravel()], axis=1) + 0.5) / GRID
             sizes = np.full_like(positions, 1 / GRID)
-        rest = ([], np.zeros((0, len(scores))), False)
-        channels.append(evidence.channel(name, positions, sizes, None, lost, *rest))
+        nothing = np.zeros((0, len(scores)))
+        where = (positions, sizes)
+        channels.append(evidence.channel(name, where, lost, None, [], nothing, False))
     return channels, LEAVING_OUT
 
 
