@@ -20,7 +20,6 @@ IMPORTED_AS = {
     "python-multipart": "python_multipart",
     "rich-click": "rich_click",
     "scikit-learn": "sklearn",
-    "rich-click": "rich_click",
 }
 # llvmlite has no wheels for Intel Macs since 0.46, and building it needs a matching LLVM.
 INTEL_MACS = "numba<0.63; sys_platform == 'darwin' and platform_machine == 'x86_64'"
