@@ -186,9 +186,7 @@ def compare(
             for i, recipe in enumerate(found):
                 title = f"{k * len(found) + i + 1} of {total}: {recipe.name}, {division.title}"
                 progress.status(title)
-                model = ImageClassifier(
-                    recipe, division.seed, n_jobs, **settings, max_pixels=max_pixels
-                )
+                model = ImageClassifier(recipe, random_state=division.seed, **settings)
                 results[i].append(_tried(model, division, progress))
                 # Once for each recipe: compressing it takes longer than many a classifier.
                 sizes[i] = sizes[i] if k else _size_of(model)

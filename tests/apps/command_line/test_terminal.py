@@ -10,6 +10,7 @@ from visualwords.apps.command_line import verb
 from visualwords.apps.command_line.terminal import (
     MOST_LISTED,
     printable,
+    progress_bars,
     say_skipped,
 )
 from visualwords.apps.evaluation.figures import compare
@@ -77,3 +78,11 @@ def test_patterns_are_expanded_where_shells_do_not(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "win32")
     found = verb._typed_arguments()
     assert found == ["predict", "a.jpg", "b.jpg", "c1.jpg", "c[1].jpg", *words[2:]]
+
+
+def test_without_the_events_of_numba_nothing_is_said_of_compiling(monkeypatch, capsys):
+    monkeypatch.delattr("numba.core.event")
+    monkeypatch.setitem(sys.modules, "numba.core.event", None)
+    with progress_bars():
+        pass
+    assert capsys.readouterr().err == ""
