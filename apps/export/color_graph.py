@@ -62,8 +62,8 @@ def _statistics(both: Value, rgb: Value, b: int, step: int) -> Grid:
 
 def _codes(extractor: ColorHistogram, rgb: Value) -> tuple[Value, int]:
     """The joint bin of every pixel, (h, w) int64, and the number of bins."""
-    g, bins = rgb.graph, extractor.bins
-    bins = [bins] * 3 if isinstance(bins, int) else list(bins)
+    g, given = rgb.graph, extractor.bins
+    bins = [given] * 3 if isinstance(given, int) else list(given)
     planes, code = in_space(rgb, extractor.space), None
     for k, n in enumerate(bins):
         level = (planes.slice(0, k, k + 1) * (n / 256)).floor()

@@ -5,7 +5,7 @@ numbers are int64. Sizes that depend on the image are int64 values of shape (1,)
 be joined to shapes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, Union
 
 import numpy as np
@@ -27,6 +27,7 @@ BOOL, UINT8, INT8, INT32, INT64, FLOAT16, FLOAT, DOUBLE, TEXT = (
 TO_THE_END = np.iinfo(np.int64).max
 
 Operand: TypeAlias = Union["Value", np.ndarray, float, Sequence[int]]
+Attribute: TypeAlias = int | float | str | Sequence[int] | onnx.TensorProto | onnx.GraphProto
 
 
 class Value:
@@ -132,21 +133,20 @@ class Graph:
         self.outputs.append(helper.make_tensor_value_info(name, value.kind, list(shape)))
 
     def op(
-        self, operator: str, *inputs: "Operand | None", kind: int | None = None, **how: object
+        self, operator: str, *inputs: "Operand | None", kind: int | None = None, **how: Attribute
     ) -> Value:
         """Add an operator with one output, of the type of its first value unless given."""
         like = next((one.kind for one in inputs if isinstance(one, Value)), FLOAT)
         names = ["" if one is None else self._operand(one, like).name for one in inputs]
         found = Value(self, self._new_name(operator), like if kind is None else kind)
-        self._nodes.append(helper.make_node(operator, names, [found.name], **how))
+        self._add(operator, names, [found.name], how)
         return found
 
     def sorted(self, values: Value) -> tuple[Value, Value]:
         """The numbers of an array (n,), ascending, and their places."""
         operands = [values, values.size(0)]
         names = [self._new_name("sorted"), self._new_name("places")]
-        order = {"largest": 0, "axis": 0}
-        self._nodes.append(helper.make_node("TopK", [v.name for v in operands], names, **order))
+        self._add("TopK", [v.name for v in operands], names, {"largest": 0, "axis": 0})
         return Value(self, names[0], values.kind), Value(self, names[1], INT64)
 
     def count(self, codes: Value, n: "int | Value") -> Value:
@@ -189,16 +189,23 @@ class Graph:
         branches = [self._operand(branch, kind) for branch in (then, otherwise)]
         return self.op("Where", condition, *branches, kind=kind)
 
-    def conv(self, image: Value, kernel: np.ndarray, **how: object) -> Value:
+    def conv(
+        self,
+        image: Value,
+        kernel: np.ndarray,
+        strides: Sequence[int] = (1, 1),
+        pads: Sequence[int] = (0, 0, 0, 0),
+    ) -> Value:
         """Correlate images (n, channels, h, w) with kernels (outputs, channels, y, x)."""
-        return self.op("Conv", image, kernel.astype(np.float32), **how)
+        return self.op("Conv", image, kernel.astype(np.float32), strides=strides, pads=pads)
 
     def either(
         self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]
     ) -> Value:
         """What one of two functions computes, as a condition of shape (1,) decides at run time."""
         condition = self.op("Squeeze", condition)
-        outside, branches, kind = self._nodes, [], FLOAT
+        kind: int = FLOAT
+        outside, branches = self._nodes, []
         for compute in (then, otherwise):
             self._nodes = []
             value = self.op("Identity", compute())
@@ -221,6 +228,13 @@ class Graph:
         helper.set_model_props(found, metadata)
         onnx.checker.check_model(found)
         return found
+
+    def _add(
+        self, operator: str, inputs: list[str], outputs: list[str], how: Mapping[str, Attribute]
+    ) -> None:
+        node = helper.make_node(operator, inputs, outputs)
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in how.items())
+        self._nodes.append(node)
 
     def _operand(self, given: Operand, kind: int) -> Value:
         if isinstance(given, Value):

@@ -86,7 +86,7 @@ def count_in_patches(
     for axis in (0, 1):
         parts = [counts.slice(axis, k, n[axis] * 2 + k, 2) for k in range(2 * whole + bool(rest))]
         counts = parts[0] if len(parts) == 1 else codes.graph.op("Sum", *parts)
-    return counts.reshape(-1, n_codes), *n
+    return counts.reshape(-1, n_codes), n[0], n[1]
 
 
 def _cell_of(n: Value, step: int, rest: int) -> Value:
