@@ -1,7 +1,7 @@
 """The picture of an explanation: evidence maps, and the most discriminative words.
 
 The font is bundled, so that a picture looks the same on every machine. DejaVu Sans draws Latin,
-Greek, Cyrillic, Hebrew, Arabic and more; a character that it lacks is an empty box. It is reduced
+Greek, Cyrillic, Hebrew and Arabic; a character that it lacks is an empty box. It is reduced
 to these scripts, without hints for small screens, by ``fontTools.subset``. Reports and pages are
 HTML, where the browser's fonts draw every script.
 """

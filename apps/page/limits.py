@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -191,7 +191,8 @@ class _Lane:
         job = self._executor.submit(work, *arguments, **named)
         job.add_done_callback(lambda _: self._leave(loop))  # a cancelled one may still run
         found = asyncio.wrap_future(job)
-        await asyncio.wait({found, gone}, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Future[Any]] = {found, gone}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not found.done():
             found.cancel()  # and with it the job, unless it has begun
             raise RefusedError(400, "the client has disconnected")

@@ -91,15 +91,15 @@ def answers_of(
     network : path-like, optional
         The ONNX file that the model needs, or its folder.
     """
-    from visualwords import load
+    from visualwords import ImageClassifier, load
     from visualwords.apps.page.classifier_answers import ClassifierAnswers
     from visualwords.apps.page.detector_answers import DetectorAnswers
 
     loaded = load(model, network=network)
     name = _name_of(model)
-    if hasattr(loaded, "detect"):
-        return DetectorAnswers(loaded, name, max_pixels)
-    return ClassifierAnswers(loaded, name, max_pixels)
+    if isinstance(loaded, ImageClassifier):
+        return ClassifierAnswers(loaded, name, max_pixels)
+    return DetectorAnswers(loaded, name, max_pixels)
 
 
 def served_models(

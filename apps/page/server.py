@@ -86,8 +86,8 @@ def guarded(
     Parameters are those of `create_app`; anyone may read ``pages`` but the report, for they hold
     no data.
     """
-    checks = {"names": names, "any_address": any_address, "key": key}
-    guard = Middleware(Guard, open_paths=frozenset(pages) - {"/report"}, **checks)
+    open_paths = frozenset(pages) - {"/report"}
+    guard = Middleware(Guard, names=names, any_address=any_address, key=key, open_paths=open_paths)
     return Starlette(
         routes=[*routes_of("GET", pages), *api.routes()],
         middleware=[Middleware(WatchHeads), guard],

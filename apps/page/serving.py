@@ -115,7 +115,7 @@ def serve(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     config.load()
-    config.http_protocol_class = functools.partial(  # type: ignore[assignment]
+    config.http_protocol_class = functools.partial(
         PatientConnection, limits=limits, protocol=config.http_protocol_class
     )
     server = uvicorn.Server(config)

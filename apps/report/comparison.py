@@ -44,7 +44,7 @@ def _comparison(rows: Sequence[ComparedRecipe]) -> Markup:
 
 def comparison_rows(rows: Sequence[ComparedRecipe]) -> tuple[list[str], list[list[object]]]:
     """Return the head and the rows of the table of recipes, best first."""
-    cells = []
+    cells: list[list[object]] = []
     for row in rows:
         low, high = row.interval
         deviation = f" ± {100 * row.deviation:.1f}" if len(row.figures) > 1 else ""

@@ -45,7 +45,9 @@ def classifier_html(model: "ImageClassifier") -> str:
         [text(str(name)), f"{count:,}", bar(count / most)]
         for name, count in zip(model.classes_, model.class_counts_)
     ]
-    return _shown(head, table_of_classes(["class", ">images", ""], rows, -model.class_counts_))
+    return _shown(
+        head, table_of_classes(["class", ">images", ""], rows, (-model.class_counts_).tolist())
+    )
 
 
 def evaluation_html(evaluation: "Evaluation") -> str:

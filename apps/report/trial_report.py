@@ -1,6 +1,7 @@
 """The report of an image classifier's trial: its sections in their order, accuracy first."""
 
 import os
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
@@ -104,7 +105,7 @@ def _headline(model: ImageClassifier, trial: Trial, title: str) -> Markup:
     )
 
 
-def _facts(facts: dict[str, object]) -> Markup:
+def _facts(facts: Mapping[str, object]) -> Markup:
     return joined(html("<div><dt>{}<dd>{}</div>", *fact) for fact in facts.items())
 
 

@@ -17,16 +17,15 @@ from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
 from visualwords.apps.studio.class_folders import HIDDEN, Listed, own_folder
-from visualwords.apps.studio.tested_models import UNKNOWN, Shelf, TestedModel
+from visualwords.apps.studio.tested_models import MOST_TABLE, UNKNOWN, Shelf, TestedModel
 from visualwords.apps.studio.trainer import BUDGET, FOLDS, Job, warm_up
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import VisualWordsError
-from visualwords.files import read_settings
+from visualwords.files import read_settings, write_atomically
 
 QUIET = 0.35  # seconds without a change before a quick model is trained
 LONGEST_WAIT = 2.5  # seconds after which it is trained while images still come
 MOST_NOTES = 200
-MOST_TABLE = 1 << 28  # bytes
 KINDS = ("better", "quick")
 NEVER_UNKNOWN = "never-unknown"  # a file that is there if every image shall get a class
 
@@ -95,12 +94,13 @@ class TrainingProcess:
 
     def send(self, job: Job) -> None:
         """Give the process a job."""
-        with self._lock:
-            try:
-                self._running().stdin.write((json.dumps(asdict(job)) + "\n").encode())  # type: ignore[union-attr]
-            except OSError as problem:
-                sentence = f"the training process can't be started: {problem}"
-                self.hear({"job": job.number, "failed": sentence})
+        line = (json.dumps(asdict(job)) + "\n").encode()
+        try:
+            with self._lock:
+                self._running().stdin.write(line)  # type: ignore[union-attr]
+        except OSError as problem:
+            sentence = f"the training process can't be started: {problem}"
+            self.hear({"job": job.number, "failed": sentence})
 
     def stop(self) -> None:
         """End the process, whatever it does; its files are complete or not there."""
@@ -178,14 +178,14 @@ class Learning:
     @property
     def says_unknown(self) -> bool:
         """Whether images that are unlike all classes get none; a restart keeps the choice."""
-        return not (self.folder / NEVER_UNKNOWN).exists()
+        return not os.path.lexists(self.folder / NEVER_UNKNOWN)
 
     def say_unknown(self, wanted: bool) -> None:
         """Choose whether images that are unlike all classes get none."""
         if wanted:
             (self.folder / NEVER_UNKNOWN).unlink(missing_ok=True)
         else:
-            (self.folder / NEVER_UNKNOWN).touch()
+            write_atomically(self.folder / NEVER_UNKNOWN, b"")
 
     def note_change(self) -> None:
         """Say that images or classes have changed."""
@@ -208,10 +208,15 @@ class Learning:
             self.running["better"] = Running(self.running["better"].number)
 
     def preferred(self) -> TestedModel | None:
-        """The tested model to use: the better one unless it lacks classes, else the quick one."""
+        """The tests to show: of the better model unless it lacks classes, else of the quick one.
+
+        Tests of another better model, whose place an untested one has taken, count no more.
+        """
         better, quick = self.shelf.newest("better"), self.shelf.newest("quick")
         if better is not None and better.classes == self.workspace.listed().classes:
-            return better
+            with suppress(OSError):
+                if self.shelf.time_of(better) >= os.stat(self.file_of("better")).st_mtime:
+                    return better
         return quick or better
 
     def file_of(self, kind: str, suffix: str = ".vw") -> Path:

@@ -18,6 +18,7 @@ from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY, RefusedErr
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.server import (
+    PREVIEW_SIDE,
     REPORT_POLICY,
     Handler,
     ModelApi,
@@ -38,6 +39,7 @@ from visualwords.apps.studio.tested_models import (
 )
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import ImageError
+from visualwords.files import open_regular
 from visualwords.images import read_bytes
 
 STATIC = {
@@ -194,8 +196,8 @@ class StudioApi(ModelApi):
             raise RefusedError(409, "the two models were not tested on the same images")
         return changed
 
-    async def _picture(self, request: Request, **size: int) -> Response:
-        work = partial(preview, max_pixels=self.limits.max_pixels, **size)
+    async def _picture(self, request: Request, side: int = PREVIEW_SIDE) -> Response:
+        work = partial(preview, max_pixels=self.limits.max_pixels, side=side)
         picture = await self._of_own_image(request, work)
         return Response(picture, media_type="image/jpeg", headers={"cache-control": FOR_EVER})
 
@@ -233,7 +235,9 @@ class StudioApi(ModelApi):
 
     def _report(self) -> bytes | None:
         try:
-            return self.learning.file_of("better", ".html").read_bytes()
+            path = self.learning.file_of("better", ".html")
+            with open_regular(path, follow_links=False) as file:
+                return file.read()
         except OSError:
             return None
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.studio.class_folders import Listed, shown
-from visualwords.files import write_atomically
+from visualwords.files import read_settings, write_atomically
 
 MOST_KEPT = 12  # models
+MOST_TABLE = 1 << 28  # bytes
 MOST_QUESTIONS = 500  # at once
 MOST_CHANGED = 400  # images whose label changed
 UNSURE = 0.25  # lead of the best class below which an image is worth a look
@@ -108,7 +109,7 @@ class Shelf:
         for path in sorted(folder.glob("tested-*.json")):
             try:
                 number = int(path.stem.removeprefix("tested-"))
-                model = TestedModel(number, json.loads(path.read_bytes()))
+                model = TestedModel(number, json.loads(read_settings(path, MOST_TABLE)))
                 _ = model.to_json(), model.classes, model.table["copies"]
                 self.models.append(model)
             except (ValueError, TypeError, KeyError, OSError):
@@ -126,6 +127,10 @@ class Shelf:
     def newest(self, kind: str) -> TestedModel | None:
         """The last model of a kind."""
         return next((model for model in reversed(self.models) if model.kind == kind), None)
+
+    def time_of(self, model: TestedModel) -> float:
+        """When the tests of a model were done."""
+        return self._path(model.number).stat().st_mtime
 
     def _path(self, number: int) -> Path:
         return self.folder / f"tested-{number:06d}.json"

@@ -148,7 +148,7 @@ def test_what_can_not_be_served_is_refused(model, tmp_path):
 
 
 class TwoPeople(BaseEstimator):
-    """Finds two people in every image, in the upper left of what it is shown."""
+    """Detects a person in the upper left of every image that it is shown, and a doubtful one."""
 
     def __init__(self, threshold=0.5, label="person"):
         self.threshold = threshold
@@ -156,7 +156,7 @@ class TwoPeople(BaseEstimator):
 
     def detect(self, image):
         assert image.shape[1] <= MAX_SIDE
-        boxes, confidences = np.array([[1.0, 2, 11, 32], [20, 5, 30, 35]]), np.array([0.4, 0.9])
+        boxes, confidences = np.array([[1.0, 2, 11, 32], [20, 5, 30, 35]]), np.array([0.4, 0.95])
         kept = confidences >= self.threshold
         return boxes[kept], confidences[kept]
 
@@ -164,11 +164,11 @@ class TwoPeople(BaseEstimator):
 def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
     detector = DetectorAnswers(TwoPeople(), "people", 10_000_000)
     answer = detector.predict(encode_image(np.zeros((100, 2 * MAX_SIDE, 3), np.uint8)), Question())
-    assert answer["boxes"] == [{"box": [40.0, 10.0, 60.0, 70.0], "confidence": 0.9}]
+    assert answer["boxes"] == [{"box": [40.0, 10.0, 60.0, 70.0], "confidence": 0.95}]
     assert (answer["width"], answer["height"]) == (2 * MAX_SIDE, 100)
     small = encode_image(np.zeros((100, 100, 3), np.uint8))
     found = detector.predict(small, Question(least=0.2))["boxes"]
-    assert [box["confidence"] for box in found] == [0.9, 0.4]
+    assert [box["confidence"] for box in found] == [0.95, 0.4]
     assert detector.model.threshold == 0.5
     with pytest.raises(RefusedError, match="no evidence map"):
         detector.explain(b"", 1, None)

@@ -7,9 +7,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
 
 from tests.apps.page.conftest import running
+from tests.apps.page.test_answers import TwoPeople
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import texture_tiles
 from visualwords.apps.page.detector_answers import DetectorAnswers
@@ -276,21 +276,6 @@ def test_results_are_saved_as_a_table_that_runs_nothing(open_page, address, pict
     assert rows[1][0] == "'=1+1.png"
     assert rows[1][1] in ("brick", "grass")
     assert rows[2][0] == 'a "b".png'
-
-
-class TwoPeople(BaseEstimator):
-    """Finds a person in the middle of every image, and a doubtful one beside it."""
-
-    def __init__(self, threshold=0.5, label="person"):
-        self.threshold = threshold
-        self.label = label
-
-    def detect(self, image):
-        height, width = image.shape[:2]
-        middle = np.array([0.4 * width, 0.2 * height, 0.6 * width, 0.8 * height])
-        boxes = np.stack([middle, middle - [0.3 * width, 0, 0.3 * width, 0]])
-        confidences = np.array([0.95, 0.3])
-        return boxes[confidences >= self.threshold], confidences[confidences >= self.threshold]
 
 
 WORDS = {"person": ["1 person", "2 people", "No people"], "mug": ["1 mug", "2 × mug", "No mug"]}

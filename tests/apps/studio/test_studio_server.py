@@ -1,6 +1,7 @@
 """The requests of the studio's page: images in, models out, nothing lost on the way."""
 
 import json
+import os
 import re
 
 import httpx
@@ -234,18 +235,27 @@ def test_images_that_are_moved_while_a_model_is_tested_keep_their_results(
     assert set(studio.learning.shelf.models[-1].rows) == before
 
 
+@pytest.mark.posix
 def test_a_restart_finds_images_models_and_undo_again(open_studio, pictures, tmp_path):
     before = open_studio(tmp_path / "mine")
     fill(before, pictures)
     before.wait_until_tested()
     images = before.images()
     before.__exit__()
-    (tmp_path / "mine" / ".studio" / "models" / "tested-9.json").write_text("{}")
+    models = tmp_path / "mine" / ".studio" / "models"  # the folder may be from a stranger
+    (models / "tested-9.json").write_text("{}")
+    os.mkfifo(models / "tested-8.json")
+    (tmp_path / "secret").write_text("mine")
+    (models / "better.html").symlink_to(tmp_path / "secret")
+    (models / "never-unknown").symlink_to(tmp_path / "made")
     after = open_studio(tmp_path / "mine")
     status = after.wait_for(lambda s: s["answering"])
     assert after.images() == images
     assert len(status["models"]) == len(before.learning.shelf.models)
     assert status["undo"] == "add to wood"
+    assert after.get("/report").status_code == 404
+    after.post("/studio/settings", unknown=False)
+    assert not (tmp_path / "made").exists()
 
 
 def test_a_full_disk_is_a_sentence_and_nothing_is_changed(studio, pictures, monkeypatch):
