@@ -26,26 +26,14 @@ from PIL import Image, UnidentifiedImageError, features
 from PIL.ImageFile import ImageFile
 from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
 
-from visualwords import isolation
+from visualwords import isolation, tiff
 from visualwords.errors import (
     DamagedImageError,
     ImageError,
     ImageTooLargeError,
     UnknownFormatError,
 )
-from visualwords.tiff import (
-    COMPRESSION,
-    HEIGHT,
-    ORIENTATION,
-    PLAIN,
-    WIDTH,
-    DeepTIFF,
-    check_pieces,
-    decode_with_opencv,
-    deep_tiff,
-    read_tags,
-)
-from visualwords.tiff import SIGNATURES as TIFF
+from visualwords.tiff import ORIENTATION, DeepTIFF, decode_with_opencv, to_eight_bits
 
 try:
     import simplejpeg
@@ -55,13 +43,12 @@ except ImportError:
 # An allow-list: Pillow also knows formats that start other programs (EPS) or read other files.
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF"]
 JPEG = ("JPEG", "MPO")
-SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", *TIFF, b"BM")
+SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", *tiff.SIGNATURES, b"BM")
 HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
 FAXES = ("tiff_ccitt", "group3", "group4")  # compressions of TIFF
 SAFE_FOR_FAXES = (4, 7, 2)  # libtiff; older ones leave memory behind damaged codes as it was
 NO_LIMIT = 1 << 62  # pixels; None could meet another thread that multiplies the limit
 STRIP = 512  # rows of a picture that are copied together
-DEPTHS = (8, 10, 12, 14, 16, 24, 32)  # bits that cameras and scanners fill
 TOO_LARGE = "raise max_pixels if the file is to be trusted"
 
 USUAL_SCANS = 10  # of a progressive JPEG
@@ -137,7 +124,7 @@ def upright_size(data: bytes, max_pixels: int) -> tuple[int, int]:
     if tags is None:
         (width, height), orientation = header.size, _orientation(header)
     else:  # Pillow's size of a TIFF is upright, but only in newer versions
-        width, height, orientation = tags[WIDTH], tags[HEIGHT], tags.get(ORIENTATION, 1)
+        width, height, orientation = tags[tiff.WIDTH], tags[tiff.HEIGHT], tags.get(ORIENTATION, 1)
     return (height, width) if orientation in (5, 6, 7, 8) else (width, height)
 
 
@@ -196,7 +183,7 @@ def _checked_header(data: bytes, max_pixels: int) -> Header:
     if header.format in JPEG:
         _check_scans(data, header.width * header.height)
     if (tags := _tags_of(header)) is not None:
-        check_pieces(tags)
+        tiff.check_pieces(tags)
     if isinstance(header, TiffImageFile) and header.info.get("compression") in FAXES:
         _check_fax()
     return header
@@ -208,7 +195,7 @@ def _open(data: bytes, max_pixels: int) -> Header:
     if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS:
         formats = [_heif_format()]
     try:
-        if data.startswith(TIFF) and (deep := deep_tiff(read_tags(data))) is not None:
+        if data.startswith(tiff.SIGNATURES) and (deep := tiff.deep_tiff(data)) is not None:
             return deep
         # Opening a GIF or WebP may make Pillow take memory for its pixels: its limit must hold.
         with _pillow_limit(max_pixels if data.startswith((b"GIF", b"RIFF")) else NO_LIMIT):
@@ -309,7 +296,7 @@ def _has_hidden_cost(header: Header, n_bytes: int) -> bool:
     if n_bytes > SPARE_BYTES + BYTES_PER_PIXEL * header.width * header.height:
         return True
     if (tags := _tags_of(header)) is not None:
-        return tags.get(COMPRESSION, 1) not in PLAIN
+        return tags.get(tiff.COMPRESSION, 1) not in tiff.PLAIN
     tiles = header.tile if isinstance(header, ImageFile) else []
     return bool(tiles) and tiles[0][0] in SLOW_CODECS
 
@@ -462,48 +449,7 @@ def _one_line(problem: Exception) -> str:
     return " ".join(str(problem).split())[:120] or type(problem).__name__
 
 
-# Pixel arithmetic: bit depth, transparency, grey and colour, orientation
-
-
-def to_eight_bits(colours: np.ndarray, alpha: np.ndarray | None = None) -> np.ndarray:
-    """Bring samples of any type to uint8, by the rules in `visualwords.images`.
-
-    alpha : (h, w), appended as the last channel; it fills its range, unlike colours
-    """
-    if alpha is not None:
-        is_float = alpha.dtype.kind == "f"
-        last = _from_float(alpha) if is_float else _scaled(alpha, np.iinfo(alpha.dtype).max)
-        return np.dstack([to_eight_bits(colours), last])
-    if colours.dtype == np.uint8:
-        return colours
-    if colours.dtype == np.bool_:
-        return colours.astype(np.uint8) * 255
-    if colours.dtype.kind == "f":
-        return _from_float(colours)
-    if colours.min(initial=0) < 0:
-        raise DamagedImageError(f"negative samples (down to {colours.min()}) are not colours")
-    largest = int(colours.max(initial=0))
-    bits = next((depth for depth in DEPTHS if largest < 1 << depth), 64)
-    return _scaled(colours, (1 << bits) - 1)
-
-
-def _scaled(pixels: np.ndarray, white: int) -> np.ndarray:
-    """Scale integers so that ``white`` becomes 255."""
-    if pixels.dtype.itemsize > 2:
-        return np.rint(pixels * (255.0 / white)).astype(np.uint8)
-    levels = np.minimum(np.rint(np.arange(1 << 16) * (255.0 / white)), 255).astype(np.uint8)
-    return levels[pixels]
-
-
-def _from_float(pixels: np.ndarray) -> np.ndarray:
-    if not np.isfinite(pixels).all():
-        raise DamagedImageError("NaN or infinite samples are not colours")
-    low, high = float(pixels.min()), float(pixels.max())
-    if low < 0 or high > 255:
-        raise DamagedImageError(
-            f"float samples from {low:g} to {high:g}; they must lie in 0 to 1 or in 0 to 255"
-        )
-    return np.rint(pixels * (255.0 if high <= 1 else 1.0)).astype(np.uint8)
+# Pixel arithmetic: transparency, grey and colour, orientation, size
 
 
 def rgb_of(pixels: np.ndarray) -> np.ndarray:

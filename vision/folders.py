@@ -291,7 +291,13 @@ def _list_folder(root: str, label_from: str | None) -> Listing:
     if splits and (len(splits) > 1 or len(splits) == len(top)):
         return _list_splits(root, top, splits)
     if not top:
-        raise FolderError(_no_classes(root))
+        n_files = len(list(files_below(root, [])))
+        present = f"{_counted(n_files)} but no folders" if n_files else "nothing"
+        raise FolderError(
+            f"{root}: found {present}; put the images of each class into a folder of its own, add "
+            "a table metadata.csv with the columns file_name,label, or use "
+            r"--label-from '(.+)_\d+'"
+        )
     _refuse_unknown_splits(root, top)
     return _list_classes(root, [(label, path, None) for label, path in top.items()], [])
 
@@ -495,11 +501,8 @@ def _mistakes(root: str, items: list[Item]) -> list[str]:
 def _loose_images(folder: str) -> list[str]:
     """Warning if files that may be images lie beside the class folders."""
     loose = list(images_in(folder))
-    if not loose:
-        return []
-    return [
-        f"{folder}: {_counted(len(loose))} beside the class folders, left out (first: {loose[0]!r})"
-    ]
+    text = "beside the class folders, left out"
+    return [f"{folder}: {_counted(len(loose))} {text} (first: {loose[0]!r})"] if loose else []
 
 
 def _counted(n_files: int) -> str:
@@ -509,12 +512,3 @@ def _counted(n_files: int) -> str:
 def _listed(labels: list[str]) -> str:
     shown = ", ".join(map(repr, labels[:3]))
     return shown if len(labels) <= 3 else f"{shown} and {len(labels) - 3} more classes"
-
-
-def _no_classes(root: str) -> str:
-    n_files = len(list(files_below(root, [])))
-    present = f"{_counted(n_files)} but no folders" if n_files else "nothing"
-    return (
-        f"{root}: found {present}; put the images of each class into a folder of its own, add a "
-        r"table metadata.csv with the columns file_name,label, or use --label-from '(.+)_\d+'"
-    )

@@ -1,6 +1,6 @@
-"""TIFF files of more than 8 bits: their tags decide what is read, and how.
+"""Samples of more than 8 bits: how they become bytes, and TIFF files that have them.
 
-Pillow reads pictures of up to 8 bits right, OpenCV raw samples of more, if they are grey or lie
+Pillow reads TIFF of up to 8 bits right, OpenCV raw samples of more, if they are grey or lie
 together pixel by pixel. So the tags are read here, the file gets new ones that ask OpenCV for its
 samples and nothing else, plane by plane where the channels lie apart, and what samples mean (black
 or white at 0, alpha, orientation) is decided from the old tags. What does not come back in the type
@@ -25,6 +25,7 @@ EXTRA_SAMPLES, SAMPLE_FORMAT = 338, 339
 KEPT = (WIDTH, HEIGHT, COMPRESSION, ROWS_PER_STRIP, PREDICTOR, TILE_WIDTH, TILE_HEIGHT)
 WHITE_IS_0, BLACK_IS_0, RGB = 0, 1, 2
 UNSPECIFIED, PREMULTIPLIED, ALPHA = 0, 1, 2  # kinds of extra samples
+DEPTHS = (8, 10, 12, 14, 16, 24, 32)  # bits that cameras and scanners fill
 FORMATS = {"u": 1, "i": 2, "f": 3}  # of samples, by NumPy's kinds
 PLAIN = (1, 5, 8, 32773, 32946)  # compressions whose cost is bounded: none, LZW, deflate, PackBits
 SILENT = 0  # OpenCV's log level: faults are reported here
@@ -117,19 +118,14 @@ def decode_with_opencv(data: bytes) -> np.ndarray | None:
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
 
 
-def read_tags(data: bytes) -> Tags:
-    """Tags of the first picture of a TIFF file."""
+def deep_tiff(data: bytes) -> DeepTIFF | None:
+    """The picture if it has more than 8 bits or other than unsigned numbers; else None."""
     if data.startswith(b"MM\0+"):  # which Pillow misreads
         raise UnknownFormatError("BigTIFF file of big-endian numbers; save it as TIFF or PNG")
     tags = Tags(data[: 16 if data.startswith(b"II+") else 8])
     file = io.BytesIO(data)
     file.seek(tags.next)
     tags.load(file)
-    return tags
-
-
-def deep_tiff(tags: Tags) -> DeepTIFF | None:
-    """The picture if it has more than 8 bits or other than unsigned numbers; else None."""
     bits = set(tags.get(BITS, (1,)))
     formats = {1 if one == 4 else one for one in tags.get(SAMPLE_FORMAT, (1,))}  # 4: unknown
     n_samples = int(tags.get(N_SAMPLES, 1))
@@ -177,3 +173,44 @@ def check_pieces(tags: Tags) -> None:
         n_planes = tags.get(N_SAMPLES, 1) if tags.get(PLANES, 1) == 2 else 1
         if len(tags[STRIPS]) * tags.get(ROWS_PER_STRIP, height) < height * n_planes:
             raise DamagedImageError("damaged TIFF file (it lacks the last pixels)")
+
+
+def to_eight_bits(colours: np.ndarray, alpha: np.ndarray | None = None) -> np.ndarray:
+    """Bring samples of any type to uint8, by the rules in `visualwords.images`.
+
+    alpha : (h, w), appended as the last channel; it fills its range, unlike colours
+    """
+    if alpha is not None:
+        is_float = alpha.dtype.kind == "f"
+        last = _from_float(alpha) if is_float else _scaled(alpha, np.iinfo(alpha.dtype).max)
+        return np.dstack([to_eight_bits(colours), last])
+    if colours.dtype == np.uint8:
+        return colours
+    if colours.dtype == np.bool_:
+        return colours.astype(np.uint8) * 255
+    if colours.dtype.kind == "f":
+        return _from_float(colours)
+    if colours.min(initial=0) < 0:
+        raise DamagedImageError(f"negative samples (down to {colours.min()}) are not colours")
+    largest = int(colours.max(initial=0))
+    bits = next((depth for depth in DEPTHS if largest < 1 << depth), 64)
+    return _scaled(colours, (1 << bits) - 1)
+
+
+def _scaled(pixels: np.ndarray, white: int) -> np.ndarray:
+    """Scale integers so that ``white`` becomes 255."""
+    if pixels.dtype.itemsize > 2:
+        return np.rint(pixels * (255.0 / white)).astype(np.uint8)
+    levels = np.minimum(np.rint(np.arange(1 << 16) * (255.0 / white)), 255).astype(np.uint8)
+    return levels[pixels]
+
+
+def _from_float(pixels: np.ndarray) -> np.ndarray:
+    if not np.isfinite(pixels).all():
+        raise DamagedImageError("NaN or infinite samples are not colours")
+    low, high = float(pixels.min()), float(pixels.max())
+    if low < 0 or high > 255:
+        raise DamagedImageError(
+            f"float samples from {low:g} to {high:g}; they must lie in 0 to 1 or in 0 to 255"
+        )
+    return np.rint(pixels * (255.0 if high <= 1 else 1.0)).astype(np.uint8)
