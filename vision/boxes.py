@@ -5,7 +5,6 @@ A box is ``x0, y0, x1, y1`` in pixels, the far edges exclusive.
 
 import math
 import threading
-from collections.abc import Iterator
 
 import cv2
 import numpy as np
@@ -279,7 +278,7 @@ class ScalePyramid:
     Examples
     --------
     >>> pyramid = ScalePyramid(np.zeros((100, 60), np.uint8))
-    >>> [level.shape for level in pyramid.levels([2.0, 1.0, 0.3])]
+    >>> [pyramid.level(scale).shape for scale in (2.0, 1.0, 0.3)]
     [(200, 120), (100, 60), (30, 18)]
     """
 
@@ -287,11 +286,6 @@ class ScalePyramid:
         self.image = image
         self._halves = [image]
         self._lock = threading.Lock()
-
-    def levels(self, scales: list[float]) -> Iterator[np.ndarray]:
-        """Yield the image at each scale."""
-        for scale in scales:
-            yield self.level(scale)
 
     def level(self, scale: float) -> np.ndarray:
         """Return the image at one scale."""

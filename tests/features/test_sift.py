@@ -51,12 +51,12 @@ def test_descriptors_match_the_definition(grey, b, step, root):
             assert np.abs(as_bytes.descriptors[i] - limit).max() <= 0.5 + 512 * atol
 
 
-@pytest.mark.parametrize("b", [4, 10, 40])
+@pytest.mark.parametrize("b", [4, 24])
 def test_descriptors_of_a_photograph_match_the_definition(photo, b):
     grey = as_grey(photo)
     found = DenseSIFT(b, 37).extract(grey)
     corners = first_cells(found, grey.shape, b)
-    for i in range(0, len(found), 1 + len(found) // 5):
+    for i in range(0, len(found), 1 + len(found) // 4):
         expected, contrast = descriptor(grey, *corners[i], b)
         assert contrast > 0.5
         assert np.abs(found.descriptors[i] - np.minimum(expected * 512, 255)).max() <= 1
@@ -86,14 +86,6 @@ def test_scales_at_once_equal_scales_one_by_one(photo):
             np.testing.assert_array_equal(getattr(together, name), expected)
     assert set(DenseSIFT((8, 4), 4).extract(photo[:30, :30]).sizes) == {16.0}
     assert len(DenseSIFT((8, 9), 4).extract(photo[:30, :30])) == 0
-
-
-def test_a_finer_grid_holds_the_coarser_one(photo):
-    grey = as_grey(photo)[:80, :104]
-    fine, coarse = DenseSIFT(4, 4).extract(grey), DenseSIFT(4, 8).extract(grey)
-    places = {tuple(p): d for p, d in zip(fine.positions.round(6).tolist(), fine.descriptors)}
-    for position, expected in zip(coarse.positions.round(6).tolist(), coarse.descriptors):
-        np.testing.assert_array_equal(places[tuple(position)], expected)
 
 
 @pytest.mark.parametrize("move", ["mirror", "quarter turn", "half turn"])
@@ -153,6 +145,8 @@ def test_color_variants_describe_each_plane(photo, color):
     planes = color_planes(photo, color)
     expected = [DenseSIFT(4, 16).extract(plane).descriptors for plane in planes]
     np.testing.assert_array_equal(found, np.hstack(expected))
+    edges = [sobel_image(plane) for plane in planes]
+    np.testing.assert_array_equal(color_planes(photo, color, sobel=True), edges)
     np.testing.assert_array_equal(color_planes(photo[..., 0], color)[2], photo[..., 0])
 
 
@@ -171,12 +165,6 @@ def test_differences_of_colours_are_those_of_the_definition(photo):
     assert (second == round((2 + 30 / 90) * 85)).all()
 
 
-def test_the_sobel_variant_describes_the_sobel_image(photo):
-    expected = DenseSIFT().extract(sobel_image(as_grey(photo)))
-    found = DenseSIFT(sobel=True).extract(photo)
-    np.testing.assert_array_equal(found.descriptors, expected.descriptors)
-
-
 def test_threads_change_nothing(photo):
     extractor = DenseSIFT((4, 6))
     images = [photo[i : i + 100] for i in range(0, 200, 25)]
@@ -184,13 +172,3 @@ def test_threads_change_nothing(photo):
     with ThreadPoolExecutor(4) as pool:
         for one, found in zip(expected, pool.map(extractor.extract, images)):
             np.testing.assert_array_equal(found.descriptors, one)
-
-
-def test_patches_are_where_positions_say():
-    image = np.zeros((64, 96), np.uint8)
-    image[30:34, 60:64] = 255
-    found = DenseSIFT(2, 2, dtype="float32").extract(image)
-    at = np.flatnonzero((found.descriptors > 0).any(axis=1))
-    assert np.abs(found.positions[at] * (96, 64) - (62, 32)).max() <= 8
-    middle = found.positions[found.descriptors.sum(axis=1).argmax()] * (96, 64)
-    assert np.abs(middle - (62, 32)).max() <= 1.5
