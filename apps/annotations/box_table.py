@@ -3,15 +3,13 @@
 import csv
 import io
 import os
-from collections.abc import Iterable
 
 from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
-from visualwords.apps.command_line.csv_cells import FORMULA, csv_cells
+from visualwords.apps.command_line.csv_cells import FORMULA
 from visualwords.errors import FolderError
-from visualwords.files import write_atomically
 
-__all__ = ["HEADER", "box_rows", "read_box_table", "write_box_table"]
+__all__ = ["HEADER", "box_rows", "read_box_table"]
 
 NAME = ("file", "source", "path", "file_name", "filename", "image", "image_path", "name")
 CORNERS = (
@@ -115,11 +113,3 @@ def box_rows(image: BoxedImage) -> list[list[object]]:
         ignored = int(image.ignored[k]) or ""
         rows.append([*start, image.labels[k], *map(checks.short, box), confidence, track, ignored])
     return rows
-
-
-def write_box_table(path: str | os.PathLike[str], images: Iterable[BoxedImage]) -> None:
-    """Write a CSV file; texts that a spreadsheet takes for a formula get a quote before them."""
-    text = io.StringIO()
-    rows = [csv_cells(row) for image in images for row in box_rows(image)]
-    csv.writer(text).writerows([HEADER, *rows])
-    write_atomically(path, text.getvalue().encode())

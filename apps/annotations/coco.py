@@ -10,7 +10,7 @@ from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, Bo
 from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 
-__all__ = ["coco_document", "read_coco", "write_coco"]
+__all__ = ["read_coco", "write_coco"]
 
 KINDS = {"key": "a whole number or a text", "flag": "a flag", "text": "a text"}
 KINDS |= {"whole": "a whole number", "number": "a number", "numbers": "a list of numbers"}
@@ -113,20 +113,21 @@ def _is(value: object, kind: str) -> bool:
     return kind != "text" and is_number and (kind == "number" or float(value).is_integer())
 
 
-def coco_document(
-    images: Iterable[BoxedImage], labels: Iterable[str] = ()
-) -> dict[str, list[dict[str, object]]]:
-    """Return images and boxes as COCO has them; ids count from 1.
+def write_coco(
+    path: str | os.PathLike[str], images: Iterable[BoxedImage], labels: Iterable[str] = ()
+) -> None:
+    """Write images and boxes as COCO has them; ids count from 1.
 
     Parameters
     ----------
+    path : path-like
     images : iterable of BoxedImage
     labels : iterable of str
         Categories that are listed even if no box has them.
     """
     categories = {name: number for number, name in enumerate(dict.fromkeys(labels), start=1)}
-    listed: list[dict[str, object]] = []
-    boxes: list[dict[str, object]] = []
+    listed: list[Members] = []
+    boxes: list[Members] = []
     for image_id, image in enumerate(images, start=1):
         width, height = image.size_wh or (None, None)
         one = {"id": image_id, "file_name": image.name, "width": width, "height": height}
@@ -134,21 +135,14 @@ def coco_document(
         listed.append({key: value for key, value in one.items() if value is not None})
         for k, (x0, y0, x1, y1) in enumerate(image.boxes_xyxy.tolist()):
             wide, high = round(x1 - x0, 6), round(y1 - y0, 6)
-            box: dict[str, object] = {"id": len(boxes) + 1, "image_id": image_id}
+            box: Members = {"id": len(boxes) + 1, "image_id": image_id}
             box["category_id"] = categories.setdefault(image.labels[k], len(categories) + 1)
             box |= {"bbox": [x0, y0, wide, high], "area": round(wide * high, 6)}
             box["iscrowd"] = int(image.ignored[k])
-            if image.confidences is not None:
-                box["score"] = float(image.confidences[k])
-            if image.tracks is not None:
-                box["track_id"] = int(image.tracks[k])
+            for name, values in (("score", image.confidences), ("track_id", image.tracks)):
+                if values is not None:
+                    box[name] = values[k].item()
             boxes.append(box)
-    named: list[dict[str, object]] = [{"id": k, "name": name} for name, k in categories.items()]
-    return {"images": listed, "annotations": boxes, "categories": named}
-
-
-def write_coco(
-    path: str | os.PathLike[str], images: Iterable[BoxedImage], labels: Iterable[str] = ()
-) -> None:
-    """Write a COCO file; parameters as for `coco_document`."""
-    write_atomically(path, json.dumps(coco_document(images, labels)).encode())
+    named = [{"id": k, "name": name} for name, k in categories.items()]
+    document = {"images": listed, "annotations": boxes, "categories": named}
+    write_atomically(path, json.dumps(document).encode())

@@ -4,14 +4,13 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 from xml.etree import ElementTree as Tree
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
 from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
 from visualwords.errors import FolderError
-from visualwords.files import write_atomically
 
-__all__ = ["read_voc", "write_voc"]
+__all__ = ["read_voc"]
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 DEEPEST = 100  # levels of nesting
@@ -95,29 +94,3 @@ def _numbers(parent: Element, tags: Iterable[str], place: str) -> list[float]:
         if parent.find(tag) is None:
             raise FolderError(f"{place}: no <{tag}>")
     return [checks.number_of(f"{place}, {tag}", parent.findtext(tag)) for tag in tags]
-
-
-def write_voc(folder: str | os.PathLike[str], images: Iterable[BoxedImage]) -> None:
-    """Write one XML file for each image into a folder, named after the image."""
-    os.makedirs(folder, exist_ok=True)
-    written: set[str] = set()
-    for image in images:
-        path = os.path.join(folder, checks.free_name(image.name, ".xml", written))
-        root = Element("annotation")
-        SubElement(root, "filename").text = image.name
-        if image.size_wh:
-            _add(SubElement(root, "size"), width=image.size_wh[0], height=image.size_wh[1], depth=3)
-        for k, (x0, y0, x1, y1) in enumerate(image.boxes_xyxy.tolist()):
-            item = SubElement(root, "object")
-            _add(item, name=image.labels[k], difficult=int(image.ignored[k]))
-            if image.confidences is not None:
-                _add(item, confidence=repr(float(image.confidences[k])))
-            corners = [checks.short(one) for one in (round(x0 + 1, 6), round(y0 + 1, 6), x1, y1)]
-            _add(SubElement(item, "bndbox"), **dict(zip(CORNERS, corners)))
-        Tree.indent(root)
-        write_atomically(path, Tree.tostring(root, "utf-8"), durable=False)
-
-
-def _add(parent: Element, **texts: object) -> None:
-    for tag, text in texts.items():
-        SubElement(parent, tag).text = str(text)

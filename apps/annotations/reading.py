@@ -39,18 +39,17 @@ def read_annotations(
     name = os.fspath(path)
     if os.path.isdir(name):
         return _read_folder(name, images)
-    ending = os.path.splitext(name)[1].lower()
-    if ending == ".json":
-        return read_coco(name)
-    if ending == ".xml":
-        return read_voc([name])
-    if ending in (".csv", ".tsv"):
-        return read_box_table(name)
-    if ending in (".yaml", ".yml"):
-        return read_yolo(os.path.dirname(os.path.abspath(name)), images)
-    if not os.path.exists(name):
-        raise FolderError(f"{name}: no such file or directory")
-    raise FolderError(f"{name}: not a known kind of annotations; give {FORMATS}")
+    match os.path.splitext(name)[1].lower():
+        case ".json":
+            return read_coco(name)
+        case ".xml":
+            return read_voc([name])
+        case ".csv" | ".tsv":
+            return read_box_table(name)
+        case ".yaml" | ".yml":
+            return read_yolo(os.path.dirname(os.path.abspath(name)), images)
+    fault = f"not a known kind of annotations; give {FORMATS}"
+    raise FolderError(f"{name}: {fault if os.path.exists(name) else 'no such file or directory'}")
 
 
 def _read_folder(name: str, images: str | os.PathLike[str] | None) -> Annotations:
@@ -99,15 +98,15 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
         None of them is there, or a name stands for several files.
     """
     paths, _ = list_files(folder)
-    relative = {os.path.relpath(path, folder).replace(os.sep, "/"): path for path in paths}
-    names: dict[tuple[bool, str], list[str]] = {}  # with and without their suffixes
+    names: dict[str, list[str]] = {}  # as they are, of the file alone, and without its suffix
     for path in paths:
-        names.setdefault((True, os.path.basename(path)), []).append(path)
-        names.setdefault((False, checks.stem_of(path)), []).append(path)
+        relative = os.path.relpath(path, folder).replace(os.sep, "/")
+        for name in {f"./{relative}", os.path.basename(path), f"{checks.stem_of(path)}.*"}:
+            names.setdefault(name, []).append(path)
     images: dict[str, BoxedImage] = {}
     missing: list[tuple[str, str]] = []
     for image in annotations.images:
-        place = relative.get(image.name) or _by_name(image.name, names)
+        place = _by_name(image.name, names)
         if place is None:
             missing.append((image.name, "annotated, but missing"))
             continue
@@ -133,9 +132,10 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
     )
 
 
-def _by_name(name: str, names: dict[tuple[bool, str], list[str]]) -> str | None:
-    """Return the file with an image's file name in any folder, or else with another suffix."""
-    same = names.get((True, os.path.basename(name))) or names.get((False, checks.stem_of(name)), [])
+def _by_name(name: str, names: dict[str, list[str]]) -> str | None:
+    """Return the file of a path, else of its name in any folder, else with another suffix."""
+    keys = f"./{name}", os.path.basename(name), f"{checks.stem_of(name)}.*"
+    same = next((names[key] for key in keys if key in names), [])
     if len(same) > 1:
         raise FolderError(
             f"{name}: {len(same)} files have this name, {_some(same)}; annotations must then hold "

@@ -54,7 +54,11 @@ def read_yolo(
     if not paths:
         raise FolderError(f"{base}: no images; YOLO's boxes are shares of an image's size")
     is_elsewhere = not os.path.join(base, "").startswith(os.path.join(root, ""))
-    by_stem = _by_stem(files) if is_elsewhere else {}
+    by_key: dict[str, str] = {}
+    for path in sorted(files):
+        other = by_key.setdefault(_key(path, root, is_elsewhere), path)
+        if other != path:
+            raise FolderError(f"{path} and {other}: two label files for images of one name")
     boxed, skipped, used = [], list(unreadable), set()
     for path in paths:
         try:
@@ -63,7 +67,7 @@ def read_yolo(
         except ImageError as problem:
             skipped.append((path, str(problem)))
             continue
-        label_file = by_stem.get(checks.stem_of(path)) if is_elsewhere else _beside(path, files)
+        label_file = by_key.get(_key(path, root, is_elsewhere))
         if label_file is not None:
             used.add(label_file)
             _read_lines(label_file, boxes, names)
@@ -90,20 +94,11 @@ def _label_files(root: str) -> set[str]:
     return files
 
 
-def _by_stem(files: set[str]) -> dict[str, str]:
-    by_stem: dict[str, str] = {}
-    for path in sorted(files):
-        if (other := by_stem.setdefault(checks.stem_of(path), path)) != path:
-            raise FolderError(f"{path} and {other}: two label files for images of one name")
-    return by_stem
-
-
-def _beside(path: str, files: set[str]) -> str | None:
-    """Return the label file of an image: in the folder labels beside images, or next to it."""
-    before, images, after = path.rpartition(f"{os.sep}images{os.sep}")
-    elsewhere = f"{before}{os.sep}labels{os.sep}{after}" if images else path
-    places = (os.path.splitext(place)[0] + ".txt" for place in (elsewhere, path))
-    return next((place for place in places if place in files), None)
+def _key(path: str, root: str, is_elsewhere: bool) -> str:
+    """What an image and its label file share: the folders but images and labels, and the name."""
+    folders = [] if is_elsewhere else os.path.relpath(os.path.dirname(path), root).split(os.sep)
+    shared = [folder for folder in folders if folder not in ("images", "labels", ".")]
+    return "/".join([*shared, checks.stem_of(path)])
 
 
 def _read_lines(path: str, boxes: BoxList, names: Sequence[str] | None) -> None:

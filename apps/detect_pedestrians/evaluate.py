@@ -78,13 +78,13 @@ def evaluate(
     with terminal.progress_bars(quiet) as progress:
         progress.start("searching", len(names))
         detector.set_params(threshold=LOWEST)
-        answers = search_files(detector, names, False, shared.n_threads(jobs))
+        answers = search_files(detector, names, shared.n_threads(jobs))
         for image, answer in zip(images, answers):
             progress.advance()
             if isinstance(answer, Skipped):
                 left_out.append(answer)
                 continue
-            found, scores = answer.image.boxes_xyxy, answer.image.confidences
+            found, scores = answer.boxes_xyxy, answer.confidences
             truth, ignored = detector_figures.true_boxes(image, wanted)
             if aspect is not None:
                 found, truth = with_aspect(found, aspect), with_aspect(truth, aspect)

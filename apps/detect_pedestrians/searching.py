@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import cv2
 import numpy as np
@@ -46,20 +46,13 @@ UNSURE = 3  # images without detections that are searched again for a hint
 LEAST_HINT = 0.02  # confidence of a candidate that is worth a hint
 
 
-class Answer(NamedTuple):
-    """The detections of an image, and the image with them if it was to be drawn."""
-
-    image: BoxedImage
-    picture: np.ndarray | None
-
-
 def search_files(
-    detector: PedestrianDetector, paths: Sequence[str], draw: bool, n_jobs: int | None
-) -> Iterator[Answer | Skipped]:
+    detector: PedestrianDetector, paths: Sequence[str], n_jobs: int | None
+) -> Iterator[BoxedImage | Skipped]:
     """Yield the detections of every image file, in order; why it is skipped if unreadable.
 
     Threads search one file each, or the scales of a single one. Workers of a cluster get paths in
-    chunks and return boxes; pictures are then drawn here.
+    chunks and return boxes.
     """
     here = workers_share_memory()
     size = 1 if here else CHUNK
@@ -67,47 +60,31 @@ def search_files(
     chunks = ((absolute[i : i + size],) for i in range(0, len(paths), size))
     if here and len(paths) == 1:
         detector = copy.copy(detector).set_params(n_jobs=n_jobs)
-    shared = [detector, draw and here]
-    found = chain.from_iterable(map_on_workers(_search_chunk, chunks, shared=shared, n_jobs=n_jobs))
-    for path, answer in zip(paths, found, strict=True):  # workers warn of an end unseen
-        if not isinstance(answer, Skipped) and draw and not here:
-            answer = _read_and(_drawn, path, answer.image)
+    found = map_on_workers(_search_chunk, chunks, shared=[detector], n_jobs=n_jobs)
+    for path, answer in zip(paths, chain.from_iterable(found), strict=True):
         if isinstance(answer, Skipped):
             answer = replace(answer, source=path)
-            check_seen([answer])
+            check_seen([answer])  # workers warn of an end unseen
             yield answer
         else:
-            yield answer._replace(image=replace(answer.image, name=path))
+            yield replace(answer, name=path)
 
 
-def _search_chunk(
-    detector: PedestrianDetector, draw: bool, paths: Sequence[str]
-) -> list[Answer | Skipped]:
-    def search(pixels: np.ndarray) -> Answer:
-        image = _searched(detector, pixels)
-        return _drawn(pixels, image) if draw else Answer(image, None)
-
-    return [_read_and(search, path) for path in paths]
-
-
-def _read_and(work: Any, path: str, *more: BoxedImage) -> Answer | Skipped:
-    """What ``work`` makes of the pixels of a file, or why they can't be read."""
-    try:
-        answer: Answer = work(read_image(path), *more)
-    except ImageError as problem:
-        return Skipped.of(path, problem)
-    return answer
+def _search_chunk(detector: PedestrianDetector, paths: Sequence[str]) -> list[BoxedImage | Skipped]:
+    answers: list[BoxedImage | Skipped] = []
+    for path in paths:
+        try:
+            answers.append(search(detector, read_image(path)))
+        except ImageError as problem:
+            answers.append(Skipped.of(path, problem))
+    return answers
 
 
-def _searched(detector: PedestrianDetector, pixels: np.ndarray) -> BoxedImage:
+def search(detector: PedestrianDetector, pixels: np.ndarray) -> BoxedImage:
+    """Return the detections in an image that has no name yet."""
     boxes, confidences = detector.detect(pixels, order="rgb")
     labels, size_wh = (detector.label,) * len(boxes), (pixels.shape[1], pixels.shape[0])
     return BoxedImage("", boxes, labels, size_wh, confidences)
-
-
-def _drawn(pixels: np.ndarray, image: BoxedImage) -> Answer:
-    confidences = np.empty(0) if image.confidences is None else image.confidences
-    return Answer(image, draw_detections(pixels, image.boxes_xyxy, confidences, image.tracks))
 
 
 class ResultFiles:
@@ -168,14 +145,14 @@ class ResultFiles:
             self.video.close()
             self.video = None
 
-    def add(self, image: BoxedImage, picture: np.ndarray | None) -> None:
-        """Add the detections of an image or frame, and the picture of them if it is to be kept."""
+    def add(self, image: BoxedImage, source: str | np.ndarray) -> None:
+        """Add the detections of an image or frame, which is a file or pixels."""
         self.is_empty = False
         stem = checks.stem_of(image.name)
-        if picture is not None and self.video is not None:
-            self.video.add(picture)
-        elif picture is not None:
-            self._write(picture, stem if image.frame is None else f"frame{image.frame:06}")
+        if self.output is not None:
+            pixels = read_image(source) if isinstance(source, str) else source
+            found = image.boxes_xyxy, np.array(image.confidences), image.tracks
+            self._write(draw_detections(pixels, *found), image.frame, stem)
         if image.frame is not None:
             safe = re.sub(r"[^\w.-]+", "-", stem)
             image = replace(image, name=f"{safe}-{image.frame:06}.png")
@@ -191,8 +168,12 @@ class ResultFiles:
         if self.coco is not None and not self.is_empty:
             write_coco(self.coco, self.images, [self.label])
 
-    def _write(self, picture: np.ndarray, stem: str) -> None:
-        """Write an annotated picture under a name that is unique in this run."""
+    def _write(self, picture: np.ndarray, frame: int | None, stem: str) -> None:
+        """Write an annotated picture into the video, or under a name that is unique in the run."""
+        if self.video is not None:
+            self.video.add(picture)
+            return
+        stem = stem if frame is None else f"frame{frame:06}"
         name, number = f"{stem}.png", 1
         while name in self.pictures:
             number += 1
@@ -230,8 +211,11 @@ class VideoFile:
     def close(self) -> None:
         """Rename the complete file to its final name; without frames there is none."""
         if self.writer is not None:
+            is_complete = self.writer.isOpened()
             self.writer.release()
-            os.replace(self.partial, self.path)
+            if is_complete:
+                os.replace(self.partial, self.path)
+            self.partial.unlink(missing_ok=True)
 
 
 @dataclass
@@ -287,14 +271,13 @@ class Searching:
     def images(self, paths: list[str]) -> None:
         """Search images; unreadable ones are skipped with the reason."""
         self.files.check_names(paths)
-        draw = self.files.output is not None
         with terminal.progress_bars(self.quiet) as progress:
             progress.start("searching", len(paths))
-            for answer in search_files(self.detector, paths, draw, self.n_jobs):
+            for answer in search_files(self.detector, paths, self.n_jobs):
                 if isinstance(answer, Skipped):
                     self.skipped.append(answer)
                 else:
-                    self._add(answer, answer.image.name)
+                    self._add(answer, answer.name)
                 progress.advance()
 
     def video(self, source: str, **stream: Any) -> None:
@@ -316,15 +299,13 @@ class Searching:
             with terminal.progress_bars(self.quiet) as progress:
                 progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
                 for number, frame, seconds in frames:
-                    image = _searched(detector, frame)
+                    image = search(detector, frame)
                     image = replace(image, name=name, frame=number, seconds=seconds)
                     if self.tracker is not None:
-                        steps = 1.0 if last is None else (number - last) / every
-                        numbers = self.tracker.update(image.boxes_xyxy, steps)
-                        image = replace(image, tracks=numbers)
-                    last, is_drawn = number, self.files.output is not None
-                    answer = _drawn(frame, image) if is_drawn else Answer(image, None)
-                    self._add(answer, frame)
+                        steps = (number - last) / every if last is not None else 1.0
+                        tracks = self.tracker.update(image.boxes_xyxy, steps)
+                        image, last = replace(image, tracks=tracks), number
+                    self._add(image, frame)
                     progress.advance()
         finally:  # keep what was recorded when Ctrl-C ends a camera
             self.files.end_video()
@@ -358,16 +339,15 @@ class Searching:
             raise FolderError("files had to be skipped, which --strict forbids")
         return SKIPPED if self.skipped else DONE
 
-    def _add(self, answer: Answer, source: str | np.ndarray) -> None:
+    def _add(self, image: BoxedImage, source: str | np.ndarray) -> None:
         """Add the detections of an image or frame to the results, or print them, rounded."""
-        image, confidences = answer.image, np.array(answer.image.confidences)
-        boxes = image.boxes_xyxy.round(1)
-        image = replace(image, boxes_xyxy=boxes, confidences=confidences.round(4))
+        confidences = np.array(image.confidences).round(4)
+        image = replace(image, boxes_xyxy=image.boxes_xyxy.round(1), confidences=confidences)
         self.n_searched += 1
         self.n_found += len(image)
         if not len(image) and len(self.unsure) < UNSURE:
             self.unsure.append((image.name, source))
-        self.files.add(image, answer.picture)
+        self.files.add(image, source)
         if self.form == "table" or not self.as_they_come:
             if len(image) or self.form != "table":  # a camera may run for days
                 self.found.append(image)

@@ -1,7 +1,8 @@
 """detect-pedestrians train"""
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,36 +12,26 @@ from visualwords.apps.command_line.options import OUTPUT, PATH, flag
 from visualwords.apps.detect_pedestrians import options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from visualwords.apps.detection.detector import ImageOrPath, PedestrianDetector
 
 
-class Pair(click.ParamType):
-    """Two numbers with an x between them."""
+def pair(kind: type, example: str) -> Callable[[str], tuple[float, float]]:
+    """Return what reads two numbers with an x between them."""
 
-    name = "WxH"
-
-    def __init__(self, kind: type, example: str):
-        self.kind, self.example = kind, example
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[float, float]:
-        """Return both."""
+    def read(value: str) -> tuple[float, float]:
         try:
-            width, height = (self.kind(part) for part in value.lower().split("x"))
+            width, height = (kind(part) for part in value.lower().split("x"))
         except ValueError:
-            self.fail(f"{value!r}; two numbers like {self.example}", param, ctx)
+            raise click.BadParameter(f"{value!r}; two numbers like {example}") from None
         return width, height
 
+    return read
 
-class TrainingData(NamedTuple):
-    """A detector that is to be trained, what it learns from, and what there is, in one line."""
 
-    detector: "PedestrianDetector"
-    crops: "Sequence[ImageOrPath]"
-    backgrounds: "Sequence[ImageOrPath]"
-    summary: str
-    skipped: list[tuple[str, str]]
+# crops, backgrounds, what there is in one line, and what was skipped
+TrainingData = tuple[
+    "Sequence[ImageOrPath]", "Sequence[ImageOrPath]", str, Sequence[tuple[str, str]]
+]
 
 
 @click.command()
@@ -52,13 +43,13 @@ class TrainingData(NamedTuple):
     "--window WxH",
     "Size of the window in pixels, multiples of 8 [default: 64x128; with --annotations, the shape "
     "of the median box].",
-    Pair(int, "64x128"),
+    pair(int, "64x128"),
 )
 @flag(
     "--object-share WxH",
     "Share of the window's width and height that the object takes [default: 0.6x0.75; with "
     "--annotations, by the median box].",
-    Pair(float, "0.6x0.75"),
+    pair(float, "0.6x0.75"),
 )
 @flag(
     "--label NAME",
@@ -97,20 +88,20 @@ def train(
 
     given |= {"n_rounds": rounds, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     settings = {name: value for name, value in given.items() if value is not None}
-    if annotations is not None:
-        data = _from_boxes(positives, negatives, annotations, settings)
-    elif negatives is not None:
-        data = _from_crops(positives, negatives, settings)
-    else:
+    if annotations is None and negatives is None:
         raise click.UsageError(
             "give NEGATIVES, a folder of photographs without the object, or --annotations with the "
             "boxes of the objects"
         )
-    detector = data.detector
+    if annotations is None:
+        detector, data = _detector(settings), _from_crops(positives, negatives or "")
+    else:
+        detector, data = _from_boxes(positives, negatives, annotations, settings)
+    crops, backgrounds, summary, skipped = data
     with progress_bars(quiet) as progress:
-        detector.fit(data.crops, data.backgrounds, progress=progress)
+        detector.fit(crops, backgrounds, progress=progress)
     detector.save(output)
-    say(data.summary)
+    say(summary)
     for number, (n_negatives, n_new) in enumerate(detector.training_["rounds"]):
         name = f"round {number}" if number else "random windows"
         say(f"{name}: {n_new:,} new, {n_negatives:,} negative windows in all")
@@ -120,44 +111,39 @@ def train(
         f"{held_out['crops']} objects found, {held_out['false']} false detections in "
         f"{held_out['photographs']} images without the object"
     )
-    skipped = [*data.skipped, *detector.skipped_]
+    skipped = [*skipped, *detector.skipped_]
     say_skipped(skipped)
     say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
     return SKIPPED if skipped else DONE
 
 
-def _from_crops(positives: str, negatives: str, settings: dict[str, Any]) -> TrainingData:
+def _from_crops(positives: str, negatives: str) -> TrainingData:
     """The images of two folders: crops, and photographs without the object."""
     from visualwords.folders import list_files
 
-    detector = _detector(settings)
     (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
     summary = (
         f"{len(crops)} crops and their mirror images, {len(photographs)} photographs without the "
         "object"
     )
-    return TrainingData(detector, crops, photographs, summary, [*skipped, *others])
+    return crops, photographs, summary, [*skipped, *others]
 
 
 def _from_boxes(
     folder: str, negatives: str | None, annotations: str, settings: dict[str, Any]
-) -> TrainingData:
-    """The objects and the backgrounds of photographs with boxes.
+) -> tuple["PedestrianDetector", TrainingData]:
+    """A detector for the objects of photographs with boxes, the objects and the backgrounds.
 
     Images of the folder that the annotations do not name are left out: they may show the object.
     """
-    from visualwords.apps.annotations.reading import (
-        chosen_label,
-        find_photographs,
-        read_annotations,
-    )
+    from visualwords.apps.annotations import reading
     from visualwords.apps.detection.boxed_training import fitting_parameters, training_regions
     from visualwords.folders import list_files
 
     _detector(settings)  # wrong settings are reported before anything is read
-    boxes = read_annotations(annotations, folder)
-    label = chosen_label(boxes, settings.get("label"), "person")
-    found = find_photographs(boxes, folder)
+    boxes = reading.read_annotations(annotations, folder)
+    label = reading.chosen_label(boxes, settings.get("label"), "person")
+    found = reading.find_photographs(boxes, folder)
     own = {"label": label or "object"}
     if "window" not in settings and "object_share" not in settings:
         own |= fitting_parameters(found.images, label)
@@ -171,7 +157,7 @@ def _from_boxes(
     if found.others:
         summary += f"; {len(found.others)} images without annotations left out"
     skipped = [*boxes.skipped, *found.missing, *regions.skipped, *unreadable]
-    return TrainingData(detector, regions.crops, [*regions.backgrounds, *others], summary, skipped)
+    return detector, (regions.crops, [*regions.backgrounds, *others], summary, skipped)
 
 
 def _detector(settings: dict[str, Any]) -> "PedestrianDetector":

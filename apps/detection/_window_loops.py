@@ -47,28 +47,20 @@ def strongest_gradients(above, middle, below, gradients):
     above, middle, below : (3, w) uint8, red, green and blue of three rows
     gradients : (3, w) float32: along x, along y, and length, written; first and last column are 0
     """
-    width = middle.shape[1]
-    r0, r1, r2 = above[0], middle[0], below[0]
-    g0, g1, g2 = above[1], middle[1], below[1]
-    b0, b1, b2 = above[2], middle[2], below[2]
-    along_x, along_y, length = gradients[0], gradients[1], gradients[2]
-    gradients[:, 0] = gradients[:, width - 1] = 0
     i16, f32, one = np.int16, np.float32, np.uint64(1)
-    for x in range(one, np.uint64(max(width - 1, 1))):
-        dx = f32(i16(i16(r1[x + one]) - i16(r1[x - one])))
-        dy = f32(i16(i16(r2[x]) - i16(r0[x])))
-        best = dx * dx + dy * dy
-        gx = f32(i16(i16(g1[x + one]) - i16(g1[x - one])))
-        gy = f32(i16(i16(g2[x]) - i16(g0[x])))
-        square = gx * gx + gy * gy
-        dx, dy = gx if square > best else dx, gy if square > best else dy
-        best = square if square > best else best
-        gx = f32(i16(i16(b1[x + one]) - i16(b1[x - one])))
-        gy = f32(i16(i16(b2[x]) - i16(b0[x])))
-        square = gx * gx + gy * gy
-        dx, dy = gx if square > best else dx, gy if square > best else dy
-        best = square if square > best else best
-        along_x[x], along_y[x], length[x] = dx, dy, np.sqrt(best)
+    along_x, along_y, length = gradients[0], gradients[1], gradients[2]
+    gradients[:] = 0
+    for c in range(3):
+        up, row, down = above[c], middle[c], below[c]
+        for x in range(one, np.uint64(max(row.size - 1, 1))):
+            dx = f32(i16(i16(row[x + one]) - i16(row[x - one])))
+            dy = f32(i16(i16(down[x]) - i16(up[x])))
+            square, best = dx * dx + dy * dy, length[x]
+            along_x[x] = dx if square > best else along_x[x]
+            along_y[x] = dy if square > best else along_y[x]
+            length[x] = square if square > best else best
+    for x in range(np.uint64(length.size)):
+        length[x] = np.sqrt(length[x])
 
 
 @njit()

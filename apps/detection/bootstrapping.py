@@ -2,20 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from visualwords.apps.detection import window_training as training
 from visualwords.apps.detection.cascade import Cascade
-from visualwords.apps.detection.window_training import (
-    Samples,
-    Vectors,
-    crop_vectors,
-    hard_windows,
-    random_windows,
-    train_cascade,
-)
+from visualwords.apps.detection.window_training import Samples, Vectors
 from visualwords.apps.detection.windows import Search
 from visualwords.errors import FolderError
 from visualwords.features.pixels import resize_image
@@ -64,7 +57,7 @@ class Bootstrap:
         shape, seed, n = self.search.shape, self.settings["random_state"], self.settings["n_random"]
 
         def random(k: int, image: np.ndarray) -> Vectors:
-            return random_windows(image, n, self.search, [seed, k])
+            return training.random_windows(image, n, self.search, [seed, k])
 
         positives = self._windows("reading crops", crops, self._views_of_crop, True)
         negatives = self._windows("reading photographs", photographs, random, False)
@@ -96,7 +89,7 @@ class Bootstrap:
 
     def train(self, samples: Samples, *, share: float = 1.0) -> Cascade:
         """Return classifiers of the samples' features; ``share`` is that of the trees."""
-        return train_cascade(samples, self.search.shape, self.settings, share=share)
+        return training.train_cascade(samples, self.search.shape, self.settings, share=share)
 
     def collect(
         self, stage: str, images: Sequence[Image], work: Callable[[int, np.ndarray], Any]
@@ -109,7 +102,7 @@ class Bootstrap:
             yield result
 
     def _views_of_crop(self, k: int, crop: np.ndarray) -> Vectors:
-        every = [crop_vectors(view, self.search.shape) for view in self.views(k, crop)]
+        every = [training.crop_vectors(view, self.search.shape) for view in self.views(k, crop)]
         return [np.vstack(rows) for rows in zip(*every)]
 
     def _hard(
@@ -122,13 +115,13 @@ class Bootstrap:
         least = HARD_TREES * self.settings["acf_weight"]
         used = samples if by_all else replace(samples, vectors=samples.vectors[:1])
         self.progress.start("training", 1)
-        cascade = replace(
-            (model := self.train(used, share=FIRST_TREES)),
-            tree_thresholds=np.array([least], np.float32),
-            stage_thresholds=(HARD_STAGES,) * len(model.stage_thresholds),
-        )
+        cascade = self.train(used, share=FIRST_TREES)
+        stages = (HARD_STAGES,) * len(cascade.stage_thresholds)
+        first = np.array([least], np.float32)
+        cascade = replace(cascade, tree_thresholds=first, stage_thresholds=stages)
         self.progress.advance()
-        return partial(_hard, cascade, self.search, HARD_STAGES if by_all else least, most)
+        lowest = HARD_STAGES if by_all else least
+        return lambda _, image: training.hard_windows(image, cascade, self.search, lowest, most)
 
     def _windows(
         self,
@@ -149,12 +142,6 @@ def enlarged_again(crop: np.ndarray, scale: float) -> np.ndarray:
     height, width = crop.shape[:2]
     small = resize_image(crop, max(round(width * scale), 1), max(round(height * scale), 1))
     return resize_image(small, width, height)
-
-
-def _hard(
-    cascade: Cascade, search: Search, least: float, most: int, _: int, image: np.ndarray
-) -> Vectors:
-    return hard_windows(image, cascade, search, least, most)
 
 
 def _read(work: Callable[[int, np.ndarray], Any], k: int, image: Image) -> Any:

@@ -1,8 +1,8 @@
 """Photographs with boxes as training data: crops of the objects, and parts without any."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -58,8 +58,7 @@ class Region:
         return self.path
 
 
-@dataclass(frozen=True)
-class TrainingRegions:
+class TrainingRegions(NamedTuple):
     """What `PedestrianDetector.fit` takes.
 
     Attributes
@@ -71,7 +70,7 @@ class TrainingRegions:
 
     crops: list[Region]
     backgrounds: list[Region]
-    skipped: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[tuple[str, str]]
 
 
 def training_regions(

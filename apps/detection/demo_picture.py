@@ -11,6 +11,9 @@ PEOPLE = ((110, 150, 168), (265, 120, 215), (385, 165, 140))  # middle, top, hei
 COATS = ((52, 58, 82), (120, 44, 40), (40, 72, 60))
 
 
+Colour = tuple[int, int, int]
+
+
 def demo_picture(seed: int = 0) -> np.ndarray:
     """Return a street with a wall, a pavement and people walking, (360, 480, 3) uint8.
 
@@ -44,37 +47,33 @@ def _street(rng: np.random.Generator) -> np.ndarray:
     return canvas
 
 
-def _person(
-    canvas: np.ndarray, middle: int, top: int, height: int, coat: tuple[int, int, int]
-) -> None:
+def _person(canvas: np.ndarray, middle: int, top: int, height: int, coat: Colour) -> None:
     """Head, coat, arms, legs in mid-stride and shoes, with proportions of eight heads."""
     head = height / 8
 
     def at(x: float, y: float) -> tuple[int, int]:
         return round(middle + x * head), round(top + y * head)
 
+    def line(
+        start: tuple[float, float], end: tuple[float, float], colour: Colour, wide: float
+    ) -> None:
+        cv2.line(canvas, at(*start), at(*end), colour, max(round(wide * head), 1))
+
+    def disc(x: float, y: float, half: tuple[float, float], colour: Colour, first: int = 0) -> None:
+        half_wh = round(half[0] * head), round(half[1] * head)
+        cv2.ellipse(canvas, at(x, y), half_wh, 0, first, 360, colour, -1)
+
     legs, skin, hair, shoes = (38, 40, 48), (196, 150, 126), (52, 40, 34), (28, 26, 26)
-    thick = max(round(0.78 * head), 1)
     for side in (-1, 1):
-        cv2.line(canvas, at(0.32 * side, 3.9), at(0.42 * side, 5.9), legs, thick)
-        cv2.line(canvas, at(0.42 * side, 5.9), at(0.5 * side, 7.6), legs, round(0.6 * head))
-        cv2.ellipse(
-            canvas,
-            at(0.6 * side, 7.75),
-            (round(0.5 * head), round(0.22 * head)),
-            0,
-            0,
-            360,
-            shoes,
-            -1,
-        )
-        cv2.line(canvas, at(0.95 * side, 1.75), at(1.1 * side, 3.9), coat, round(0.5 * head))
-        cv2.circle(canvas, at(1.1 * side, 4.15), round(0.22 * head), skin, -1)
+        line((0.32 * side, 3.9), (0.42 * side, 5.9), legs, 0.78)
+        line((0.42 * side, 5.9), (0.5 * side, 7.6), legs, 0.6)
+        disc(0.6 * side, 7.75, (0.5, 0.22), shoes)
+        line((0.95 * side, 1.75), (1.1 * side, 3.9), coat, 0.5)
+        disc(1.1 * side, 4.15, (0.22, 0.22), skin)
     body = np.array([at(-1, 1.5), at(1, 1.5), at(0.85, 4.4), at(-0.85, 4.4)])
     cv2.fillPoly(canvas, [body], coat)
-    cv2.ellipse(canvas, at(0, 1.55), (round(0.98 * head), round(0.3 * head)), 0, 0, 360, coat, -1)
-    cv2.line(canvas, at(0, 0.9), at(0, 1.5), skin, round(0.4 * head))
-    cv2.ellipse(canvas, at(0, 0.55), (round(0.4 * head), round(0.52 * head)), 0, 0, 360, skin, -1)
-    cv2.ellipse(canvas, at(0, 0.4), (round(0.42 * head), round(0.42 * head)), 0, 180, 360, hair, -1)
-    shade = tuple(int(c * 0.7) for c in coat)
-    cv2.line(canvas, at(0, 1.6), at(0, 4.3), shade, max(round(0.1 * head), 1))
+    disc(0, 1.55, (0.98, 0.3), coat)
+    line((0, 0.9), (0, 1.5), skin, 0.4)
+    disc(0, 0.55, (0.4, 0.52), skin)
+    disc(0, 0.4, (0.42, 0.42), hair, 180)
+    line((0, 1.6), (0, 4.3), (int(0.7 * coat[0]), int(0.7 * coat[1]), int(0.7 * coat[2])), 0.1)

@@ -11,18 +11,7 @@ from markupsafe import Markup
 
 from visualwords.apps.detection.detector_figures import DetectionFigures, match
 from visualwords.apps.detection.drawn_boxes import draw_detections
-from visualwords.apps.report.markup import (
-    Thumbnails,
-    document,
-    figure,
-    html,
-    joined,
-    lines,
-    picture,
-    section,
-    table,
-    text,
-)
+from visualwords.apps.report import markup
 from visualwords.errors import ImageError, VisualWordsError
 from visualwords.files import write_atomically
 from visualwords.images import read_image, shrink
@@ -91,39 +80,37 @@ def write_detection_report(
         The command that reproduces the report.
     """
     curves = "data:image/png;base64," + base64.b64encode(draw_curves(figures)).decode()
-    body = joined(
+    body = markup.joined(
         [
-            html("<h1>{} objects in {} images</h1>", figures.n_objects, figures.n_images),
-            section("figures", "Figures", "", _figures_table(figures, threshold)),
-            section("curves", "Curves", "", picture(curves, "precision and miss rate")),
+            markup.html("<h1>{} objects in {} images</h1>", figures.n_objects, figures.n_images),
+            markup.section("figures", "Figures", "", _figures_table(figures, threshold)),
+            markup.section(
+                "curves", "Curves", "", markup.picture(curves, "precision and miss rate")
+            ),
             _scenes(paths, detections, marked, threshold),
-            section("repeat", "Repeat", "", lines(command)),
+            markup.section("repeat", "Repeat", "", markup.lines(command)),
         ]
     )
     title = f"log-average miss rate {figures.log_average_miss_rate:.3f}"
-    page = document(title, body, style=LAYOUT)
+    page = markup.document(title, body, style=LAYOUT)
     write_atomically(path, page.encode("utf-8"))
 
 
 def _figures_table(figures: DetectionFigures, threshold: float) -> Markup:
-    at = figures.at_threshold(threshold)
-    rows = {
-        "average precision": f"{figures.average_precision:.3f}",
-        "log-average miss rate, 0.01 to 1 false positives per image": (
-            f"{figures.log_average_miss_rate:.3f}"
-        ),
-        f"precision from confidence {threshold:g}": f"{at['precision']:.1%}",
-        f"recall from confidence {threshold:g}": f"{at['recall']:.1%}",
-        f"false positives per image from confidence {threshold:g}": f"{at['false_per_image']:.2f}",
-    }
-    return table(["figure", ">value"], rows.items(), kind="")
+    at, since = figures.at_threshold(threshold), f"from confidence {threshold:g}"
+    lamr = "log-average miss rate, 0.01 to 1 false positives per image"
+    rows = {"average precision": f"{figures.average_precision:.3f}"}
+    rows |= {lamr: f"{figures.log_average_miss_rate:.3f}"}
+    rows |= {f"{name} {since}": f"{at[name]:.1%}" for name in ("precision", "recall")}
+    rows |= {f"false positives per image {since}": f"{at['false_per_image']:.2f}"}
+    return markup.table(["figure", ">value"], rows.items(), kind="")
 
 
 def _scenes(
     paths: Sequence[str], detections: Detections, marked: Sequence[np.ndarray], threshold: float
 ) -> Markup:
     """Return the scenes, those with the most mistakes first."""
-    thumbnails, shown = Thumbnails(MOST_SCENES), []
+    thumbnails, shown = markup.Thumbnails(MOST_SCENES), []
     for path, (boxes, scores), truth in zip(paths, detections, marked):
         kept = scores >= threshold
         right = match(boxes[kept], scores[kept], truth)
@@ -136,7 +123,13 @@ def _scenes(
         with suppress(ImageError):  # deleted or changed since the evaluation
             drawn = draw_detections(read_image(path), boxes, scores)
             url = thumbnails.of_pixels(shrink(drawn, SIDE))
-        image = picture(url, name) if url else Markup()
-        scenes.append(figure(image, html("{} missed, {} false<br>{}", missed, false, text(name))))
+        image = markup.picture(url, name) if url else Markup()
+        scenes.append(
+            markup.figure(
+                image, markup.html("{} missed, {} false<br>{}", missed, false, markup.text(name))
+            )
+        )
     lead = "Those with the most mistakes first; green: confidence of at least 50 %."
-    return section("scenes", "Scenes", lead, html("<div class=scenes>{}</div>", joined(scenes)))
+    return markup.section(
+        "scenes", "Scenes", lead, markup.html("<div class=scenes>{}</div>", markup.joined(scenes))
+    )

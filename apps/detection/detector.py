@@ -231,7 +231,7 @@ class PedestrianDetector:
             This object.
         """
         from visualwords.apps.detection.bootstrapping import Bootstrap
-        from visualwords.apps.detection.held_out import hold_out
+        from visualwords.apps.detection.held_out import hold_out, with_stages
 
         self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
@@ -245,7 +245,8 @@ class PedestrianDetector:
         )
         samples = bootstrap.run(crops, photographs)
         held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
-        self.model_: Cascade = held_out.with_stages(bootstrap.train(samples), self.stage_recall)
+        windows = held_out.parts, held_out.scores
+        self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, self.stage_recall)
         self.confidence_ = held_out.confidence()
         self.box_scale_ = held_out.box_scale
         self.training_: dict[str, Any] = {
@@ -374,23 +375,14 @@ class PedestrianDetector:
         changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != usual[k]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.base import BaseEstimator
-
-        return BaseEstimator().__sklearn_tags__()
-
     def check_parameters(self) -> None:
         """Raise ``ValueError`` where a parameter is out of its range."""
         for name, (kind, least, most) in RANGES.items():
-            value = getattr(self, name)
-            values = value if name in PAIRS and isinstance(value, tuple | list) else [value]
-            fits = len(values) == 1 + (name in PAIRS)
-            if not fits or not all(
-                isinstance(one, kind) and not isinstance(one, bool) and least <= one <= most
-                for one in values
-            ):
-                what = "whole number" if kind is Integral else "number"
-                what = f"two {what}s" if name in PAIRS else f"a {what}"
+            value, is_pair = getattr(self, name), name in PAIRS
+            values = value if is_pair and isinstance(value, tuple | list) else [value]
+            if len(values) != 1 + is_pair or not all(_is(x, kind, least, most) for x in values):
+                what = "whole numbers" if kind is Integral else "numbers"
+                what = f"two {what}" if is_pair else f"a {what[:-1]}"
                 raise ValueError(f"{name}={value!r}; needed: {what} from {least:g} to {most:g}")
         if self.stride % CELL:
             raise ValueError(f"stride={self.stride}; it must be a multiple of {CELL}")
@@ -441,6 +433,10 @@ class PedestrianDetector:
                 "object and 3 photographs without it"
             )
         return readers
+
+
+def _is(value: Any, kind: type, least: float, most: float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
 
 
 def _scan(

@@ -1,20 +1,16 @@
 """Scores by classifiers of the other images: for thresholds, for confidence, and for figures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import cv2
 import numpy as np
 
+from visualwords.apps.detection import window_training as training
 from visualwords.apps.detection.bootstrapping import Bootstrap, Image
 from visualwords.apps.detection.cascade import LEAST_SCORE, Cascade
-from visualwords.apps.detection.window_training import (
-    Samples,
-    at_least_the_window,
-    shifted_vectors,
-    train_cascade,
-)
+from visualwords.apps.detection.window_training import Samples
 from visualwords.apps.detection.windows import MARGIN, Search, WindowShape
 from visualwords.boxes import area, intersection_over_union
 from visualwords.classifiers.calibration import fit_sigmoid
@@ -22,7 +18,7 @@ from visualwords.errors import FolderError
 from visualwords.features.pixels import resize_image
 from visualwords.parallel import map_on_workers
 
-__all__ = ["HeldOut", "hold_out"]
+__all__ = ["HeldOut", "hold_out", "with_stages"]
 
 N_FOLDS = 3
 STAGE_RECALL = 0.998  # of the held-out crops, while detections are collected
@@ -63,24 +59,6 @@ class HeldOut:
         found = self.ratios[np.isfinite(self.ratios)]
         return float(np.median(found)) if found.size else 1.0
 
-    def with_stages(self, cascade: Cascade, recall: float) -> Cascade:
-        """Set a cascade's thresholds so that each stage passes a share of the crops' windows.
-
-        Windows that would be rejected in the end, by scores below `LEAST_SCORE`, don't count. The
-        thresholds of the trees' parts have one rank among the windows; of the ranks, it is the
-        highest for which a share of the windows reaches all thresholds.
-        """
-        found = self.scores.sum(axis=0) >= LEAST_SCORE
-        found |= not found.any()
-        parts, so_far = self.parts[found], np.cumsum(self.scores[:, found], axis=0)[:-1]
-        ranks = parts.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").min(axis=1)
-        rank = int(np.quantile(ranks, 1 - recall, method="lower"))
-        return replace(
-            cascade,
-            tree_thresholds=np.sort(parts, axis=0)[rank].astype(np.float32),
-            stage_thresholds=tuple(float(np.quantile(sums, 1 - recall)) for sums in so_far),
-        )
-
     def confidence(self) -> tuple[float, float]:
         """Return slope and intercept of the confidence 1 / (1 + exp(−(slope · score + intercept))).
 
@@ -110,6 +88,30 @@ class HeldOut:
         }
 
 
+def with_stages(cascade: Cascade, parts: np.ndarray, scores: np.ndarray, recall: float) -> Cascade:
+    """Set a cascade's thresholds so that each stage passes a share of some windows of the object.
+
+    Windows that would be rejected in the end, by scores below `LEAST_SCORE`, don't count. The
+    thresholds of the trees' parts have one rank among the windows; of the ranks, it is the highest
+    for which a share of the windows reaches all thresholds.
+
+    Parameters
+    ----------
+    cascade : Cascade
+    parts, scores : (n, k) and (features, n)
+        Of the windows, as `Cascade.scores_of` gives them.
+    recall : float
+    """
+    found = scores.sum(axis=0) >= LEAST_SCORE
+    found |= not found.any()
+    so_far, parts = np.cumsum(scores[:, found], axis=0)[:-1], parts[found]
+    ranks = parts.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").min(axis=1)
+    rank = int(np.quantile(ranks, 1 - recall, method="lower"))
+    first = np.sort(parts, axis=0)[rank].astype(np.float32)
+    stages = tuple(float(np.quantile(sums, 1 - recall)) for sums in so_far)
+    return replace(cascade, tree_thresholds=first, stage_thresholds=stages)
+
+
 def hold_out(
     bootstrap: Bootstrap,
     samples: Samples,
@@ -124,12 +126,10 @@ def hold_out(
     as badly as its stride allows.
     """
     found = []
-    for k, model in enumerate(_cascades_without_a_fold(bootstrap, samples)):
+    for k, model in enumerate(list(_cascades_without_a_fold(bootstrap, samples))):
         own, others = _part(crops, k), _part(photographs, k)
         parts, scores = _crop_scores(bootstrap, model, own)
-        blank = np.empty(0)
-        fold = HeldOut(parts, scores, blank, blank, blank, len(photographs))
-        cascade = fold.with_stages(model, STAGE_RECALL)
+        cascade = with_stages(model, parts, scores, STAGE_RECALL)
         right, ratios = _right_scores(bootstrap, cascade, own, join)
         false = _false_scores(bootstrap, cascade, others, join)
         found.append((parts, scores.T, right, ratios, false))
@@ -137,25 +137,23 @@ def hold_out(
     return HeldOut(parts, scores.T, *rest, len(photographs))
 
 
-def _cascades_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> list[Cascade]:
+def _cascades_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> Iterator[Cascade]:
     """Train without each fold: one after the other, or on the workers of a cluster."""
     fold = np.empty(len(samples.positive), np.int64)
     for chosen in (samples.positive, ~samples.positive):
         source = samples.source[chosen]
         fold[chosen] = _thirds(source.max(initial=0) + 1)[source]
     bootstrap.progress.start("training without a part", N_FOLDS)
-    cascades = []
     shared = [samples, fold, bootstrap.search.shape, bootstrap.settings]
     for cascade in map_on_workers(_train_without, zip(range(N_FOLDS)), shared=shared, n_jobs=1):
         bootstrap.progress.advance()
-        cascades.append(cascade)
-    return cascades
+        yield cascade
 
 
 def _train_without(
     samples: Samples, fold: np.ndarray, shape: WindowShape, settings: Mapping[str, Any], k: int
 ) -> Cascade:
-    return train_cascade(samples.part(fold != k), shape, settings)
+    return training.train_cascade(samples.part(fold != k), shape, settings)
 
 
 def _thirds(n: int) -> np.ndarray:
@@ -175,7 +173,7 @@ def _crop_scores(
     def score(k: int, crop: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         best = []
         for view in bootstrap.views(k, crop):
-            parts, scores = cascade.scores_of(shifted_vectors(view, shape, shift))
+            parts, scores = cascade.scores_of(training.shifted_vectors(view, shape, shift))
             which = scores.sum(axis=0).argmax()
             best.append((parts[which], scores[:, which]))
         return best
@@ -197,7 +195,7 @@ def _right_scores(
 
     def detect(k: int, image: np.ndarray) -> tuple[float, float]:
         rng = np.random.default_rng([bootstrap.settings["random_state"], k])
-        crop = at_least_the_window(image, search.shape)
+        crop = training.at_least_the_window(image, search.shape)
         factor = search.scale_factor ** rng.uniform(-0.5, 0.5)
         top, left = rng.integers(0, search.stride, 2).tolist()
         size_wh = np.rint(np.array(crop.shape[1::-1]) * factor).astype(int)

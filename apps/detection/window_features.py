@@ -1,6 +1,6 @@
 """The features of windows: what windows of an image share, and one vector for each window."""
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 import cv2
 import numpy as np
@@ -26,7 +26,7 @@ BLOCK, HOG_ANGLES = 2, 9  # cells of a block's side, and numbers of a cell
 CODES = 256
 
 
-class WindowFeature(Protocol):
+class WindowFeature(ABC):
     """A descriptor of windows.
 
     ``prepare(image)`` does what windows share; ``vectors`` takes its result. Corners are (y, x) in
@@ -34,12 +34,17 @@ class WindowFeature(Protocol):
     """
 
     name: str
-    margin: int
     n_columns: int
+    margin = CELL
 
+    def __init__(self, shape: WindowShape):
+        self.shape = shape
+
+    @abstractmethod
     def prepare(self, image: np.ndarray) -> np.ndarray:
         """Do the work that all windows of an image share."""
 
+    @abstractmethod
     def vectors(self, prepared: np.ndarray, corners_yx: np.ndarray) -> np.ndarray:
         """Return the levels of some windows, (n, n_columns) unsigned."""
 
@@ -55,7 +60,7 @@ def window_features(shape: WindowShape) -> list[WindowFeature]:
     return [TreeFeature(shape), CensusFeature(shape), HogFeature(shape)]
 
 
-class TreeFeature:
+class TreeFeature(WindowFeature):
     """Aggregated channel features [1]_, in cells of 4 × 4 pixels, which trees compare.
 
     Ten channels: colour in CIE Luv, the length of the gradient of the colour channel where it is
@@ -77,7 +82,7 @@ class TreeFeature:
     margin = MARGIN
 
     def __init__(self, shape: WindowShape):
-        self.shape = shape
+        super().__init__(shape)
         self.n_columns = shape.tree_cells[0] * shape.tree_cells[1] * CHANNELS
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
@@ -122,14 +127,13 @@ class TreeFeature:
         return scores
 
 
-class CensusFeature:
+class CensusFeature(WindowFeature):
     """CENTRIST: counts of census codes in the super-blocks in the window's middle [Wu10]."""
 
     name = "census"
-    margin = CELL
 
     def __init__(self, shape: WindowShape):
-        self.shape = shape
+        super().__init__(shape)
         self.n_columns = shape.super_blocks[0] * shape.super_blocks[1] * CODES
 
     def prepare(self, image: np.ndarray) -> np.ndarray:
@@ -146,7 +150,7 @@ class CensusFeature:
         return vectors.reshape(len(corners_yx), self.n_columns)
 
 
-class HogFeature:
+class HogFeature(WindowFeature):
     """Histograms of oriented gradients, as levels 0…63 of 1/128.
 
     Gradients are OpenCV's, of the colour channel where they are strongest, interpolated between
@@ -154,10 +158,9 @@ class HogFeature:
     """
 
     name = "hog"
-    margin = CELL
 
     def __init__(self, shape: WindowShape):
-        self.shape = shape
+        super().__init__(shape)
         self.n_columns = shape.blocks[0] * shape.blocks[1] * BLOCK**2 * HOG_ANGLES
 
     def prepare(self, image: np.ndarray) -> np.ndarray:

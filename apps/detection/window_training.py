@@ -18,18 +18,7 @@ from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.boosted_trees import BoostedTrees, boost_trees
 from visualwords.features.pixels import resize_image
 
-__all__ = [
-    "Samples",
-    "Vectors",
-    "at_least_the_window",
-    "crop_vectors",
-    "hard_windows",
-    "random_windows",
-    "shifted_vectors",
-    "tables_of",
-    "train_cascade",
-    "with_constants",
-]
+__all__ = ["Samples", "Vectors", "tables_of", "train_cascade", "with_constants"]
 
 LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
 MOST_LOOKED_AT = 640
@@ -122,17 +111,11 @@ def _vectors(
 def random_windows(image: np.ndarray, n: int, search: Search, seed: Sequence[int]) -> Vectors:
     """Return the vectors of ``n`` windows of a photograph, of all sizes; fewer if it is small."""
     levels = [make() for make in search.levels(image)]
-    grids = [search.shape.grid(level.image, search.stride) for level in levels]
-    ends = np.cumsum([rows * columns for rows, columns in grids])
-    n_windows = int(ends[-1]) if len(ends) else 0
-    rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.choice(n_windows, min(n, n_windows), replace=False))
-    which = np.searchsorted(ends, chosen, side="right")
-    picks = []
-    for k, (rows, columns) in enumerate(grids):
-        numbers = chosen[which == k] - (ends[k] - rows * columns)
-        picks.append(np.stack(np.divmod(numbers, max(columns, 1)), axis=1) * search.stride)
-    return _picked(levels, picks, search)
+    grids = [np.ones(search.shape.grid(level.image, search.stride), bool) for level in levels]
+    every = [np.argwhere(grid) * search.stride for grid in grids]
+    n_windows = sum(map(len, every))
+    chosen = np.random.default_rng(seed).choice(n_windows, min(n, n_windows), replace=False)
+    return _picked(levels, every, np.sort(chosen), search)
 
 
 def hard_windows(
@@ -146,18 +129,19 @@ def hard_windows(
     found = [cascade.scan(level.image, search.stride, threshold) for level in levels]
     boxes = [search.boxes(level, corners) for level, (corners, _) in zip(levels, found)]
     scores = np.concatenate([np.empty(0), *(scores for _, scores in found)])
-    every = np.vstack([np.empty((0, 4)), *boxes])
-    kept = np.sort(suppress(every, scores, HARD_OVERLAP)[:most])
-    ends = np.cumsum([len(corners) for corners, _ in found])
-    which = np.searchsorted(ends, kept, side="right")
-    picks = [
-        corners[kept[which == k] - (ends[k] - len(corners))] for k, (corners, _) in enumerate(found)
+    kept = suppress(np.vstack([np.empty((0, 4)), *boxes]), scores, HARD_OVERLAP)[:most]
+    return _picked(levels, [corners for corners, _ in found], np.sort(kept), search)
+
+
+def _picked(
+    levels: Sequence[Level], corners: Sequence[np.ndarray], chosen: np.ndarray, search: Search
+) -> Vectors:
+    """Vectors of some windows, which are numbered through all levels."""
+    ends = np.cumsum([0, *map(len, corners)])
+    views = [
+        (level.image, own[chosen[(chosen >= start) & (chosen < start + len(own))] - start])
+        for level, own, start in zip(levels, corners, ends)
     ]
-    return _picked(levels, picks, search)
-
-
-def _picked(levels: Sequence[Level], picks: Sequence[np.ndarray], search: Search) -> Vectors:
-    views = [(level.image, corners) for level, corners in zip(levels, picks)]
     return _vectors(views, window_features(search.shape))
 
 

@@ -54,7 +54,7 @@ def main() -> None:
 
     works: dict[str, Callable[[int], object]] = {
         "scales of one image": frames,
-        "image files": lambda n_jobs: list(search_files(detector, files, False, n_jobs)),
+        "image files": lambda n_jobs: list(search_files(detector, files, n_jobs)),
         "a loop without memory": lambda n_jobs: map_in_threads(count, [STEPS] * 4, n_jobs),
     }
     clock, spent = defaultdict(float), defaultdict(float)

@@ -7,7 +7,7 @@ from tests.apps.detection.figures import SHARE, WINDOW, crop, scene
 from visualwords import PedestrianDetector
 from visualwords.apps.detection.bootstrapping import Bootstrap, enlarged_again
 from visualwords.apps.detection.cascade import Cascade
-from visualwords.apps.detection.held_out import HeldOut
+from visualwords.apps.detection.held_out import HeldOut, with_stages
 from visualwords.apps.detection.windows import Search, WindowShape
 from visualwords.errors import FolderError
 from visualwords.progress import Silent
@@ -41,14 +41,14 @@ def test_detail_is_lost_and_the_size_stays():
     np.testing.assert_array_equal(enlarged_again(grid, 1.0), grid)
 
 
-def held_out(right, false, parts=None, scores=None):
+def held_out(right, false):
     right, false = np.array(right, float), np.array(false, float)
-    return HeldOut(parts, scores, right, np.full(len(right), 1.1), false, 4)
+    return HeldOut(np.zeros((1, 1)), np.zeros((1, 1)), right, np.full(len(right), 1.1), false, 4)
 
 
 def thresholds(parts, scores, recall):
     cascade = Cascade(WindowShape(), (), np.float32([-np.inf]), (-np.inf,))
-    found = held_out([], [], parts, scores).with_stages(cascade, recall)
+    found = with_stages(cascade, parts, scores, recall)
     return found.tree_thresholds, found.stage_thresholds
 
 
