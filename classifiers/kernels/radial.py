@@ -125,7 +125,7 @@ def polynomial(
     array([[ 4.,  9.],
            [ 9., 25.]])
     """
-    if degree < 1 or degree != int(degree):
+    if not degree >= 1 or degree != int(degree):
         raise ValueError(f"polynomial: degree is {degree}, but it must be a whole number ≥ 1")
     if not gamma > 0:
         raise ValueError(f"polynomial: gamma is {gamma}, but it must be > 0")

@@ -7,11 +7,9 @@ import pytest
 from visualwords.classifiers import (
     GCWSHasher,
     ICDClassifier,
-    KernelSVC,
-    MinMaxIndex,
     one_vs_rest,
 )
-from visualwords.classifiers.kernels import chi2, intersection, ngmm
+from visualwords.classifiers.kernels import intersection
 from visualwords.classifiers.linear import ByteLinearClassifier
 
 
@@ -24,12 +22,8 @@ def data():
 
 WORK = {
     "intersection": lambda X, y: intersection(X),
-    "ngmm": lambda X, y: ngmm(X),
-    "chi2": lambda X, y: chi2(X),
     "hashes": lambda X, y: GCWSHasher(16, n_jobs=2).fit(X).transform(X).toarray(),
-    "index": lambda X, y: MinMaxIndex(16, n_jobs=2).fit(X).query(X, 3)[0],
     "icd": lambda X, y: ICDClassifier(n_jobs=2).fit(X, y).decision_function(X),
-    "svc": lambda X, y: KernelSVC("hik", n_jobs=2).fit(X, y).decision_function(X),
 }
 
 

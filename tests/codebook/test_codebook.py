@@ -133,6 +133,8 @@ def test_a_sample_of_descriptors_is_enough_to_learn(sets):
     for encoder in (FisherVectors(3, 4, random_state=0), SecondOrderPooling(4)):
         sample = clone(encoder).fit(sets.descriptors)
         np.testing.assert_array_equal(sample.transform(sets), encoder.fit(sets).transform(sets))
+        few = clone(encoder).set_params(max_descriptors=50).fit(sets, np.arange(12) % 3)
+        assert few.transform(sets).shape == sample.transform(sets).shape
         with pytest.raises(ValueError, match="finite"):
             clone(encoder).fit(np.full((30, 8), np.nan))
 

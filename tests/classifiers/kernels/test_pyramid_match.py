@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.pyramid_match import match
-from visualwords.classifiers import KernelSVC
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSets
 from visualwords.codebook.pyramid_match import GridBins
@@ -45,12 +44,6 @@ def test_the_worked_example_of_the_paper():
     y, z = np.array([[0], [3], [4], [8], [10]]), np.array([[0], [3], [5], [9], [15]])
     shifts = [np.array([0])]
     assert match(y, z, shifts, 2) == 2 * 1 + 2 / 2 + 1 / 4
-
-
-def test_points_in_one_bin_match_by_the_smaller_count():
-    sets = [np.zeros((5, 2)), np.zeros((3, 2))]
-    gram = pyramid_match(sets, normalization=None, side=16)
-    np.testing.assert_array_equal(gram, [[5, 3], [3, 3]])
 
 
 @pytest.mark.parametrize("normalization", ["self", None])
@@ -153,15 +146,6 @@ def test_sets_need_not_be_a_list_of_writable_c_ordered_arrays(rng):
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         pyramid_match(**arguments)
-
-
-def test_the_kernel_svm_takes_sets(rng):
-    labels = np.arange(40) % 2
-    arrays = [rng.integers(0, 40, (rng.integers(5, 30), 2)) + 50 * k for k in labels]
-    sets = FeatureSets.from_arrays(arrays, 128)
-    options = {"n_shifts": 2, "normalization": "self", "finest_level": 2}
-    model = KernelSVC(pyramid_match, kernel_params=options).fit(sets[:30], labels[:30])
-    np.testing.assert_array_equal(model.predict(sets[30:]), labels[30:])
 
 
 @settings(max_examples=40, deadline=None)

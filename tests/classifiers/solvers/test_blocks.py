@@ -72,16 +72,16 @@ def test_few_samples_are_held_out_fold_by_fold(histograms):
     np.testing.assert_array_equal(held_out[folds == 0], alone)
 
 
-@pytest.mark.parametrize("weight", [None, "balanced"])
-def test_blocks_of_bytes_find_the_optimum_of_scikit_learn(byte_vectors, monkeypatch, weight):
-    X, y, folds = (part[:90] for part in byte_vectors)
+@pytest.mark.parametrize(("n", "weight"), [(90, None), (90, "balanced"), (45, None)])
+def test_blocks_of_bytes_find_the_optimum_of_scikit_learn(byte_vectors, monkeypatch, n, weight):
+    X, y, folds = (part[:n] for part in byte_vectors)  # of four classes, or two
     unit = X / np.sqrt((X.astype(float) ** 2).sum(axis=1).mean())
     how = {"C": 10, "class_weight": weight}
     peer = LinearSVC(C=10, dual=True, fit_intercept=False, tol=1e-7, max_iter=50000)
     peer.fit(unit, y, sample_weight=compute_sample_weight(weight, y))
     blocks, gram = (ByteLinearClassifier(**how, tol=1e-6) for _ in range(2))
     held_out = blocks.fit_and_hold_out(X, y, folds)
-    difference = blocks.decision_function(X) - peer.decision_function(unit)
+    difference = (blocks.decision_function(X) - peer.decision_function(unit)).reshape(n, -1)
     lengths = np.linalg.norm(X.astype(float), axis=1)
     noise = np.outer(lengths, blocks.factors_ / np.sqrt(12))  # of weights rounded to whole numbers
     assert (np.abs(difference) < 5 * noise).all()

@@ -118,14 +118,6 @@ def test_order_and_repetition_of_rows_do_not_change_a_bit(problem, solver, rng):
     np.testing.assert_array_equal(split, first)
 
 
-def test_levels_above_a_byte_and_levels_that_never_occur(rng):
-    levels = 100 * rng.integers(0, 4, (40, 6)).astype(np.uint16)
-    y, cost = (levels[:, 0] > 100).astype(int), np.full(40, 1e-4)
-    tables = [train(levels, y, cost, solver)[1] for solver in ("dual", "gram", "primal")]
-    for other in tables[1:]:
-        np.testing.assert_allclose(other, tables[0], atol=2e-6)
-
-
 def test_rows_of_zeros_are_learned_from_without_harm():
     levels = np.zeros((4, 3), np.uint8)
     levels[0, 0] = 2
