@@ -38,37 +38,36 @@ _BLACK = np.zeros((64, 64, 3), np.uint8)
 
 def channel_row(parts: ChannelParts, planes: Value) -> Value:
     """The numbers of a channel, (d,): float32 for kernels, int8 for linear classifiers."""
-    channel, encoder, name = parts.channel, parts.encoder, parts.channel.extractor
-    if not channel.learns:
-        numbers = VECTORS[name](parts.extractor, planes)
-        return _row_of(parts, _comparable(numbers, channel.power))
+    encoder = parts.encoder
+    if not parts.has_patches:
+        numbers = VECTORS[parts.name](parts.extractor, planes)
+        return _row_of(parts, _comparable(numbers, parts.power))
     if encoder is None:  # there were no patches to learn from
-        kind = np.int8 if channel.linear else np.float32
+        kind = np.int8 if parts.is_linear else np.float32
         return planes.graph.constant(np.zeros(0, kind))
-    grids = PATCHES[name](parts.extractor, planes)
+    grids = PATCHES[parts.name](parts.extractor, planes)
     of_bytes = parts.extractor.extract(_BLACK).descriptors.dtype == np.uint8
     if isinstance(encoder, BagOfWords):
         counts = word_counts(encoder, grids, of_bytes).reshape(-1)
-        if encoder.norm is not None and not channel.linear:
+        if encoder.norm is not None and not parts.is_linear:
             counts = (counts * UNIT).cast(FLOAT16).cast(FLOAT)  # as rows are kept
         return _row_of(parts, counts)
-    if channel.fisher is not None and channel.fisher.root:
+    if parts.root:
         grids = [grid._replace(descriptors=grid.descriptors.sqrt()) for grid in grids]
     vector = fisher_vector if isinstance(encoder, FisherVectors) else second_moments
     numbers = vector(encoder, grids).reshape(-1) * LENGTH
-    if channel.linear:
-        return weighted_bytes(numbers, float(channel.weight))
+    if parts.is_linear:
+        return weighted_bytes(numbers, parts.weight)
     return _limited(numbers) * float(1 / np.float32(LENGTH))
 
 
 def _row_of(parts: ChannelParts, numbers: Value) -> Value:
     """Numbers of a whole image, scaled for a kernel or as bytes of one length."""
-    weight = float(parts.channel.weight)
-    if parts.channel.linear:
+    if parts.is_linear:
         squares = numbers.graph.op("ReduceSumSquare", numbers.cast(DOUBLE), [0])
         length = squares.sqrt().at_least(1e-12)
-        return weighted_bytes(numbers * (LENGTH / length).cast(FLOAT), weight)
-    return numbers * float(np.float32(weight / parts.scale))
+        return weighted_bytes(numbers * (LENGTH / length).cast(FLOAT), parts.weight)
+    return numbers * float(np.float32(parts.weight / parts.scale))
 
 
 def weighted_bytes(numbers: Value, weight: float) -> Value:

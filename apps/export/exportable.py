@@ -1,9 +1,11 @@
 """Which recipes can become ONNX files; needs no onnx."""
 
+from visualwords.apps.export.model_parts import classifier_settings
 from visualwords.apps.pipeline.recipe import Channel, Recipe
 
 EXTRACTORS = ("DenseSIFT", "HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseFilters")
-CLASSIFIERS = ("ICDClassifier", "PmSVMClassifier", "LinearClassifier", "ByteLinearClassifier")
+CLASSIFIERS = ("icd", "pmsvm", "linear", "ICDClassifier", "PmSVMClassifier", "LinearClassifier")
+CLASSIFIERS += ("ByteLinearClassifier",)
 
 
 def exportable_reason(recipe: Recipe) -> str | None:
@@ -20,11 +22,11 @@ def exportable_reason(recipe: Recipe) -> str | None:
         reason = _channel_reason(channel)
         if reason is not None:
             return f"channel {number} ({channel.extractor}) {reason}"
-    kind, params = recipe.classifier, recipe.classifier_params
+    kind, params = classifier_settings(recipe)
     if kind not in CLASSIFIERS:
         return f"classifier {kind} compares images with training images; use icd, pmsvm or linear"
-    if kind == "PmSVMClassifier" and params.get("table_size", 1000) is None:
-        return "classifier PmSVMClassifier has table_size = None; give it a number, such as 1000"
+    if params.get("table_size", 1000) is None:
+        return f"classifier {kind} has no tables (table_size); give it a size, such as 1000"
     return None
 
 

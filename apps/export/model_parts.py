@@ -5,14 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.channel_encoder import LENGTH, UNIT
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.recipe import Channel
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.saving import golden_images
 from visualwords.codebook import BagOfWords, FisherVectors, SecondOrderPooling
 from visualwords.features.extractor import Extractor
 
-__all__ = ["LENGTH", "UNIT", "ChannelParts", "ModelParts", "golden_images", "parts_of"]
+try:
+    from visualwords.apps.pipeline.encoder import LENGTH, UNIT
+except ImportError:
+    from visualwords.apps.pipeline.channel_encoder import LENGTH, UNIT
+
+__all__ = [
+    "LENGTH",
+    "UNIT",
+    "ChannelParts",
+    "ModelParts",
+    "classifier_settings",
+    "golden_images",
+    "parts_of",
+]
 
 
 @dataclass(frozen=True)
@@ -21,16 +33,30 @@ class ChannelParts:
 
     Attributes
     ----------
-    channel : Channel
+    name : str
+        Of the extractor.
     extractor : Extractor
+    has_patches : bool
+        Whether patches are encoded, not one vector.
     encoder : what turns patches into numbers; None for a vector, and where there were no patches
-    scale : float
-        What the numbers of kernels are divided by.
+    root : bool
+        Whether descriptors become their square roots first.
+    power : float or None
+        Of the shares of counts; None: numbers stay as they are.
+    is_linear : bool
+        Whether rows are signed bytes.
+    weight, scale : float
+        Numbers of kernels are multiplied by the one and divided by the other.
     """
 
-    channel: Channel
+    name: str
     extractor: Extractor
+    has_patches: bool
     encoder: BagOfWords | FisherVectors | SecondOrderPooling | None
+    root: bool
+    power: float | None
+    is_linear: bool
+    weight: float
     scale: float
 
 
@@ -74,7 +100,7 @@ def parts_of(model: ImageClassifier) -> ModelParts:
         recipe.name,
         recipe.max_side,
         recipe.min_side,
-        [ChannelParts(e.channel, e.channel.build(), e.stage, e.scale) for e in model.encoders_],
+        [_channel_parts(encoder) for encoder in model.encoders_],
         model.classifier_,
         model.classes_,
         str(decision.rejected),
@@ -83,3 +109,26 @@ def parts_of(model: ImageClassifier) -> ModelParts:
         decision.thresholds,
         decision.unknown,
     )
+
+
+def _channel_parts(encoder: Any) -> ChannelParts:
+    channel = encoder.channel
+    return ChannelParts(
+        channel.extractor,
+        channel.build(),
+        channel.learns,
+        encoder.codebook if hasattr(encoder, "codebook") else encoder.stage,
+        channel.fisher is not None and channel.fisher.root,
+        channel.exponent if hasattr(channel, "exponent") else channel.power,
+        channel.linear,
+        float(channel.weight),
+        float(encoder.scale),
+    )
+
+
+def classifier_settings(recipe: Recipe) -> tuple[str, dict[str, Any]]:
+    """The kind of a recipe's classifier, and its parameters."""
+    settings: Any = recipe.classifier
+    if isinstance(settings, str):
+        return settings, recipe.classifier_params
+    return settings.kind, settings.params

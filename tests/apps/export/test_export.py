@@ -1,7 +1,6 @@
 """A whole model as one ONNX file: its answers, its metadata, what is refused."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -22,6 +21,25 @@ TILES, LABELS = texture_tiles("train")
 FEW = slice(0, None, 9)
 
 
+COLOR = Recipe.from_toml("""
+    name = "color"
+    [[channels]]
+    extractor = "ColorHistogram"
+""")
+FISHER = Recipe.from_toml("""
+    name = "fisher-of-sift"
+    [[channels]]
+    extractor = "DenseSIFT"
+    params = { bin_size = [4, 6], root = true }
+    fisher = { n_gaussians = 16 }
+    [[channels]]
+    extractor = "ColorHistogram"
+    params = { bins = 6, space = "hsv", windows = 3 }
+    [classifier]
+    kind = "linear"
+""")
+
+
 def trained(recipe, **settings):
     return ImageClassifier(recipe=recipe, **settings).fit(TILES[FEW], LABELS[FEW])
 
@@ -37,7 +55,7 @@ def answers(path, pictures):
     return [label[0] for label, _ in found], np.concatenate([p for _, p in found])
 
 
-@pytest.mark.parametrize("recipe", ["tiny", "words", "photo"])
+@pytest.mark.parametrize("recipe", ["tiny", "words", FISHER], ids=str)
 def test_the_file_answers_as_the_model_does_whatever_the_size(recipe, tmp_path):
     model, path = trained(recipe), tmp_path / "model.onnx"
     visualwords.export_onnx(model, path)
@@ -52,7 +70,7 @@ def test_costs_thresholds_and_two_classes_decide_as_in_the_model(tmp_path):
     kept = [i for i, label in enumerate(LABELS) if label in (one, other)][::5]
     path = tmp_path / "two.onnx"
     for settings in ({"costs": {(one, other): 50}}, {"thresholds": {one: 0.999, other: 0.999}}):
-        model = ImageClassifier(recipe="color", **settings)
+        model = ImageClassifier(recipe=COLOR, **settings)
         model.fit([TILES[i] for i in kept], [LABELS[i] for i in kept])
         export_onnx(model, path)
         pictures = list(images())
@@ -91,7 +109,7 @@ def test_what_has_no_operators_is_refused_by_channel_and_with_a_recipe_that_has(
     with pytest.raises(RecipeError, match=r"channel 1 .* recipe fisher"):
         export_onnx(model, tmp_path / "sets.onnx")
     with pytest.raises(RecipeError, match="train it without unknown"):
-        export_onnx(trained("color", unknown=0.05), tmp_path / "unknown.onnx")
+        export_onnx(trained(COLOR, unknown=0.05), tmp_path / "unknown.onnx")
 
 
 def test_a_graph_with_other_labels_is_not_written(tiny, tmp_path, monkeypatch):
@@ -110,16 +128,13 @@ def test_mixed_channels_with_weights_and_views_of_small_images(tmp_path):
         [[channels]]
         extractor = "ColorStatistics"
         fisher = { n_gaussians = 4, n_components = 10 }
-        linear = true
         weight = 0.7
         [[channels]]
         extractor = "DenseFilters"
         second_order = { n_components = 6 }
-        linear = true
         [[channels]]
         extractor = "Centrist"
         params = { layout = "pyramid" }
-        linear = true
         weight = 2.0
         [classifier]
         kind = "linear"
@@ -133,9 +148,8 @@ def test_mixed_channels_with_weights_and_views_of_small_images(tmp_path):
 
 
 def test_power_mean_kernels_are_sums_of_vectors_of_levels(tmp_path):
-    recipe = replace(
-        RECIPES["color"], classifier="PmSVMClassifier", classifier_params={"kernel": "chi2"}
-    )
+    kernel = '[classifier]\nkind = "pmsvm"\nkernel = "chi2"'
+    recipe = Recipe.from_toml(f'[[channels]]\nextractor = "ColorHistogram"\n{kernel}')
     model = trained(recipe)
     export_onnx(model, tmp_path / "chi2.onnx")
     labels, chances = answers(tmp_path / "chi2.onnx", TILES[:9])
@@ -146,7 +160,7 @@ def test_power_mean_kernels_are_sums_of_vectors_of_levels(tmp_path):
 def test_a_page_names_the_model_beside_it_and_no_class_ends_its_script(tmp_path):
     hostile = "</script><script>alert(1)</script>"
     names = [hostile if label == LABELS[0] else label for label in LABELS[FEW]]
-    ImageClassifier("color").fit(TILES[FEW], names).save(tmp_path / "m.vw")
+    ImageClassifier(COLOR).fit(TILES[FEW], names).save(tmp_path / "m.vw")
     assert main(["export", str(tmp_path / "m.vw"), "-o", str(tmp_path / "my photos.html")]) == 0
     page = (tmp_path / "my photos.html").read_text()
     assert "my%20photos.onnx" in page
