@@ -54,10 +54,10 @@ DIALECT = (  # what crept in, and the field's words in its place (CONTRIBUTING.m
     r"tells? the classes|is told better|are told better|told apart",  # distinguish
     r"comes? along with|came along",  # ships with, bundled
     r"of everything random|what was chosen on what|what knows strange",
-    r"signs? of strange|machines? .{0,30}say no",  # novelty scores; every score is negative
-    r"says? (little|nothing)|have a say|has a say|counts? nothing",  # is too noisy; affects
+    r"signs? of strange|machines? .{0,30}say no\b",  # novelty scores; every score is negative
+    r"says? (too )?(little|nothing)|have a say|has a say|counts? nothing",  # is too noisy; affects
     r"(mirrored|rotated|near) copies|copies of (an|the) image",  # views; duplicates
-    r"at one stroke|not forgers|is no order|nobody tells|is none of",
+    r"at one stroke|not forgers|is no order|nobody tells|is none of single",
     r"script that was not kept|makes? up for what",
 )
 RUNNING = [page for page in PAGES if any(not s.is_in(NOT_RUN | SLOW) for s in parts(page))]
