@@ -12,7 +12,6 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.faults.commands import Running, run_from_shell
-from tests.faults.conftest import IS_LONG
 from visualwords import load
 from visualwords.cache import FeatureCache
 from visualwords.folders import ImageFolder
@@ -108,22 +107,3 @@ def test_a_read_only_installation_without_a_home_predicts_with_one_warning(
     assert done.output.count("warning:") == 1, done.output
     assert "Set NUMBA_CACHE_DIR" in done.output
     assert sorted(os.listdir(tmp_path)) == ["disk0", "photos.vw"]
-
-
-@pytest.mark.skipif(not IS_LONG, reason="compiles everything twice: set VISUALWORDS_LONG_TESTS=1")
-def test_a_damaged_cache_of_compiled_code_is_made_again(model, photos, tmp_path):
-    cache = tmp_path / "numba"
-    arguments = ["predict", model, photos / "sea" / "0.png", "--no-cache", "--csv", "--quiet"]
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    first = run_from_shell(*arguments, environment=environment)
-    assert first.code == 0, first.output
-    files = [path for path in cache.rglob("*") if path.is_file()]
-    assert files
-    for path in files:
-        path.write_bytes(b"\x80\x04 not what was here")
-    second = run_from_shell(*arguments, environment=environment)
-    assert second.code == 0, second.output
-    assert first.output in second.output
-    assert second.output.count("warning:") == 1, second.output
-    third = run_from_shell(*arguments, environment=environment)
-    assert third.output == first.output

@@ -105,14 +105,6 @@ def test_ctrl_c_is_answered_by_130_and_leaves_nothing_half_done(
     assert litter(tmp_path) == []
 
 
-def test_a_second_ctrl_c_changes_nothing(training, target, log):
-    process = Running(training, log)
-    os.kill(process.process.pid, signal.SIGINT)
-    done = process.interrupt()
-    assert done.code == 130, done
-    assert not target.exists()
-
-
 def test_a_full_disk_leaves_the_old_model_and_no_litter(training, small_disk, log, model_bytes):
     disk = small_disk(256)
     target = disk / "m.vw"

@@ -15,7 +15,6 @@ import pytest
 from tests.conftest import IS_ROOT
 from tests.faults.commands import Running, server
 from tests.faults.test_processes import litter
-from visualwords import cache as cache_module
 from visualwords import files
 from visualwords.apps.classify_images.main import main
 from visualwords.cache import FeatureCache
@@ -87,30 +86,6 @@ def test_a_disk_without_locks_is_written_to_and_nothing_there_is_removed(tmp_pat
     files.write_atomically(tmp_path / "a", b"content")
     assert (tmp_path / "a").read_bytes() == b"content"
     assert other.exists()
-
-
-def test_a_cache_on_a_disk_that_fills_and_frees_costs_only_time(
-    training, model_bytes, tmp_path, monkeypatch
-):
-    append, calls = cache_module._append, iter(range(10**9))
-
-    def fill_up(file, end, content):
-        if 5 <= next(calls) < 15:
-            append(file, end, content[: len(content) // 2])
-            raise OSError(errno.ENOSPC, "no space left on device")
-        append(file, end, content)
-
-    monkeypatch.setattr(cache_module, "_append", fill_up)
-    assert main(training) == 0
-    assert (tmp_path / "m.vw").read_bytes() == model_bytes
-    cache = FeatureCache(tmp_path / "cache")
-    n_first = cache.size()[0]
-    (tmp_path / "m.vw").unlink()
-    cache.close()
-    assert main(training) == 0
-    assert (tmp_path / "m.vw").read_bytes() == model_bytes
-    assert cache.size()[0] >= n_first
-    assert litter(tmp_path) == []
 
 
 NAMES = [b"private", b"public"]

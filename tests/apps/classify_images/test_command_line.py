@@ -97,38 +97,6 @@ def test_thumbnails_are_kept_in_the_model_if_asked_for(photos, tmp_path):
     assert [jpeg[:2] for jpeg in thumbnails] == [b"\xff\xd8"] * 24
 
 
-@pytest.mark.slow
-def test_an_extractor_of_another_package_is_used_by_its_name(photos, tmp_path):
-    site = tmp_path / "site"
-    (site / "meancolor-1.dist-info").mkdir(parents=True)
-    (site / "meancolor-1.dist-info" / "METADATA").write_text("Name: meancolor\nVersion: 1\n")
-    (site / "meancolor-1.dist-info" / "entry_points.txt").write_text(
-        "[visualwords.features]\nMeanColor = meancolor:MeanColor\n"
-    )
-    (site / "meancolor.py").write_text(
-        "from visualwords.features.extractor import Extractor, as_rgb\n"
-        "class MeanColor(Extractor):\n"
-        "    def describe(self, image):\n"
-        "        return as_rgb(image).mean(axis=(0, 1))\n"
-    )
-    target, environment = tmp_path / "m.vw", {"PYTHONPATH": str(site)}
-    arguments = ["train", photos, "-o", target, "--no-cache", "--feature", "MeanColor"]
-    assert run_process(*arguments).returncode == 2  # not installed
-    done = run_process(*arguments, environment=environment)
-    assert done.returncode == 0, done.stderr
-    predicted = run_process("predict", target, photos / "sea", "--json", environment=environment)
-    assert {a["label"] for a in json.loads(predicted.stdout)["predictions"]} == {"sea"}
-    assert run("predict", target, photos / "sea").returncode == 4  # the model names what is missing
-
-
-def test_any_jobs_give_the_same_model_bytes(photos, tmp_path):
-    for jobs in ("1", "4"):
-        arguments = ["--recipe", "words", "--jobs", jobs, "--no-cache"]
-        done = run("train", photos, "-o", tmp_path / f"{jobs}.vw", *arguments)
-        assert done.returncode == 0, done.stderr
-    assert (tmp_path / "1.vw").read_bytes() == (tmp_path / "4.vw").read_bytes()
-
-
 def test_predict_prints_a_table_csv_and_json(model, photos):
     image = photos / "sea" / "0.png"
     table = run("predict", model, image, "--no-cache")
@@ -313,25 +281,6 @@ def test_recipes_are_listed_with_what_they_reached(capsys):
 def test_training_images_in_the_test_are_reported_as_leakage(model, photos):
     done = run("evaluate", model, photos, "--no-cache")
     assert b"24 of 24 test images were in the training set" in done.stderr
-
-
-def test_ctrl_c_ends_training_with_130_and_leaves_no_model(tmp_path, rng):
-    for name, color in COLORS.items():
-        first = write_png(tmp_path / "large" / name / "0.png", noisy(color, rng, (1500, 2000)))
-        for i in range(1, 40):
-            os.link(first, first.with_stem(str(i)))
-    target = tmp_path / "m.vw"
-    process = subprocess.Popen(
-        [*COMMAND, "train", str(tmp_path / "large"), "-o", str(target), "--no-cache"],
-        stderr=subprocess.PIPE,
-    )
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
-    assert b"interrupted" in errors
-    assert b"Traceback" not in errors
-    assert list(tmp_path.glob("*.vw")) == []
 
 
 @pytest.mark.slow

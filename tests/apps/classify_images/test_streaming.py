@@ -48,13 +48,10 @@ def test_json_has_a_line_for_each_frame(model, video, capsys):
     assert len(found[0]["scores"]) == 3
 
 
-def test_csv_has_a_row_for_each_frame(model, video, capsys):
+def test_csv_has_a_row_and_text_a_line_for_each_frame(model, video, capsys):
     assert main(["predict", model, video, "--csv", "--every", "2"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [(row["frame"], row["label"]) for row in rows] == [("0", "sea"), ("2", "wood")]
-
-
-def test_text_has_a_line_for_each_frame(model, video, capsys):
     assert main(["predict", model, video, "--frames", "1"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert "0  sea  " in line
