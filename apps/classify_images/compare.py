@@ -73,13 +73,7 @@ def compare(
         folds = 5
     with run.progress() as progress:
         rows = compare_recipes(
-            images,
-            recipes,
-            folds,
-            seeds,
-            random_state=seed,
-            progress=progress,
-            **run.settings,
+            images, recipes, folds, seeds, random_state=seed, progress=progress, **run.settings
         )
     run.skip([*images.skipped, *(one for row in rows for one in row.skipped)])
     run.check_strict()

@@ -201,10 +201,7 @@ def reading(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 host = flag("--host ADDRESS", "Address to listen on.", default="127.0.0.1")
 port = flag(
-    "--port N",
-    "Port to listen on; 0 chooses a free one.",
-    click.IntRange(0, 65535),
-    default=8000,
+    "--port N", "Port to listen on; 0 chooses a free one.", click.IntRange(0, 65535), default=8000
 )
 allow_host = flag(
     "--allow-host NAME",

@@ -117,11 +117,7 @@ def composing(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def with_recipe(
-        *args: Any,
-        recipe: str,
-        features: tuple[str, ...],
-        settings: tuple[str, ...],
-        **others: Any,
+        *args: Any, recipe: str, features: tuple[str, ...], settings: tuple[str, ...], **others: Any
     ) -> Any:
         given = {name: others.pop(name) for name in CHANGES}
         more: tuple[Any, ...] = ()

@@ -15,10 +15,7 @@ from tests.apps.classify_images.test_pairs import VALUES
 from visualwords.apps.classify_images.main import command as classify_images
 from visualwords.apps.detect_pedestrians.main import command as detect_pedestrians
 
-COMMANDS = {
-    "classify-images": classify_images,
-    "detect-pedestrians": detect_pedestrians,
-}
+COMMANDS = {"classify-images": classify_images, "detect-pedestrians": detect_pedestrians}
 # Demos take no input but flags, and minutes; the others run until they are interrupted.
 LEFT_OUT = {
     ("classify-images", "demo"),

@@ -70,10 +70,7 @@ def requirements_of(*extras):
 def test_every_requirement_states_the_lowest_version_and_nothing_else():
     """A highest version would keep people from fixes; an address would be a second supplier."""
     assert INTEL_MACS in project["dependencies"]
-    for requirement in [
-        *needed_everywhere(),
-        *requirements_of(*project["optional-dependencies"]),
-    ]:
+    for requirement in [*needed_everywhere(), *requirements_of(*project["optional-dependencies"])]:
         assert re.fullmatch(r"[a-z0-9-]+>=[0-9]+(\.[0-9]+)*", requirement), requirement
 
 

@@ -64,7 +64,7 @@ QUANTIZATIONS = {
     "quantile": ["--set", "quantization=quantile", "--set", "loss=hinge"],
     "uniform": ["--set", "quantization=uniform", "--set", "n_bins=20", "--solver", "dual"],
     "natural counts": [
-        *["--set", "quantization=integer", "--set", "words.norm=none", "--set", "rescale=false"],
+        *["--set", "quantization=integer", "--set", "words.norm=none", "--set", "rescale=false"]
     ],
 }
 
