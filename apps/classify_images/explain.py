@@ -83,7 +83,7 @@ def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[
             "offset": float(explanation.offsets[i]),
             "evidence": float(explanation.scores[i] - explanation.offsets[i]),
             "probability": None if chances is None else float(chances[i]),
-            "telling": {one.name: one.value for one in words},
+            "discriminative_words": {one.name: one.value for one in words},
         }
     return {
         "path": image,

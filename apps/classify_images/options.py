@@ -81,7 +81,7 @@ class Rule(NamedTuple):
             return
         if self.unknown is not None and classifier.novelty_ is None:
             raise FolderError(
-                f"{path}: the model can't tell unknown images, because a class had a single "
+                f"{path}: the model can't detect unknown images, because a class had a single "
                 "training image; omit --unknown or train it again with more"
             )
         asked, kept = self.checked(classifier.classes_), classifier.decision_
@@ -111,8 +111,8 @@ DECIDING = (
     ),
     flag(
         "--unknown RATE",
-        'Label strange images "unknown", and at most about this share of known ones, such as 0.05 '
-        "[default: every image gets a class].",
+        'Label images unlike all training images "unknown", and at most about this share of known '
+        "ones, such as 0.05 [default: every image gets a class].",
         shared.SHARE,
     ),
 )

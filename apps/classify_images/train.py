@@ -23,8 +23,8 @@ BASICS = (
     options.output("-o --output M.vw", "Model file to write.", required=True),
     flag(
         "--budget TIME",
-        "Work that auto may plan, in time of two reference cores: 90s, 10m, 1h. The choice does "
-        "not depend on the clock.",
+        "Search budget of auto, in time of two reference cores: 90s, 10m, 1h. The choice does not "
+        "depend on the clock.",
         shared.DURATION,
         default=60.0,
         show_default="60s",

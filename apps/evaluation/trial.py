@@ -47,7 +47,7 @@ class Trial:
     groups : list of str or None, optional
         What each image belongs to (one object, patient or scene); intervals are those of groups.
     novelty : (n,) float64 or None
-        How unlike the training images each image is; None where the model can't tell.
+        How unlike the training images each image is; None where it is unknown.
     decision : Decision or None
         What made labels of probabilities; None where the folds' models differ in their classes.
     """

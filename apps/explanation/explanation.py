@@ -80,7 +80,7 @@ class Explanation:
     decided : str
         The label that the model gives the image; empty for the best class.
     novelty : float or None
-        How unlike the training images the image is; None where the model can't tell.
+        How unlike the training images the image is; None where it is unknown.
     """
 
     classes: np.ndarray

@@ -122,4 +122,4 @@ def test_a_file_without_novelty_says_that_it_can_not_tell_unknown_images(case, t
     row = json.loads(run(capsys, *arguments))["predictions"][0]
     assert (row["label"], row["novelty"]) == (labels[paths[0]], None)
     assert main([*(str(one) for one in arguments), "--unknown", "0.05"]) == 1
-    assert "can't tell unknown images" in capsys.readouterr().err
+    assert "can't detect unknown images" in capsys.readouterr().err
