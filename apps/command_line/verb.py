@@ -23,7 +23,6 @@ from visualwords.apps.command_line.exit_codes import (
     FAILED,
     INTERRUPTED,
     UNEXPECTED,
-    USAGE,
 )
 from visualwords.apps.command_line.options import BASICS, FILE, flag
 from visualwords.errors import ModelFileError, VisualWordsError
@@ -190,10 +189,9 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
     except SystemExit as ended:  # rich-click's answer to a command without arguments
         return int(ended.code or DONE)
     except click.ClickException as problem:
-        _fail(problem.format_message(), USAGE)
         ctx = getattr(problem, "ctx", None)
         _say_lines(f"{ctx.command_path if ctx else name} --help lists the options")
-        return problem.exit_code
+        return _fail(problem.format_message(), problem.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED

@@ -160,7 +160,7 @@ def compare(
     >>> from visualwords.apps.pipeline.dataset import Dataset
     >>> rows = compare(Dataset.of(*texture_tiles("train")), ["tiny", "fast"], folds=2)
     >>> [row.name for row in rows], rows[0].difference
-    (['fast', 'tiny'], 0.0)
+    (['tiny', 'fast'], 0.0)
     """
     found = _checked(recipes)
     progress = progress or Silent()

@@ -103,8 +103,8 @@ def test_no_escape_of_a_name_reaches_the_terminal(arguments, odd, odd_model, tmp
 def test_a_usage_error_is_a_sentence_and_the_way_to_the_help(capsys):
     assert main(["train"]) == USAGE
     assert capsys.readouterr().err.splitlines() == [
-        "error: Missing argument 'FOLDER'.",
         "classify-images train --help lists the options",
+        "error: Missing argument 'FOLDER'.",
     ]
 
 
