@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from visualwords.apps.evaluation.comparing import ComparedRecipe
 from visualwords.apps.report.markup import document, html, joined, lines, section, table, text
 from visualwords.files import write_atomically
+
+if TYPE_CHECKING:
+    from visualwords.apps.evaluation.comparing import ComparedRecipe
 
 LINE = 26  # height of a recipe in the plot, in pixels
 LEFT, WIDTH, RIGHT = 330, 420, 70
@@ -15,7 +18,7 @@ LEFT, WIDTH, RIGHT = 330, 420, 70
 
 def write_comparison(
     path: "str | os.PathLike[str]",
-    rows: list[ComparedRecipe],
+    rows: "list[ComparedRecipe]",
     *,
     title: str,
     command: str | None = None,
@@ -30,7 +33,7 @@ def write_comparison(
     write_atomically(path, page.encode("utf-8"))
 
 
-def _comparison(rows: Sequence[ComparedRecipe]) -> Markup:
+def _comparison(rows: "Sequence[ComparedRecipe]") -> Markup:
     """Return the section of a report: a plot, and a table of all recipes."""
     lead = (
         "Mean accuracy per class; bars are one standard deviation over folds and seeds. "
@@ -42,7 +45,7 @@ def _comparison(rows: Sequence[ComparedRecipe]) -> Markup:
     return section("comparison", "Recipes compared", lead, body)
 
 
-def comparison_rows(rows: Sequence[ComparedRecipe]) -> tuple[list[str], list[list[object]]]:
+def comparison_rows(rows: "Sequence[ComparedRecipe]") -> tuple[list[str], list[list[object]]]:
     """Return the head and the rows of the table of recipes, best first."""
     cells: list[list[object]] = []
     for row in rows:
@@ -55,7 +58,7 @@ def comparison_rows(rows: Sequence[ComparedRecipe]) -> tuple[list[str], list[lis
     return ["recipe", ">accuracy", ">below the best", ">CPU seconds", ">MB"], cells
 
 
-def comparison_plot(rows: Sequence[ComparedRecipe]) -> Markup:
+def comparison_plot(rows: "Sequence[ComparedRecipe]") -> Markup:
     """Return a drawing (SVG) of the recipes' accuracies, best first."""
     spreads = [0.0 if len(row.figures) < 2 else row.deviation for row in rows]
     low = max(0.0, min(row.mean - s for row, s in zip(rows, spreads)) - 0.02)

@@ -1,7 +1,8 @@
 """What results show of themselves in a notebook: tables as HTML, pictures as PNG.
 
 Each function makes what an object's ``_repr_html_`` or ``_repr_png_`` returns; the object imports
-it when a notebook asks. Names are escaped, and there is no script.
+it when a notebook asks, so nothing here imports the objects. Names are escaped, and there is no
+script.
 """
 
 from collections.abc import Sequence
@@ -52,10 +53,32 @@ def classifier_html(model: "ImageClassifier") -> str:
 
 def evaluation_html(evaluation: "Evaluation") -> str:
     """The accuracy with its interval, and recall and precision of every class."""
-    from visualwords.apps.report.trial_report import classes_of
-
     headline = html("<p><b>{}</b></p>", evaluation.headline)
     return _shown(headline, classes_of(evaluation, linked=False))
+
+
+def classes_of(evaluation: "Evaluation", linked: bool = True) -> Markup:
+    """Return the table of recall and precision of every class, with links into the matrix."""
+    head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
+    rows = [_class_row(evaluation, i, linked) for i in range(len(evaluation.classes))]
+    recall = [r if n else 2.0 for r, n in zip(evaluation.recall, evaluation.support)]
+    return table_of_classes(head, rows, recall)
+
+
+def _class_row(evaluation: "Evaluation", i: int, linked: bool) -> list[object]:
+    row: list[object] = [text(evaluation.classes[i]), f"{evaluation.support[i]:,}"]
+    if not evaluation.support[i]:
+        return [*row, Markup("<span class=soft>not tested</span>"), "", "", "", ""]
+    recall, precision = evaluation.recall[i], evaluation.precision[i]
+    purity: list[object] = [percent(precision), bar(precision, "second")]
+    if not evaluation.confusion[:, i].sum():
+        purity = [Markup("<span class=soft>never predicted</span>"), ""]
+    confused, j = Markup(), evaluation.most_confused(i)
+    if j is not None:
+        other = text(evaluation.classes[j])
+        name = html('<a href="#c{}-{}">{}</a>', i, j, other) if linked else other
+        confused = html("{} {}×", name, evaluation.confusion[i, j])
+    return [*row, percent(recall), bar(recall), *purity, confused]
 
 
 def comparison_html(rows: "Sequence[ComparedRecipe]") -> str:

@@ -21,9 +21,9 @@ from visualwords.apps.report.markup import (
     percent,
     section,
     table,
-    table_of_classes,
     text,
 )
+from visualwords.apps.report.notebook import classes_of
 from visualwords.apps.report.trial_curves import calibration, operating_points
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
@@ -134,30 +134,6 @@ def _classes(evaluation: Evaluation) -> Markup:
         "images predicted as a class that belong to it."
     )
     return section("classes", "Classes", lead, classes_of(evaluation))
-
-
-def classes_of(evaluation: Evaluation, linked: bool = True) -> Markup:
-    """Return the table of recall and precision of every class, with links into the matrix."""
-    head = ["class", ">images", ">recall", "", ">precision", "", "most often confused with"]
-    rows = [_class_row(evaluation, i, linked) for i in range(len(evaluation.classes))]
-    recall = [r if n else 2.0 for r, n in zip(evaluation.recall, evaluation.support)]
-    return table_of_classes(head, rows, recall)
-
-
-def _class_row(evaluation: Evaluation, i: int, linked: bool) -> list[object]:
-    row: list[object] = [text(evaluation.classes[i]), f"{evaluation.support[i]:,}"]
-    if not evaluation.support[i]:
-        return [*row, Markup("<span class=soft>not tested</span>"), "", "", "", ""]
-    recall, precision = evaluation.recall[i], evaluation.precision[i]
-    purity: list[object] = [percent(precision), bar(precision, "second")]
-    if not evaluation.confusion[:, i].sum():
-        purity = [Markup("<span class=soft>never predicted</span>"), ""]
-    confused, j = Markup(), evaluation.most_confused(i)
-    if j is not None:
-        other = text(evaluation.classes[j])
-        name = html('<a href="#c{}-{}">{}</a>', i, j, other) if linked else other
-        confused = html("{} {}×", name, evaluation.confusion[i, j])
-    return [*row, percent(recall), bar(recall), *purity, confused]
 
 
 def _timing(seconds: dict[str, float]) -> Markup:

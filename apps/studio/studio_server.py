@@ -106,7 +106,7 @@ class StudioApi(ModelApi):
 
     def routes(self) -> list[Route]:
         """Return the routes of the studio and of its models."""
-        told = {
+        values = {
             "/studio/status": self._status,
             "/studio/images": self._images,
             "/studio/queue": self._queue,
@@ -119,8 +119,8 @@ class StudioApi(ModelApi):
             "/studio/model.vw": self._model_file,
             "/report": self._report_page,
         }
-        read |= {path: partial(self._told, work) for path, work in told.items()}
-        done = {
+        read |= {path: partial(self._value, work) for path, work in values.items()}
+        changes = {
             "/studio/class": self._add_class,
             "/studio/class/rename": self._rename_class,
             "/studio/class/delete": self._delete_class,
@@ -130,19 +130,19 @@ class StudioApi(ModelApi):
             "/studio/redo": lambda _: {"what": printable(self.workspace.log.redo() or "")},
             "/studio/settings": self._settings,
         }
-        also_done = {  # what no model needs to learn
+        others = {  # what no model needs to learn
             "/studio/accept": self._accept,
             "/studio/train": lambda _: self.learning.train_better(),
             "/studio/cancel": lambda _: self.learning.cancel(),
         }
         posts: dict[str, Handler] = {"/studio/add": self._add_image}
-        posts |= {path: partial(self._done, work) for path, work in done.items()}
-        posts |= {path: partial(self._done, work, learn=False) for path, work in also_done.items()}
+        posts |= {path: partial(self._act, work) for path, work in changes.items()}
+        posts |= {path: partial(self._act, work, learn=False) for path, work in others.items()}
         return [*super().routes(), *routes_of("GET", read), *routes_of("POST", posts)]
 
     # what there is
 
-    async def _told(self, work: Callable[[Request], Asked], request: Request) -> Response:
+    async def _value(self, work: Callable[[Request], Asked], request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(work, request))
 
     def _status(self, request: Request) -> Asked:
@@ -243,7 +243,7 @@ class StudioApi(ModelApi):
 
     # what people do
 
-    async def _done(
+    async def _act(
         self, action: Callable[[Asked], Asked | None], request: Request, learn: bool = True
     ) -> Response:
         """Do what a request in JSON asks for."""
