@@ -120,11 +120,11 @@ def is_costly(data: bytes, max_pixels: int) -> bool:
 def upright_size(data: bytes, max_pixels: int) -> tuple[int, int]:
     """Width and height of the image as `decode` gives it; nothing is decoded."""
     header = _open(data, max_pixels)
-    tags = _tags_of(header)
-    if tags is None:
-        (width, height), orientation = header.size, _orientation(header)
-    else:  # Pillow's size of a TIFF is upright, but only in newer versions
+    if isinstance(header, DeepTIFF | TiffImageFile):  # whose size is upright in newer Pillows only
+        tags = header.tags if isinstance(header, DeepTIFF) else header.tag_v2
         width, height, orientation = tags[tiff.WIDTH], tags[tiff.HEIGHT], tags.get(ORIENTATION, 1)
+    else:
+        (width, height), orientation = header.size, _orientation(header)
     return (height, width) if orientation in (5, 6, 7, 8) else (width, height)
 
 
@@ -378,8 +378,7 @@ def _decode_other(data: bytes, header: Image.Image) -> np.ndarray:
         deep = decode_with_opencv(data)  # Pillow would cut 16 bits to their top 8
         if deep is None:
             raise DamagedImageError("damaged file (its 16-bit colours can't be decoded)")
-        # OpenCV's channels are blue, green, red
-        return _upright(header, deep[:, :, [2, 1, 0, 3][: deep.shape[2]]])
+        return _upright(header, deep[:, :, [2, 1, 0, 3][: deep.shape[2]]])  # was BGR
     return _upright(header, _array_of(header))
 
 

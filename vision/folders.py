@@ -189,19 +189,10 @@ class ImageFolder:
         return self.select(i for i, name in enumerate(self.splits) if name == split)
 
     def split(self, test_size: float = 0.2, seed: int = 0) -> tuple["ImageFolder", "ImageFolder"]:
-        """Divide into a training and a test part, class by class, at random.
+        """Divide into a training and a test part, class by class, at random by a ``seed``.
 
-        Parameters
-        ----------
-        test_size : float in (0, 1)
-            Share of each class that is tested, but at least one image and not all. Groups stay
-            together, so that with them the share is only approximate.
-        seed : int
-            The same seed gives the same division of the same files.
-
-        Returns
-        -------
-        train, test : ImageFolder
+        ``test_size`` is the share of each class that is tested, but at least one image and not
+        all. Groups stay together, so that with them the share is only approximate.
         """
         if not 0 < test_size < 1:
             raise ValueError(f"test_size is {test_size}; it must lie between 0 and 1")
@@ -235,12 +226,10 @@ def _choose_images(labels: Sequence[str], test_size: float, seed: int) -> np.nda
 def _choose_groups(
     labels: Sequence[str], groups: Sequence[str | None], test_size: float, seed: int, origin: str
 ) -> np.ndarray:
-    """Mark whole groups until about that share of each class is tested.
+    """Mark whole groups until about that share of each class is tested, some on both sides.
 
-    An image without a group is a group of its own. Every class keeps an image on both sides;
-    where no way to that is found, `FolderError` names the class (and the images' ``origin``).
-    Groups are chosen in random order: first those mostly of images that are still wanted, then
-    small ones of the classes that are missing.
+    An image without a group is a group of its own. Groups are chosen in random order: first those
+    mostly of images that are still wanted, then small ones of the classes that are missing.
     """
     members = defaultdict(list)
     for position, group in enumerate(groups):
@@ -283,8 +272,7 @@ def _list_folder(root: str, label_from: str | None) -> Listing:
     """List the labelled images of a folder, whatever its layout."""
     if label_from is not None:
         return _labels_from_names(root, label_from)
-    table = _own_table(root)
-    if table is not None:
+    if (table := _own_table(root)) is not None:
         return _list_table(table, root)
     top = folders_in(root)
     splits = {name: split for name in top if (split := split_of(name)) is not None}
@@ -366,8 +354,7 @@ def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> List
     classes: list[ClassFolder] = []
     items: list[Item] = []
     for name, split in splits.items():
-        table = _own_table(top[name])
-        if table is not None:
+        if (table := _own_table(top[name])) is not None:
             items += _located(read_table(table, split=split), top[name])
             continue
         inside, loose = folders_in(top[name]), images_in(top[name])
@@ -386,10 +373,9 @@ def _list_splits(root: str, top: dict[str, str], splits: dict[str, str]) -> List
 
 
 def _refuse_unknown_splits(root: str, top: dict[str, str]) -> None:
-    """Raise ``FolderError`` if folders would be classes that have the same classes inside.
+    """Refuse folders that have the same classes inside, as ``train`` and ``holdout`` do.
 
-    So have ``train`` and ``holdout``; classes with the same sub-folders, such as days or cameras,
-    have no name that looks like a split.
+    Classes with the same sub-folders, such as days or cameras, don't look like splits by name.
     """
     alike = next((name for name in top if SPLIT_LIKE.match(name)), None)
     if alike is None or len(top) < 2 or any(images_in(path) for path in top.values()):
@@ -406,7 +392,7 @@ def _refuse_unknown_splits(root: str, top: dict[str, str]) -> None:
 def _list_classes(root: str, folders: list[ClassFolder], warnings: list[str]) -> Listing:
     """List the files of class folders."""
     skipped: list[tuple[str, str]] = []
-    folders = [(unicodedata.normalize("NFC", label), *others) for label, *others in folders]
+    folders = [(unicodedata.normalize("NFC", label), path, part) for label, path, part in folders]
     items = [
         Item(path, label, split)
         for label, folder, split in folders
@@ -432,8 +418,8 @@ def _list_classes(root: str, folders: list[ClassFolder], warnings: list[str]) ->
 def _own_table(root: str) -> str | None:
     """The table that labels the images of a folder without class folders, if there is one.
 
-    Hugging Face's ``metadata`` always counts. Any other table counts where the folder has no class
-    folders of its own: inside it, or beside it under the folder's name.
+    Hugging Face's ``metadata`` always counts, another table, inside or beside the folder under its
+    name, where there are no class folders.
     """
     files, folders = files_in(root), folders_in(root)
     for name in METADATA:

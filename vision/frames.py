@@ -242,7 +242,9 @@ class LiveFrames(Frames):
     def _take(self, seconds: float) -> None:
         number = self.n_read
         self.n_read += 1
-        good, image = self._capture.retrieve() if number % self.every == 0 else (False, None)
+        if number % self.every:
+            return
+        good, image = self._capture.retrieve()
         if good:
             with self._changed:
                 self.n_dropped += self._newest is not None

@@ -226,7 +226,7 @@ def _only(features: Mapping[str, Any], kind: str, names: tuple[str, ...]) -> str
 
 def _column(dataset: Any, name: str) -> Iterable[Any]:
     """A column of a dataset; images as paths and bytes, which are not decoded."""
-    feature = (getattr(dataset, "features", None) or {}).get(name)
+    feature: Any = (getattr(dataset, "features", None) or {}).get(name)
     if type(feature).__name__ == "Image":
         dataset = dataset.cast_column(name, type(feature)(decode=False)).with_format(None)
     return dataset[name]

@@ -167,8 +167,8 @@ class _Decoder:
         patience = PATIENCE * seconds + self._start_seconds
         threading.Thread(target=self._kill_if_late, args=(patience, done), daemon=True).start()
         try:
-            for content in head, data:
-                left = memoryview(content)
+            for part in head, data:
+                left = memoryview(part)
                 while left:
                     left = left[self.process.stdin.write(left[:PIECE]) :]  # type: ignore[union-attr]
             kind, *sizes = ANSWER.unpack(self._receive(ANSWER.size))

@@ -91,6 +91,7 @@ class DeepTIFF(NamedTuple):
         if plane is not None:
             each = len(offsets) // self.n_samples
             offsets, counts = (list_[plane * each :][:each] for list_ in (offsets, counts))
+        tags: dict[int, tuple[int, ...]]
         tags = {tag: (self.tags[tag],) for tag in KEPT if tag in self.tags}
         tags |= {places: offsets, sizes: counts, N_SAMPLES: (n_samples,)}
         tags[BITS] = (8 * self.dtype.itemsize,) * n_samples
