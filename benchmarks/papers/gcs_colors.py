@@ -68,12 +68,13 @@ def table2(lab: Lab) -> Results:
     are added.
 
     On Corel-1000 only the order of the kernels can be compared. GCS, Laplace and polynomial have
-    the paper's order. **CS at 90 % zeros fails, for a reason:** Φ₆₄ falls like (1 − u²)^31.5, so a
-    pair half-way to the edge of the support has 10⁻⁴ of the value at the centre, and with a support
-    that reaches only the nearest tenth of the samples the Gram matrix is nearly the identity. A
-    misprint may explain the paper's figure: with the recursion of Eq. (4) as printed (φ₂ twice too
-    large) half of the kernel's value is a circular kernel with a heavy tail, and CS works at
-    exactly 90 % zeros (row "CS as printed").
+    the paper's order, GCS and Laplace within their spread of each other, as there. **CS at 90 %
+    zeros fails, for a reason:** Φ₆₄ falls like (1 − u²)^31.5, so a pair half-way to the edge of the
+    support has 10⁻⁴ of the value at the centre, and with a support that reaches only the nearest
+    tenth of the samples the Gram matrix is nearly the identity. A misprint may explain the paper's
+    figure: with the recursion of Eq. (4) as printed (φ₂ twice too large) half of the kernel's value
+    is a circular kernel with a heavy tail, and CS works at exactly 90 % zeros (row "CS as
+    printed").
 
     The last table repeats Table 3, which classes the CS kernel confuses, with "CS as printed" on
     the test halves. The classes are others, so only the share of correct images can be put beside

@@ -47,8 +47,8 @@ def match_and_exponent(sets: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarr
     >>> match, exponent = match_and_exponent([[[0.0], [1.0]], [[0.0], [1.0], [9.0]]])
     >>> match.round(2), exponent.round(2)
     (array([[1.  , 0.83],
-           [0.83, 1.  ]]), array([[1.  , 0.82],
-           [0.82, 1.  ]]))
+           [0.83, 1.  ]]), array([[1.  , 0.85],
+           [0.85, 1.  ]]))
     """
     points = [np.asarray(one, float) for one in sets]
     bounds = np.concatenate([[0], np.cumsum([len(one) for one in points])])
