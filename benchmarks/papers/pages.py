@@ -13,7 +13,7 @@ from visualwords.files import write_atomically
 
 OLDER = (
     "**Older figures**, measured before this experiment was changed: times held compilation and "
-    "are left out, and the text describes what is measured now."
+    "are left out. The text below says what a run measures now, so not all of it is on this page."
 )
 QUICK = "quick run on small generated data: a test of the code, not of the method"
 BUSY = 2.5  # processes on two cores: beyond, times say little
@@ -48,8 +48,8 @@ def markdown(experiment: Experiment, record: Record) -> str:
     parts = [
         f"# {experiment.name}",
         f"{experiment.paper}, {experiment.place}.{remark}",
-        experiment.text,
         "" if record.machine else OLDER,
+        experiment.text,
         f"**Data.** {results.data}",
         markdown_table(HEADER, [row.cells() for row in results.rows]),
         "\n".join([*(f"- Not like for like: {text}" for text in unlike), *reasons]),
