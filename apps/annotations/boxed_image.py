@@ -60,7 +60,10 @@ class BoxedImage:
 
     def __post_init__(self) -> None:
         boxes = np.asarray(self.boxes_xyxy, np.float64).reshape(-1, 4).round(checks.DECIMALS)
-        parts = {"boxes_xyxy": boxes, "labels": tuple(self.labels) or ("",) * len(boxes)}
+        parts: dict[str, Any] = {
+            "boxes_xyxy": boxes,
+            "labels": tuple(self.labels) or ("",) * len(boxes),
+        }
         parts["ignored"] = np.asarray(self.ignored if len(self.ignored) else [0] * len(boxes), bool)
         for name, kind in (("confidences", np.float64), ("tracks", np.int64)):
             if getattr(self, name) is not None:

@@ -109,8 +109,9 @@ def _is(value: object, kind: str) -> bool:
         return True
     if isinstance(value, bool):
         return kind == "flag"
-    is_number = isinstance(value, int | float) and abs(value) < 1e300
-    return kind != "text" and is_number and (kind == "number" or float(value).is_integer())
+    if kind == "text" or not isinstance(value, int | float) or not abs(value) < 1e300:
+        return False
+    return kind == "number" or float(value).is_integer()
 
 
 def write_coco(

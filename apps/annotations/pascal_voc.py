@@ -34,7 +34,7 @@ class _Builder(Tree.TreeBuilder):
 
     depth = 0
 
-    def start(self, tag: str, attrs: dict[str, str]) -> Element:  # type: ignore[override]
+    def start(self, tag: str, attrs: dict[str, str]) -> Element:
         self.depth += 1
         if self.depth > DEEPEST:
             raise FolderError("nested too deeply to be annotations")

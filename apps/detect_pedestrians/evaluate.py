@@ -55,6 +55,8 @@ def evaluate(
     one half). Images that the annotations do not name are taken to show no object. Crowds and
     difficult objects count neither as missed nor as false.
     """
+    import numpy as np
+
     from visualwords.apps.annotations import reading
     from visualwords.apps.annotations.boxed_image import BoxedImage
     from visualwords.apps.command_line import terminal
@@ -84,7 +86,7 @@ def evaluate(
             if isinstance(answer, Skipped):
                 left_out.append(answer)
                 continue
-            found, scores = answer.boxes_xyxy, answer.confidences
+            found, scores = answer.boxes_xyxy, np.array(answer.confidences)
             truth, ignored = detector_figures.true_boxes(image, wanted)
             if aspect is not None:
                 found, truth = with_aspect(found, aspect), with_aspect(truth, aspect)

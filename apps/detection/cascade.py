@@ -54,9 +54,10 @@ class Cascade:
     Attributes
     ----------
     shape : WindowShape
-    classifiers : sequence of BoostedTrees, RaggedTables, …
-        One for each of the first features of `window_features`; a window's score is the sum of
-        their scores.
+    trees : BoostedTrees
+    tables : sequence of RaggedTables
+        For the first of the other features of `window_features`; a window's score is the sum of
+        the scores of the trees and all tables.
     tree_thresholds : (k,) float32
         Lowest sums after each of k parts of the trees; windows below one are rejected.
     stage_thresholds : sequence of float
@@ -64,14 +65,15 @@ class Cascade:
     """
 
     shape: WindowShape
-    classifiers: Sequence[BoostedTrees | RaggedTables]
+    trees: BoostedTrees
+    tables: Sequence[RaggedTables]
     tree_thresholds: np.ndarray
     stage_thresholds: Sequence[float]
 
     @cached_property
     def features(self) -> list[WindowFeature]:
         """The features that are scored."""
-        return window_features(self.shape)[: len(self.classifiers)]
+        return window_features(self.shape)[: 1 + len(self.tables)]
 
     def scan(
         self, image: np.ndarray, stride: int, threshold: float
@@ -90,17 +92,16 @@ class Cascade:
         scores : (n,) float32
         """
         least = [*self.stage_thresholds, threshold]
-        trees = image, stride, self.classifiers[0], self.tree_thresholds
-        grid = TreeFeature(self.shape).grid_scores(*trees)
+        trees = TreeFeature(self.shape)
+        grid = trees.grid_scores(image, stride, self.trees, self.tree_thresholds)
         corners = np.argwhere(grid >= least[0])
         scores, corners = grid[tuple(corners.T)], corners * stride
-        stages = zip(self.features[1:], self.classifiers[1:], least[1:])
-        for feature, classifier, lowest in stages:
+        for feature, tables, lowest in zip(self.features[1:], self.tables, least[1:]):
             scores = scores.copy()
             for region, chosen in regions(corners, self.shape, stride, feature.margin):
                 prepared = feature.prepare(np.ascontiguousarray(image[region]))
                 inside = corners[chosen] - [region[0].start, region[1].start]
-                scores[chosen] += classifier.scores(feature.vectors(prepared, inside))
+                scores[chosen] += tables.scores(feature.vectors(prepared, inside))
             kept = scores >= lowest
             corners, scores = corners[kept], scores[kept]
         return corners, scores
@@ -113,22 +114,20 @@ class Cascade:
         vectors : sequence of (n, d) arrays
             Windows by each feature.
         """
-        trees = self.classifiers[0]
+        trees = self.trees
         sums = np.empty((len(vectors[0]), N_PARTS), np.float32)
         partial_sums(vectors[0], trees.features, trees.values, trees.leaves, sums)
-        return sums, np.array([one.scores(v) for one, v in zip(self.classifiers, vectors)])
+        others = [tables.scores(own) for tables, own in zip(self.tables, vectors[1:])]
+        return sums, np.array([trees.scores(vectors[0]), *others])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what a model file keeps: trees, and tables in half precision."""
-        kept: dict[str, np.ndarray] = {}
-        for feature, one in zip(self.features, self.classifiers):
-            if isinstance(one, BoostedTrees):
-                parts = {"features": one.features, "values": one.values}
-                parts["leaves"] = one.leaves.astype(np.float16)
-            else:
-                parts = {"tops": (np.diff(one.starts) - 1).astype(np.uint16)}
-                parts["cells"] = one.cells.astype(np.float16)
-            kept |= {f"{feature.name}/{name}": array for name, array in parts.items()}
+        first, *others = (feature.name for feature in self.features)
+        kept = {f"{first}/features": self.trees.features, f"{first}/values": self.trees.values}
+        kept[f"{first}/leaves"] = self.trees.leaves.astype(np.float16)
+        for name, tables in zip(others, self.tables):
+            kept[f"{name}/tops"] = (np.diff(tables.starts) - 1).astype(np.uint16)
+            kept[f"{name}/cells"] = tables.cells.astype(np.float16)
         return kept
 
     @classmethod
@@ -145,11 +144,8 @@ class Cascade:
         stages = tuple(float(value) for value in stage_thresholds)
         if not first.size or len(stages) != len(features) - 1:
             raise ModelFileError(f"{len(stages)} thresholds for {len(features)} features")
-        classifiers: list[BoostedTrees | RaggedTables] = [
-            _trees(features[0], arrays),
-            *(_tables(feature, arrays) for feature in features[1:]),
-        ]
-        return cls(shape, classifiers, first, stages)
+        tables = [_tables(feature, arrays) for feature in features[1:]]
+        return cls(shape, _trees(features[0], arrays), tables, first, stages)
 
 
 def _trees(feature: WindowFeature, arrays: Mapping[str, np.ndarray]) -> BoostedTrees:

@@ -336,8 +336,9 @@ class PedestrianDetector:
         """Return the detector that a model file holds; any error if it is none."""
         if manifest["kind"] != OBJECT_DETECTOR:
             raise ModelFileError(f"a model of kind {manifest['kind']!r}")
-        given = manifest["parameters"].items()
-        detector = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in given})
+        given: dict[str, Any] = dict(manifest["parameters"])
+        given |= {name: tuple(given[name]) for name in PAIRS}
+        detector = cls(**given)
         detector.check_parameters()
         thresholds = manifest["first_thresholds"], manifest["stage_thresholds"]
         detector.model_ = Cascade.of_arrays(WindowShape(*detector.window), arrays, *thresholds)
@@ -436,7 +437,8 @@ class PedestrianDetector:
 
 
 def _is(value: Any, kind: type, least: float, most: float) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool) and least <= value <= most
+    is_kind = isinstance(value, kind) and not isinstance(value, bool)
+    return is_kind and bool(least <= value <= most)
 
 
 def _scan(

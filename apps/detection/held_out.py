@@ -133,8 +133,8 @@ def hold_out(
         right, ratios = _right_scores(bootstrap, cascade, own, join)
         false = _false_scores(bootstrap, cascade, others, join)
         found.append((parts, scores.T, right, ratios, false))
-    parts, scores, *rest = (np.concatenate(one) for one in zip(*found))
-    return HeldOut(parts, scores.T, *rest, len(photographs))
+    parts, scores, right, ratios, false = (np.concatenate(one) for one in zip(*found))
+    return HeldOut(parts, scores.T, right, ratios, false, len(photographs))
 
 
 def _cascades_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> Iterator[Cascade]:

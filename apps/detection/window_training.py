@@ -160,16 +160,14 @@ def train_cascade(
         Of the trees that are boosted.
     """
     first, *others = samples.vectors
-    classifiers: list[BoostedTrees | RaggedTables] = [
-        _train_trees(first, samples.positive, settings, share)
-    ]
+    trees, tables = _train_trees(first, samples.positive, settings, share), []
     for vectors, weight in zip(others, (settings["census_weight"], 1.0)):
         svm = ICDClassifier(
             C=settings["C"], quantization="integer", random_state=settings["random_state"]
         ).fit(with_constants(vectors), samples.positive)
-        classifiers.append(tables_of(svm, weight))
+        tables.append(tables_of(svm, weight))
     no_thresholds = np.array([-np.inf], np.float32), (-np.inf,) * len(others)
-    return Cascade(shape, classifiers, *no_thresholds)
+    return Cascade(shape, trees, tables, *no_thresholds)
 
 
 def _train_trees(

@@ -78,10 +78,9 @@ def measure_stages(paths: list, marked: list) -> None:
     detector = visualwords.load("pedestrian").set_params(threshold=1e-3)
     whole = detector.model_
     for kept in ([0], [0, 1], [0, 2]):
-        tables = [one if k in kept else silenced(one) for k, one in enumerate(whole.classifiers)]
-        detector.model_ = replace(
-            whole, classifiers=tables, stage_thresholds=(*whole.stage_thresholds[:1], -np.inf)
-        )
+        tables = [t if k + 1 in kept else silenced(t) for k, t in enumerate(whole.tables)]
+        stages = (*whole.stage_thresholds[:1], -np.inf)
+        detector.model_ = replace(whole, tables=tables, stage_thresholds=stages)
         names = [whole.features[k].name for k in kept]
         compare(" + ".join(names), [detector.detect(path) for path in paths], marked)
 

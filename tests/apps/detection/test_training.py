@@ -47,7 +47,7 @@ def held_out(right, false):
 
 
 def thresholds(parts, scores, recall):
-    cascade = Cascade(WindowShape(), (), np.float32([-np.inf]), (-np.inf,))
+    cascade = Cascade(WindowShape(), None, (), np.float32([-np.inf]), (-np.inf,))
     found = with_stages(cascade, parts, scores, recall)
     return found.tree_thresholds, found.stage_thresholds
 

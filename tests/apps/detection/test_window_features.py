@@ -175,7 +175,7 @@ def random_cascade(rng, shape, depth=2):
         starts = np.concatenate([[0], np.cumsum(tops + 1)])
         tables.append(RaggedTables(starts, rng.normal(0, 0.01, starts[-1]).astype(np.float32)))
     nothing = np.full(64, -np.inf, np.float32)
-    return Cascade(shape, [boosted, *tables], nothing, (-np.inf, -np.inf))
+    return Cascade(shape, boosted, tables, nothing, (-np.inf, -np.inf))
 
 
 def sums_of_leaves(trees, vector):
@@ -202,7 +202,7 @@ def test_a_scan_scores_every_window_as_it_does_alone_and_stops_where_stages_say(
     shape, image = WindowShape(), picture(rng, *size)
     cascade, corners = random_cascade(rng, shape, depth), corners_of(image, shape, stride)
     vectors = [one.vectors(one.prepare(image), corners) for one in window_features(shape)]
-    trees, *tables = cascade.classifiers
+    trees, tables = cascade.trees, cascade.tables
     sums = np.array([sums_of_leaves(trees, vector) for vector in vectors[0]])
     scores = np.array([[looked_up(t, v) for v in vs] for t, vs in zip(tables, vectors[1:])])
     so_far = np.cumsum(np.vstack([sums[:, -1], scores]), axis=0)
@@ -217,7 +217,7 @@ def test_a_scan_scores_every_window_as_it_does_alone_and_stops_where_stages_say(
 
     least = np.median(parts, axis=0) - np.float32(0.2)
     stages = np.median(so_far, axis=1) - 0.1
-    strict = Cascade(shape, cascade.classifiers, least, stages[:-1])
+    strict = Cascade(shape, trees, tables, least, stages[:-1])
     kept = (parts >= least).all(axis=1) & (so_far >= stages[:, None]).all(axis=0)
     found, total = strict.scan(image, stride, stages[-1])
     np.testing.assert_array_equal(found, corners[kept])
