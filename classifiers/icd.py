@@ -212,7 +212,9 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return self
 
     @with_one_library_thread
-    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+    def fit_and_hold_out(
+        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+    ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
         Many samples are trained in blocks of rows: the classes with and without each fold in the
@@ -226,6 +228,8 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         y : array of shape (n_samples,)
         folds : (n_samples,) int
             The fold of every row; the rows outside of any fold must have all classes.
+        sample_weight : (n_samples,), optional
+            Not of a file.
 
         Returns
         -------
@@ -234,9 +238,11 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         folds = np.asarray(folds)
         if not isinstance(X, RowFile):
             n_classes, n_folds = len(np.unique(y)), len(np.unique(folds))
-            if sparse.issparse(X) or not self._suits_blocks(X.shape, n_classes, n_folds):
-                self.fit(X, y)
-                return calibration.held_out_scores(self, X, np.asarray(y), folds=folds)
+            blocks = sample_weight is None and not sparse.issparse(X)
+            if not (blocks and self._suits_blocks(X.shape, n_classes, n_folds)):
+                self.fit(X, y, sample_weight)
+                weight = None if sample_weight is None else np.asarray(sample_weight)
+                return calibration.held_out_scores(self, X, np.asarray(y), weight, folds=folds)
         return self._fit_with_folds(X, y, folds)
 
     @with_one_library_thread

@@ -172,7 +172,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         return self
 
     @with_one_library_thread
-    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+    def fit_and_hold_out(
+        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+    ) -> np.ndarray:
         """Fit, and return every sample's scores by a model that was trained without its fold.
 
         All of them use one Gram matrix.
@@ -182,12 +184,13 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         X, y : like those of ``fit``
         folds : (n,) int
             The fold of every sample.
+        sample_weight : (n,), optional
 
         Returns
         -------
         (n,) for two classes, else (n, n_classes)
         """
-        gram, codes, weight = self._fit(X, y, None)
+        gram, codes, weight = self._fit(X, y, sample_weight)
         return self._held_out_scores(gram, codes, weight, folds)
 
     @with_one_library_thread

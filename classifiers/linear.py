@@ -77,15 +77,14 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn one weight for each column and class."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn one weight for each column and class; samples count as often as they weigh."""
         one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        weight = None
-        if self.class_weight is not None:
-            weight = one_vs_rest.sample_costs(1.0, codes, self.classes_, self.class_weight)
+        given = self.class_weight, sample_weight
+        weight = one_vs_rest.sample_costs(1.0, codes, self.classes_, *given)
         if self.loss == "squared_error":
             signs = one_vs_rest.signs(codes, self.classes_.size).T
             cost = np.clip(self.C, one_vs_rest.SMALLEST_COST, one_vs_rest.LARGEST_COST)
@@ -205,13 +204,15 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     @with_one_library_thread
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of int8 rows (n, d): an array, or a `RowFile` in random order."""
-        self._solve(X, y, None)
+        self._solve(X, y, None, sample_weight)
         return self
 
     @with_one_library_thread
-    def fit_and_hold_out(self, X: Any, y: Any, folds: np.ndarray) -> np.ndarray:
+    def fit_and_hold_out(
+        self, X: Any, y: Any, folds: np.ndarray, sample_weight: Any = None
+    ) -> np.ndarray:
         """Fit, and return every row's scores by a model that was trained without its fold.
 
         Parameters
@@ -220,24 +221,25 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         y : (n,) labels
         folds : (n,) int
             The fold of every row; the rows outside of any fold must have all classes.
+        sample_weight : (n,) positive numbers, optional
 
         Returns
         -------
         (n,) for two classes, else (n, n_classes)
         """
-        held_out = self._solve(X, y, np.asarray(folds))
+        held_out = self._solve(X, y, np.asarray(folds), sample_weight)
         assert held_out is not None
         return held_out
 
     @with_one_library_thread
     def fit_on_products(
-        self, products: np.ndarray, y: Any, folds: np.ndarray
+        self, products: np.ndarray, y: Any, folds: np.ndarray, sample_weight: Any = None
     ) -> tuple[np.ndarray, RowCoefficients]:
         """Learn from X Xᵀ alone, (n, n) float64; return held-out scores and rows' coefficients.
 
         Who compares many classifiers needs the weights of the best only: `weigh` finds them.
         """
-        problem = self._problem(y, np.asarray(folds))
+        problem = self._problem(y, np.asarray(folds), sample_weight)
         coefficients, held_out, _ = solve_on_products(products, problem)
         assert held_out is not None
         return held_out, coefficients
@@ -292,17 +294,21 @@ class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             raise ValueError("weights and classes do not belong together; the file is damaged")
         return self
 
-    def _problem(self, y: Any, folds: np.ndarray | None) -> ByteProblem:
+    def _problem(self, y: Any, folds: np.ndarray | None, sample_weight: Any) -> ByteProblem:
         """Return the machines of classes, which are learned."""
         one_vs_rest.check_linear(self.loss, self.C)
         self.classes_, codes = one_vs_rest.encode_labels(y)
-        costs = one_vs_rest.sample_costs(self.C, codes, self.classes_, self.class_weight)
+        given = self.class_weight, sample_weight
+        costs = one_vs_rest.sample_costs(self.C, codes, self.classes_, *given)
         settings = self.loss, self.tol, self.random_state, self.n_jobs
         return ByteProblem(codes, costs, self.classes_.size, folds, *settings)
 
-    def _solve(self, X: Any, y: Any, folds: np.ndarray | None) -> np.ndarray | None:
+    def _solve(
+        self, X: Any, y: Any, folds: np.ndarray | None, sample_weight: Any
+    ) -> np.ndarray | None:
         """Learn, and return held-out scores."""
-        solution, n_iter, _ = solve_byte_rows(_checked(X), self._problem(y, folds))
+        problem = self._problem(y, folds, sample_weight)
+        solution, n_iter, _ = solve_byte_rows(_checked(X), problem)
         self._keep(solution.weights, solution.mean_square, n_iter)
         return solution.held_out
 

@@ -360,6 +360,18 @@ class _Branches:
         )
 
 
+def match_by_smaller_set(X: Any, Y: Any = None) -> np.ndarray:
+    """The pyramid match of embedded sets, divided by the size of the smaller one.
+
+    Rows are those of a `PyramidMatchEmbedding` without normalisation; the last column is the size
+    of the set.
+    """
+    Y = X if Y is None else Y
+    x, y = sparse.csr_matrix(X), sparse.csr_matrix(Y)
+    sizes = np.minimum(x[:, [-1]].toarray(), y[:, [-1]].toarray().T)
+    return (x[:, :-1] @ y[:, :-1].T).toarray() / np.maximum(sizes, 1)
+
+
 class PyramidMatchEmbedding(TransformerMixin, BaseEstimator):
     """Write sets as sparse vectors, so that a linear classifier is a pyramid match.
 

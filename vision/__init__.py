@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from visualwords.apps.detection.detector import PedestrianDetector
     from visualwords.apps.evaluation.comparing import compare
     from visualwords.apps.export.exporting import export_onnx
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.loading import load
     from visualwords.apps.pipeline.recipe import Recipe
 
@@ -58,7 +58,7 @@ def on_first_use(
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "ImageClassifier": "visualwords.apps.pipeline.image_classifier",
+        "ImageClassifier": "visualwords.apps.pipeline.classifier",
         "PedestrianDetector": "visualwords.apps.detection.detector",
         "Recipe": "visualwords.apps.pipeline.recipe",
         "compare": "visualwords.apps.evaluation.comparing",

@@ -56,7 +56,7 @@ def check(
     from visualwords.apps.classify_images.recipe_flags import chosen_recipe
     from visualwords.apps.command_line.terminal import print_json
     from visualwords.apps.evaluation.checking import check_folder
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.folders import TABLES, ImageFolder
 
     if os.path.isfile(target) and not target.lower().endswith(TABLES):
@@ -80,7 +80,7 @@ def check(
 
 def _check_model(path: str, network: str | None, as_json: bool) -> int:
     from visualwords.apps.command_line.terminal import print_json, printable
-    from visualwords.apps.pipeline.saving import replay_golden
+    from visualwords.apps.pipeline.model_io import replay_golden
 
     replay = replay_golden(path, network)
     n_images, difference = len(replay.kept), replay.largest_difference

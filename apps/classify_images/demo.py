@@ -28,7 +28,7 @@ def demo(output: str, jobs: int | None, quiet: bool) -> int:
     from visualwords.apps.classify_images.demo_images import DEMOS, write_demo
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.command_line.terminal import note, typed
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.folders import ImageFolder
 
     for name, summary in DEMOS.items():

@@ -10,8 +10,8 @@ from visualwords.apps.command_line import options as shared
 from visualwords.apps.command_line.options import DECISIONS, FILE, FOLDER, RESOURCES, flag, group
 
 if TYPE_CHECKING:
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.decision import Decision
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
 
 
 class ClassNumber(click.ParamType):

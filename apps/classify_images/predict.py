@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from visualwords.apps.classify_images.prediction_output import Form
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.predictions import Answer
 
 Labelled = list[tuple[str, str | None]]  # images with their labels, None for no class

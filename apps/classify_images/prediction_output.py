@@ -9,7 +9,7 @@ from rich.text import Text
 
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw, short_number
 from visualwords.apps.command_line.terminal import json_text, note, print_table, printable, stdout
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.errors import Skipped
 from visualwords.frames import Frame, frames_of

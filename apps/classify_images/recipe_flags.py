@@ -146,7 +146,7 @@ def _was_given(name: str) -> bool:
 def channels_of(features: tuple[str, ...]) -> tuple[Any, ...]:
     """Return channels of extractors, each checked, that "auto" is to try too."""
     from visualwords.apps.pipeline import composing
-    from visualwords.apps.pipeline.recipe_checks import check_recipe
+    from visualwords.apps.pipeline.recipe_check import check_recipe
     from visualwords.errors import RecipeError
 
     try:
@@ -200,7 +200,7 @@ def varied_recipes(
 ) -> "list[Recipe]":
     """Return all combinations of recipes with the values that their settings are to have."""
     from visualwords.apps.pipeline import composing
-    from visualwords.apps.pipeline.recipe_checks import check_recipe
+    from visualwords.apps.pipeline.recipe_check import check_recipe
     from visualwords.errors import RecipeError
 
     if features and names:
@@ -241,7 +241,7 @@ def chosen_recipe(
     """
     from visualwords.apps.pipeline import composing
     from visualwords.apps.pipeline.recipe import PARTS_OF_PATCHES
-    from visualwords.apps.pipeline.recipe_checks import check_recipe
+    from visualwords.apps.pipeline.recipe_check import check_recipe
     from visualwords.apps.pipeline.recipes import RECIPES
     from visualwords.errors import RecipeError
 

@@ -24,12 +24,12 @@ from visualwords.apps.command_line.terminal import (
 from visualwords.apps.evaluation.figures import Evaluation, compare
 from visualwords.apps.evaluation.operating_points import class_curves, expected_cost
 from visualwords.apps.evaluation.trial import Trial, run_trial
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.contents import Contents
-from visualwords.apps.pipeline.copies import describe_copies
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.duplicates import describe_copies
 from visualwords.apps.pipeline.loading import load_image_classifier
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.cache import default_folder, open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder

@@ -12,7 +12,7 @@ from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.recipe import Recipe
     from visualwords.folders import ImageFolder
 
@@ -131,8 +131,8 @@ def train(
     """
     from visualwords.apps.command_line.terminal import say
     from visualwords.apps.evaluation.trial import cross_validate
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.dataset import test_part
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
     from visualwords.folders import ImageFolder
 
     channels = overrides.get("channels", ()) if isinstance(recipe, str) else recipe.channels
@@ -220,7 +220,7 @@ def _check_classes(images: "ImageFolder") -> None:
 
 def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:
     """Sentences about files that are the same in several classes or splits."""
-    from visualwords.apps.pipeline.stage import fingerprint_files
+    from visualwords.apps.pipeline.stages import fingerprint_files
     from visualwords.duplicates import describe_duplicates
 
     with run.progress() as progress:
@@ -230,7 +230,7 @@ def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:
 
 def _readable(run: "Run", images: "ImageFolder") -> "ImageFolder":
     """The images that can be read, near duplicates in one group; the others are noted."""
-    from visualwords.apps.pipeline.copies import find_copies, keep_together
+    from visualwords.apps.pipeline.duplicates import find_copies, keep_together
 
     data = run.dataset(images)
     with run.progress() as progress:
@@ -246,8 +246,8 @@ def _save(
 ) -> None:
     """Write the model file, and say what is in it."""
     from visualwords.apps.command_line.terminal import note
+    from visualwords.apps.pipeline.model_io import today
     from visualwords.apps.pipeline.networks import read_networks
-    from visualwords.apps.pipeline.saving import today
 
     embed_network &= model.recipe_.has_network  # auto may have left it out
     model.save(output, **about, date=today(), embed_network=embed_network)

@@ -12,7 +12,7 @@ from visualwords.apps.command_line.options import FILE, flag
 from visualwords.apps.command_line.verb import Verb
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
 
 
 @click.command(cls=Verb)
@@ -75,7 +75,7 @@ def watch(
     from visualwords.apps.command_line.sort_into import Sorter
     from visualwords.apps.command_line.terminal import note, say
     from visualwords.apps.pipeline.loading import load_image_classifier
-    from visualwords.apps.pipeline.saving import golden_images
+    from visualwords.apps.pipeline.model_io import golden_images
     from visualwords.apps.watching.journal import Journal, open_results
     from visualwords.apps.watching.watcher import Arrivals, ReloadedModel, Results, Watcher
     from visualwords.errors import FolderError

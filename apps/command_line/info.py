@@ -34,7 +34,7 @@ def info_verb(default: str | None = None) -> click.Command:
 def print_model_info(model: str, as_json: bool) -> None:
     """Print the manifest of a model file, or of the bundled detector ("pedestrian")."""
     from visualwords.apps.command_line.terminal import print_json, print_table
-    from visualwords.apps.pipeline.loading import model_path
+    from visualwords.apps.pipeline.model_io import model_path
     from visualwords.errors import ModelFileError
     from visualwords.model_file import read_manifest
 

@@ -249,7 +249,7 @@ def complete_kernels(
     ctx: click.Context, parameter: click.Parameter, typed: str
 ) -> "list[CompletionItem]":
     """Offer the names of kernels after the Tab key."""
-    from visualwords.apps.pipeline.recipe_names import kernel_names
+    from visualwords.apps.pipeline.recipe_text import kernel_names
 
     return _starting(typed, dict.fromkeys(kernel_names()))
 

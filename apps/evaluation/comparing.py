@@ -12,15 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visualwords.apps.evaluation.trial import Trial, ready_for_folds, run_trial
+from visualwords.apps.pipeline.classifier import ImageClassifier
+from visualwords.apps.pipeline.costs import check_training
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
-from visualwords.apps.pipeline.encoded_channels import EncodedChannels
-from visualwords.apps.pipeline.encoding import encode_each
-from visualwords.apps.pipeline.estimates import check_training
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.recipe_checks import check_recipe
+from visualwords.apps.pipeline.recipe_check import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import EncodedChannels, Environment, encode_each
 from visualwords.cache import DEFAULT_SIZE, open_cache
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.images import MAX_PIXELS

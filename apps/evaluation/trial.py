@@ -10,12 +10,12 @@ from sklearn.base import clone
 
 from visualwords.apps.evaluation.figures import Evaluation, compare
 from visualwords.apps.pipeline.cached_scores import score_files
-from visualwords.apps.pipeline.copies import find_copies, keep_together
+from visualwords.apps.pipeline.classifier import ImageClassifier
+from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.estimates import check_scores
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.duplicates import find_copies, keep_together
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import FolderError, Skipped

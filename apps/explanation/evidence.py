@@ -6,7 +6,7 @@ import numpy as np
 
 from visualwords.apps.explanation import gradients
 from visualwords.apps.explanation.explanation import ChannelEvidence
-from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
+from visualwords.apps.pipeline.encoder import ChannelEncoder
 from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors, SecondOrderPooling
 from visualwords.features.local_features import LocalFeatures
 

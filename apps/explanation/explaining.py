@@ -12,16 +12,16 @@ import numpy as np
 from visualwords.apps.explanation import evidence
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.pipeline.appearance import measure_image
-from visualwords.apps.pipeline.channel_encoder import ChannelEncoder, rows_of, side_by_side
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import one_image
+from visualwords.apps.pipeline.encoder import ChannelEncoder, rows_of, side_by_side
 from visualwords.apps.pipeline.predictions import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
 
 GRID = 6  # parts in a row and in a column, where parts are left out
 LEAVING_OUT = (

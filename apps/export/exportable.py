@@ -1,7 +1,8 @@
 """Which recipes can become ONNX files; needs no onnx."""
 
 from visualwords.apps.export.model_parts import classifier_settings
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.recipe import Recipe
 
 EXTRACTORS = ("DenseSIFT", "HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseFilters")
 CLASSIFIERS = ("icd", "pmsvm", "linear", "ICDClassifier", "PmSVMClassifier", "LinearClassifier")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
     from visualwords.apps.export.model_parts import ModelParts
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
 
 
 class ExportError(VisualWordsError, RuntimeError):

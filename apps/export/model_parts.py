@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.classifier import ImageClassifier
+from visualwords.apps.pipeline.model_io import golden_images
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.saving import golden_images
 from visualwords.codebook import BagOfWords, FisherVectors, SecondOrderPooling
 from visualwords.features.extractor import Extractor
 
 try:
     from visualwords.apps.pipeline.encoder import LENGTH, UNIT
 except ImportError:
-    from visualwords.apps.pipeline.channel_encoder import LENGTH, UNIT
+    from visualwords.apps.pipeline.encoder import LENGTH, UNIT
 
 __all__ = [
     "LENGTH",

@@ -14,8 +14,8 @@ from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer
 from visualwords.images import encode_image
 

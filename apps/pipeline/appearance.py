@@ -13,16 +13,14 @@ import numpy as np
 
 from visualwords.apps.pipeline._appearance import measure_colors, measure_edges
 from visualwords.apps.pipeline.contents import OpenedImage
-from visualwords.apps.pipeline.extrapolation import measure_held_out
-from visualwords.apps.pipeline.stage import Stage
+from visualwords.apps.pipeline.stages import Step
 from visualwords.apps.pipeline.view import View
 from visualwords.images import shrink
 
 __all__ = [
     "Appearance",
-    "appearance_stage",
+    "appearance_step",
     "are_grey",
-    "held_out_appearance",
     "measure",
     "measure_image",
 ]
@@ -32,7 +30,6 @@ SCALES = 3  # each half as large as the one before
 N_STATISTICS = 8 + 5 * SCALES
 COLORS = slice(2, 6)  # means and spreads of opponent colours
 NO_COLOR = 0.5  # levels
-NEVER_NEGATIVE = [0, 1, 3, 5, 6, 7]  # mean of grey, spreads, shares of dark and bright pixels
 DARK, BRIGHT, FLAT = 8, 247, 4  # grey levels; a gradient below FLAT is no edge
 LEAST_VARIANCE = 0.02  # of a direction in standard units, however little it varies in training
 EXAMPLES = 1024  # images at most, evenly taken, to which distances are measured
@@ -93,9 +90,9 @@ def _spread(mean: float, square: float) -> float:
     return math.sqrt(max(0.0, square - mean * mean))
 
 
-def appearance_stage() -> Stage:
-    """Return the stage that measures each image."""
-    return Stage("appearance", {"side": SIDE}, measure_image, accepts=_are_statistics)
+def appearance_step() -> Step:
+    """The step that measures each image."""
+    return Step("appearance", {"side": SIDE}, measure_image)
 
 
 def measure_image(image: OpenedImage) -> np.ndarray:
@@ -117,13 +114,6 @@ def are_grey(statistics: np.ndarray) -> bool:
     return not (colors > NO_COLOR).any()
 
 
-def _are_statistics(array: np.ndarray) -> bool:
-    """Return whether an array of the cache can be the statistics of an image."""
-    if array.shape != (N_STATISTICS,) or array.dtype != np.float32:
-        return False
-    return bool(np.abs(array).max() <= 1000 and array[NEVER_NEGATIVE].min() >= 0)
-
-
 @dataclass(frozen=True)
 class Appearance:
     """How training images look, and how much images of one class vary.
@@ -131,8 +121,8 @@ class Appearance:
     Attributes
     ----------
     examples : (n, N_STATISTICS) float16
-        Statistics of training images; the means of classes in files of older versions and where
-        nothing of a training image is to be kept.
+        Statistics of training images, or of the means of classes where nothing of a training
+        image is to be kept.
     root : (N_STATISTICS, N_STATISTICS) float64
         Lower triangle L, where L·Lᵀ is the inverse of the covariance within classes.
     """
@@ -200,15 +190,3 @@ class Appearance:
     @cached_property
     def _lengths(self) -> np.ndarray:
         return (self._whitened**2).sum(axis=1)
-
-
-def held_out_appearance(
-    statistics: np.ndarray, codes: np.ndarray, folds: np.ndarray, keep_images: bool = True
-) -> np.ndarray:
-    """Return the distance of every training image to what is learned without it, as from all."""
-
-    def measure(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        known = np.unique(codes[train], return_inverse=True)[1]
-        return Appearance.fit(statistics[train], known, keep_images).distances(statistics[test])
-
-    return np.maximum(measure_held_out(measure, folds, n_jobs=1), 0)

@@ -1,14 +1,9 @@
 """The content of images: each file is opened once, fingerprinted, and kept while there is room.
 
-Two images of one path share their content, so that training, testing and looking for copies open a
-file once a run. A file is opened again, once for each stage that needs its bytes, in two cases:
-
-- the bytes of all files together are more than `MOST_BYTES`, and those of this file were not kept;
-- the stage runs on workers of other processes (a cluster), which do not share this memory:
-  looking at images (near copies, appearance), the sample of patches and the encoding are three
-  stages.
-
-It is then compared with its first fingerprint: a file that changed meanwhile is left out.
+Two images of one path share their content, so that training, testing and the search for duplicates
+open a file once a run. Pixels that the next pass needs again are kept, too, so that an image is
+decoded once a size. Where there is no room, and on workers of other processes, a file is opened
+again and compared with its first fingerprint: a file that changed meanwhile is left out.
 """
 
 import hashlib
@@ -19,22 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.recipe import Channel
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.encoder import Features
 from visualwords.apps.pipeline.view import View
 from visualwords.errors import ChangedImageError, ImageError, Skipped, UnreadableImageError
-from visualwords.features.extractor import as_grey, as_rgb
-from visualwords.features.local_features import LocalFeatures
+from visualwords.features.pixels import as_grey, as_rgb
 from visualwords.images import read_bytes, read_image, shrink
+from visualwords.inputs import Source
 
 DIGEST_BYTES = 8  # a false alarm among a million different files has a chance of 1 in 37 million
-MOST_BYTES = 256_000_000  # of files that are kept in memory
-
-Source = str | bytes | np.ndarray  # a path, the content of an image file, or pixels
-Features = np.ndarray | LocalFeatures
+MOST_BYTES = 200_000_000  # of files and pixels that are kept in memory
 
 
 class Contents:
-    """The images that were asked for, each with its content, and room for the bytes of files.
+    """The images that were asked for, each with its content, and room for what is kept of them.
 
     Parameters
     ----------
@@ -42,21 +35,21 @@ class Contents:
         What is kept in memory.
     """
 
-    def __init__(self, most_bytes: int | None = None):
-        self._room = MOST_BYTES if most_bytes is None else most_bytes
+    def __init__(self, most_bytes: int = MOST_BYTES):
+        self._room = most_bytes
         self._lock = threading.Lock()
         self._files: dict[str, Content] = {}
 
     def of(self, source: Source, position: int) -> "Content":
-        """Return the content of an image; what has no path is named by its position."""
+        """The content of an image; what has no path is named by its position."""
         if not isinstance(source, str):
             return Content(source, f"image {position}", self)
         if source not in self._files:
             self._files[source] = Content(source, source, self)
         return self._files[source]
 
-    def has_room_for(self, n_bytes: int) -> bool:
-        """Reserve memory, if there is enough."""
+    def reserve(self, n_bytes: int) -> bool:
+        """Reserve memory, if there is enough; a negative number releases some."""
         with self._lock:
             fits = n_bytes <= self._room
             self._room -= n_bytes * fits
@@ -77,6 +70,7 @@ class Content:
         self.source, self.name = source, name
         self._contents = contents
         self._kept = source if isinstance(source, bytes) else None
+        self._pixels: dict[tuple[str, int | None], np.ndarray] = {}
         self._identity: tuple[bytes, bytes] | None = None
         self._problem: ImageError | None = None
         if isinstance(source, np.ndarray):
@@ -99,21 +93,17 @@ class Content:
             self.read()
         return self._identity or (b"", b"")
 
-    @identity.setter
-    def identity(self, found: tuple[bytes, bytes]) -> None:
-        """Take over what a worker of another process found."""
-        self._identity = found
-
     @property
     def is_known(self) -> bool:
         """Whether the file has been opened, or could not be."""
         return self._identity is not None or self._problem is not None
 
-    def fail(self, skipped: Skipped) -> None:
-        """Take over that a worker of another process could not read the file."""
-        if skipped.may_pass:
-            self._problem = UnreadableImageError(skipped.reason)
-            self._problem.kind = skipped.kind
+    def take_over(self, found: "tuple[bytes, bytes] | Skipped") -> None:
+        """Note what a worker of another process found: the identity, or why there is none."""
+        if isinstance(found, tuple):
+            self._identity = found
+        elif found.may_pass:
+            self._problem = found.error()
 
     @property
     def seed(self) -> int:
@@ -123,7 +113,7 @@ class Content:
         return int.from_bytes(self.digest, "little")
 
     def read(self) -> bytes:
-        """Return the bytes of the file.
+        """The bytes of the file.
 
         Raises
         ------
@@ -148,19 +138,31 @@ class Content:
         if self._identity is not None and found != self._identity:
             raise ChangedImageError("the file changed while it was in use; run the same again")
         self._identity = found
-        if self._contents is not None and self._contents.has_room_for(len(data)):
+        if self._contents is not None and self._contents.reserve(len(data)):
             self._kept = data
 
+    def keep_pixels(self, mode: str, max_side: int | None, pixels: np.ndarray) -> None:
+        """Keep decoded pixels for the next pass, if there is room."""
+        if self._contents is not None and self._contents.reserve(pixels.nbytes):
+            self._pixels[mode, max_side] = pixels
+
+    def take_pixels(self, mode: str, max_side: int | None) -> np.ndarray | None:
+        """Pixels that were kept; they are not kept any longer."""
+        pixels = self._pixels.pop((mode, max_side), None)
+        if pixels is not None and self._contents is not None:
+            self._contents.reserve(-pixels.nbytes)
+        return pixels
+
     def __getstate__(self) -> dict[str, Any]:
-        """Return what workers need: names that they understand, and no bytes of files."""
+        """What workers need: names that they understand, and no bytes of files."""
         is_path = isinstance(self.source, str)
         source = os.path.abspath(self.source) if isinstance(self.source, str) else self.source
         kept = None if is_path else self._kept
-        return self.__dict__ | {"source": source, "_kept": kept, "_contents": None}
+        return self.__dict__ | {"source": source, "_kept": kept, "_pixels": {}, "_contents": None}
 
 
 def digest(data: bytes) -> bytes:
-    """Return the short fingerprint of a file's content that models keep."""
+    """The short fingerprint of a file's content that models keep."""
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
@@ -172,10 +174,12 @@ class OpenedImage:
     content : Content
     max_pixels : int
         A larger image is refused.
+    keep : bool
+        Whether the next pass needs the same pixels.
     """
 
-    def __init__(self, content: Content, max_pixels: int):
-        self.content, self.max_pixels = content, max_pixels
+    def __init__(self, content: Content, max_pixels: int, keep: bool = False):
+        self.content, self.max_pixels, self.keep = content, max_pixels, keep
         self._pixels: dict[tuple[str, View], np.ndarray] = {}
         self._whole: dict[str, np.ndarray] = {}  # by mode: decoded and not shrunk
         self._features: dict[tuple[str, str, bool, View], Features] = {}
@@ -192,13 +196,13 @@ class OpenedImage:
         self.content.identity  # noqa: B018  (raises what was wrong before)
 
     def pixels(self, mode: str, view: View) -> np.ndarray:
-        """Return the image as "rgb" or "grey", in the size and orientation that is wanted."""
+        """The image as "rgb" or "grey", in the size and orientation that is wanted."""
         if (mode, view) not in self._pixels:
             self._pixels[mode, view] = view.of(self._read(mode, view.max_side))
         return self._pixels[mode, view]
 
     def features(self, channel: Channel, view: View) -> Features:
-        """Return the local features or the vector that a channel's extractor gives."""
+        """The local features or the vector that a channel's extractor gives."""
         key = channel.extractor, repr(channel.params), channel.learns, view
         if key not in self._features:
             self._features[key] = channel.see(self.pixels(channel.build().color_mode, view))
@@ -211,7 +215,11 @@ class OpenedImage:
         whole = self._whole.get(mode)
         if whole is not None and (max_side is None or max(whole.shape) < 2 * max_side):
             return shrink(whole, max_side)  # as the decoder does, which reduces larger JPEGs
-        pixels = read_image(self.data, mode, self.max_pixels, max_side=max_side)
+        pixels = None if self.keep else self.content.take_pixels(mode, max_side)
+        if pixels is None:
+            pixels = read_image(self.data, mode, self.max_pixels, max_side=max_side)
+            if self.keep:
+                self.content.keep_pixels(mode, max_side, pixels)
         if max_side is None or max(pixels.shape) < max_side:
             self._whole[mode] = pixels
         return pixels

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.contents import Content, Contents, Source
+from visualwords.apps.pipeline.contents import Content, Contents
 from visualwords.errors import FolderError, ImageError
 from visualwords.folders import ImageFolder
-from visualwords.inputs import is_one_image
+from visualwords.inputs import Source, as_images
 
-__all__ = ["Dataset", "as_folder", "many_images", "one_image", "test_part"]
+__all__ = ["Dataset", "as_folder", "is_folder", "test_part"]
 
 UNNAMED = "images"  # what images without a folder or table are called in messages
 
@@ -33,6 +33,8 @@ class Dataset:
     groups, splits : list of str or None
     origin : str
         What the images are called in messages.
+    weights : (n,) float64 or None
+        How often each image counts in training.
 
     Examples
     --------
@@ -48,8 +50,9 @@ class Dataset:
         groups: Sequence[str | None],
         splits: Sequence[str | None],
         origin: str = UNNAMED,
+        weights: np.ndarray | None = None,
     ):
-        self.contents, self.labels = contents, labels
+        self.contents, self.labels, self.weights = contents, labels, weights
         self.groups, self.splits, self.origin = list(groups), list(splits), origin
 
     def __repr__(self) -> str:
@@ -64,14 +67,14 @@ class Dataset:
         *,
         contents: Contents | None = None,
     ) -> "Dataset":
-        """Return the images that people hand to a classifier.
+        """The images that people hand to a classifier.
 
         Parameters
         ----------
-        X : path of a folder or table, ImageFolder, Dataset, or sequence of paths or uint8 arrays
-            Of a folder with given splits, the training part is used, unless there are labels.
+        X : path of a folder or table, ImageFolder, Dataset, or images
+            Images are all that `visualwords.inputs.as_images` takes, with labels or without. Of a
+            folder with given splits, the training part is used, unless there are labels.
         y : sequence of labels, optional
-            For a sequence of images.
         groups : sequence, optional
             What belongs together and is never divided between folds; None is an image of its own.
             A folder or table has its own.
@@ -80,22 +83,28 @@ class Dataset:
         """
         if isinstance(X, cls):
             return X
-        if y is None:
+        if isinstance(X, ImageFolder) or (y is None and isinstance(X, str | os.PathLike)):
             folder = as_folder(X)
-            part = folder.part("train") if "train" in folder.splits else folder
-            return cls.of_folder(part, groups, contents=contents)
-        sources, labels = many_images(X), np.asarray(y).astype(str)
+            if y is None:
+                part = folder.part("train") if "train" in folder.splits else folder
+                return cls.of_folder(part, groups, contents=contents)
+            groups = folder.groups if groups is None else groups
+            sources, known = list(folder.paths), None
+        else:
+            sources, known = as_images(X)
+        given = known if y is None else y
+        if given is None:
+            raise TypeError(f"labels are needed for images given as {type(X).__name__}")
+        labels = np.asarray(given).astype(str)
         if len(sources) != len(labels):
             raise ValueError(f"{len(sources)} images but {len(labels)} labels")
-        if groups is None and isinstance(X, ImageFolder):
-            groups = X.groups
         return cls._made(sources, labels, groups, None, contents)
 
     @classmethod
     def of_folder(
         cls, folder: ImageFolder, groups: Any = None, *, contents: Contents | None = None
     ) -> "Dataset":
-        """Return all images of a folder, whatever their splits."""
+        """All images of a folder, whatever their splits."""
         groups = folder.groups if groups is None else groups
         labels = np.array(folder.labels, dtype=str)
         made = cls._made(list(folder.paths), labels, groups, folder.splits, contents)
@@ -104,10 +113,13 @@ class Dataset:
 
     @classmethod
     def unlabelled(cls, X: Any, *, contents: Contents | None = None) -> "Dataset":
-        """Return images to predict; their bytes are kept only in ``contents``."""
+        """Images to predict, one or many; their bytes are kept only in ``contents``."""
         if isinstance(X, cls):
             return X
-        sources = many_images(X)
+        if isinstance(X, ImageFolder) or is_folder(X):
+            sources: Sequence[Source] = list(as_folder(X).paths)
+        else:
+            sources = as_images(X).images
         contents = Contents(0) if contents is None else contents
         return cls._made(sources, np.full(len(sources), ""), None, None, contents)
 
@@ -121,12 +133,22 @@ class Dataset:
         contents: Contents | None,
     ) -> "Dataset":
         contents = Contents() if contents is None else contents
-        found = [contents.of(source, i) for i, source in enumerate(sources)]
+        opened = [contents.of(source, i) for i, source in enumerate(sources)]
         nothing = [None] * len(sources)
         groups = nothing if groups is None else [_group_name(group) for group in groups]
         if len(groups) != len(sources):
             raise ValueError(f"{len(sources)} images but {len(groups)} groups")
-        return cls(found, labels, groups, nothing if splits is None else splits)
+        return cls(opened, labels, groups, nothing if splits is None else splits)
+
+    def weighted(self, sample_weight: Any) -> "Dataset":
+        """The images that count, each as often as its weight says."""
+        from visualwords.classifiers.one_vs_rest import check_sample_weight
+
+        weights = check_sample_weight(sample_weight, np.empty((len(self), 1)))
+        some = np.flatnonzero(weights)
+        part = self.part(some)
+        part.weights = weights[some]
+        return part
 
     def __len__(self) -> int:
         return len(self.contents)
@@ -152,7 +174,7 @@ class Dataset:
         return [_fingerprint(content) for content in self.contents]
 
     def part(self, positions: Any) -> "Dataset":
-        """Return some of the images."""
+        """some of the images."""
         places = [int(i) for i in positions]
         return Dataset(
             [self.contents[i] for i in places],
@@ -160,14 +182,15 @@ class Dataset:
             [self.groups[i] for i in places],
             [self.splits[i] for i in places],
             self.origin,
+            None if self.weights is None else self.weights[places],
         )
 
     def grouped(self, groups: Sequence[str | None]) -> "Dataset":
-        """Return the same images in other groups."""
-        return Dataset(self.contents, self.labels, groups, self.splits, self.origin)
+        """the same images in other groups."""
+        return Dataset(self.contents, self.labels, groups, self.splits, self.origin, self.weights)
 
     def fingerprint(self, *, labels: bool = False) -> bytes | None:
-        """Return what identifies all contents in their order; None if some image is no file.
+        """what identifies all contents in their order; None if some image is no file.
 
         A file that can't be read counts as such. With ``labels``, these and the groups count too.
         """
@@ -180,28 +203,28 @@ class Dataset:
         return digest.digest()
 
     def folds(self, n: int, seed: int) -> np.ndarray:
-        """Return the number of every image's fold, (n_images,) int.
+        """the number of every image's fold, (n_images,) int.
 
         Folds have the classes in the same proportions, as far as groups, which stay together,
         allow. A class may be smaller than the number of folds; there are fewer folds where there
         are fewer groups.
         """
-        n = min(n, int(np.bincount(self.codes).max(initial=0)), len(set(self._whole_groups)))
+        n = min(n, int(np.bincount(self.codes).max(initial=0)), len(set(self.group_names)))
         if n < 2:
             raise FolderError(
                 f"{self.origin}: all images belong to one group (or are near duplicates), and a "
                 "group is never divided; folds need images of two groups or more"
             )
-        groups = tuple(self._whole_groups) if self.is_grouped else None
+        groups = tuple(self.group_names) if self.is_grouped else None
         return np.array(_divided(tuple(self.codes.tolist()), groups, n, seed % 2**32), np.intp)
 
     def folds_of_all_classes(self, n: int, seed: int) -> np.ndarray | None:
-        """Return at most n folds, such that the images outside of each have all classes.
+        """at most n folds, such that the images outside of each have all classes.
 
         None where there are no such: a class has one image, or one group. A class may have fewer
         groups than there are folds: one small class does not decide how much all others learn from.
         """
-        members = set(zip(self.codes.tolist(), self._whole_groups))
+        members = set(zip(self.codes.tolist(), self.group_names))
         if min(Counter(code for code, _ in members).values(), default=0) < 2:
             return None
         for fewer in range(n, 1, -1):
@@ -223,7 +246,7 @@ class Dataset:
         return any(group is not None for group in self.groups)
 
     @property
-    def _whole_groups(self) -> list[str]:
+    def group_names(self) -> list[str]:
         """The group of every image; one without a group is a group of its own."""
         return [f"image {i}" if g is None else f"group {g}" for i, g in enumerate(self.groups)]
 
@@ -232,7 +255,7 @@ class Dataset:
 def _divided(
     codes: tuple[int, ...], groups: tuple[str, ...] | None, n: int, seed: int
 ) -> tuple[int, ...]:
-    """Return the fold of every image."""
+    """the fold of every image."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
@@ -257,7 +280,7 @@ def _group_name(group: Any) -> str | None:
 
 
 def as_folder(X: Any) -> ImageFolder:
-    """Return a folder or table of labelled images; anything else lacks labels."""
+    """A folder or table of labelled images; anything else lacks labels."""
     if isinstance(X, ImageFolder):
         return X
     if isinstance(X, str | os.PathLike):
@@ -266,27 +289,12 @@ def as_folder(X: Any) -> ImageFolder:
 
 
 def test_part(folder: ImageFolder) -> ImageFolder:
-    """Return the test part of a folder that has one, else all of it."""
+    """The test part of a folder that has one, else all of it."""
     return folder.part("test") if "test" in folder.splits else folder
 
 
-def many_images(X: Any) -> list[Source]:
-    """Return the images of a folder, or a list of them, as plain strings, bytes and arrays.
-
-    A single array is one image. Several of one size may be an array of four dimensions, or of
-    three, (n, h, w), if they are grey: unless w is 3, which is a colour image.
-    """
-    if isinstance(X, ImageFolder):
-        return list(X.paths)
-    if isinstance(X, str | bytes | os.PathLike):
-        raise TypeError("give a list of paths; one path alone could be an image or a folder")
-    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
-        X = [os.fsdecode(path) for path in X.tolist()]
-    elif is_one_image(X):  # not as many images as it has rows
-        X = [X]
-    return [one_image(x) for x in X]
-
-
-def one_image(image: Any) -> Source:
-    """Return a path as a string; an array or the content of a file as it is."""
-    return image if isinstance(image, np.ndarray | bytes) else os.fspath(image)
+def is_folder(X: Any) -> bool:
+    """Whether something is the path of a folder or table of images, not of one image."""
+    if not isinstance(X, str | os.PathLike):
+        return False
+    return os.path.isdir(X) or os.fspath(X).lower().endswith((".csv", ".jsonl"))

@@ -1,13 +1,13 @@
 """From probabilities to labels: costs, thresholds, and images that are none of the classes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["UNKNOWN", "Decided", "Decision", "HeldOut", "class_weights"]
+__all__ = ["UNKNOWN", "Alarm", "Decided", "Decision", "HeldOut", "class_weights"]
 
 UNKNOWN = "unknown"  # the label of an image that is none of the classes
 
@@ -20,11 +20,14 @@ class Decided(NamedTuple):
     labels : (n,) array of str
     probabilities : (n, n_classes) float64 or None
     novelty : (n,) float64 or None
+    alarms : (n,) bool or None
+        Where the model has an alarm.
     """
 
     labels: np.ndarray
     probabilities: np.ndarray | None
     novelty: np.ndarray | None
+    alarms: np.ndarray | None = None
 
 
 class HeldOut(NamedTuple):
@@ -40,6 +43,103 @@ class HeldOut(NamedTuple):
     truth: list[str]
     guesses: list[str]
     groups: list[str | None] | None
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Whether an image shows any of some classes: their probabilities add up to a threshold.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The classes.
+    members : (n_classes,) bool
+        Which of the model's classes they are.
+    threshold : float
+
+    Examples
+    --------
+    >>> alarm = Alarm(("crack", "hole"), np.array([True, True, False]), 0.3)
+    >>> alarm.raised(np.array([[0.2, 0.2, 0.6], [0.1, 0.1, 0.8]])).tolist()
+    [True, False]
+    """
+
+    names: tuple[str, ...]
+    members: np.ndarray
+    threshold: float
+
+    @classmethod
+    def of(cls, classes: np.ndarray, names: Sequence[str]) -> "Alarm":
+        """The alarm of some classes at the probability 0.5.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class, or no other.
+        """
+        for name in names:
+            _check_class(name, classes.tolist(), "an alarm")
+        members = np.isin(classes, list(names))
+        if members.all() or not members.any():
+            raise ValueError("an alarm needs classes that raise it and classes that do not")
+        return cls(tuple(names), members, 0.5)
+
+    def fitted(
+        self,
+        probabilities: np.ndarray,
+        truth: np.ndarray,
+        escapes: float | None = None,
+        false_alarms: float | None = None,
+        costs: np.ndarray | None = None,
+    ) -> "Alarm":
+        """The alarm with the threshold that held-out images ask for.
+
+        Parameters
+        ----------
+        probabilities : (n, n_classes)
+            Of images by models that did not learn from them.
+        truth : (n,) int
+            Columns of their classes.
+        escapes : float, optional
+            Share of the classes' images that may raise no alarm; the highest such threshold.
+        false_alarms : float, optional
+            Share of the other images that may raise it; the lowest such threshold.
+        costs : (n_classes, n_classes), optional
+            Without a share, the mean cost is lowest: an escape costs the least of costs[true,
+            other class], a false alarm the least of costs[true, class of the alarm].
+        """
+        p, is_member = self.probability(probabilities), self.members[truth]
+        tried = np.unique(np.concatenate([p, [0.0, np.nextafter(1.0, 2)]]))
+        escaped = np.searchsorted(np.sort(p[is_member]), tried) / max(is_member.sum(), 1)
+        false = 1 - np.searchsorted(np.sort(p[~is_member]), tried) / max((~is_member).sum(), 1)
+        if escapes is not None:
+            threshold = tried[np.flatnonzero(escaped <= escapes)[-1]]
+        elif false_alarms is not None:
+            threshold = tried[np.flatnonzero(false <= false_alarms)[0]]
+        else:
+            prices = 1 - np.eye(len(self.members)) if costs is None else costs
+            escape, alarm = (
+                prices[:, ~self.members].min(axis=1),
+                prices[:, self.members].min(axis=1),
+            )
+            price = np.where(is_member, escape[truth], alarm[truth])
+            order = np.argsort(p)
+            missed = np.concatenate([[0], np.cumsum(np.where(is_member, price, 0)[order])])
+            calm = np.concatenate([[0], np.cumsum(np.where(is_member, 0, price)[order])])
+            below = np.searchsorted(p[order], tried)
+            threshold = tried[(missed[below] + calm[-1] - calm[below]).argmin()]
+        lower = p[p < threshold].max(initial=0.0)  # in the middle of the gap, as others differ
+        return replace(
+            self, threshold=float((threshold + lower) / 2) if lower else float(threshold)
+        )
+
+    def probability(self, probabilities: np.ndarray) -> np.ndarray:
+        """The probability that an image is of any of the classes, (n,)."""
+        return probabilities[:, self.members].sum(axis=1)
+
+    def raised(self, probabilities: np.ndarray) -> np.ndarray:
+        """Whether images raise the alarm, (n,) bool."""
+        return self.probability(probabilities) >= self.threshold
 
 
 @dataclass(frozen=True)
@@ -62,6 +162,8 @@ class Decision:
         NaN for a class that has none.
     unknown : float or None
         Share of known images that may be called unknown.
+    alarm : Alarm or None
+        Changes no label.
 
     Examples
     --------
@@ -74,6 +176,7 @@ class Decision:
     costs: np.ndarray | None
     thresholds: np.ndarray
     unknown: float | None
+    alarm: Alarm | None = None
 
     @classmethod
     def of(
@@ -107,7 +210,7 @@ class Decision:
         )
 
     def labels(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
-        """Return the labels of images, (n,) array of str."""
+        """the labels of images, (n,) array of str."""
         return self._names[self.codes(probabilities, novelty)]
 
     @cached_property
@@ -125,7 +228,7 @@ class Decision:
         return label
 
     def codes(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
-        """Return the columns of the labels; −1 is unknown.
+        """the columns of the labels; −1 is unknown.
 
         Parameters
         ----------
@@ -146,7 +249,7 @@ class Decision:
         return codes
 
     def expected_costs(self, codes: np.ndarray, truth: np.ndarray) -> np.ndarray:
-        """Return what each label costs; unknown costs 1, as any mistake without a price.
+        """what each label costs; unknown costs 1, as any mistake without a price.
 
         Parameters
         ----------
@@ -159,12 +262,14 @@ class Decision:
         return np.where(codes < 0, 1.0, costs[truth, codes])
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return the rule as plain arrays; the classes are kept elsewhere in a model file."""
+        """the rule as plain arrays; the classes are kept elsewhere in a model file."""
         state = {"thresholds": self.thresholds}
         if self.costs is not None:
             state["costs"] = self.costs
         if self.unknown is not None:
             state["unknown"] = np.array(self.unknown)
+        if self.alarm is not None:
+            state["alarm"] = np.where(self.alarm.members, self.alarm.threshold, np.nan)
         return state
 
     @classmethod
@@ -175,7 +280,14 @@ class Decision:
         if state["thresholds"].shape != (n,) or (costs is not None and costs.shape != (n, n)):
             raise ValueError("costs and thresholds do not fit the classes")
         unknown = float(state["unknown"]) if "unknown" in state else None
-        return cls(np.asarray(classes), costs, state["thresholds"], unknown)
+        classes, alarm = np.asarray(classes), None
+        if "alarm" in state:
+            members = ~np.isnan(state["alarm"])
+            if members.shape != (n,) or not members.any():
+                raise ValueError("the alarm does not fit the classes")
+            threshold = float(np.nanmax(state["alarm"]))
+            alarm = Alarm(tuple(classes[members].tolist()), members, threshold)
+        return cls(classes, costs, state["thresholds"], unknown, alarm)
 
 
 def _cost_matrix(names: Sequence[str], costs: Mapping[tuple[str, str], float]) -> np.ndarray:
@@ -219,7 +331,7 @@ def _check_class(name: str, names: Sequence[str], what: str) -> None:
 def class_weights(
     classes: np.ndarray, labels: np.ndarray, class_weight: Any, counts_images: bool
 ) -> np.ndarray | None:
-    """Return what an image of each class counts for the probabilities.
+    """what an image of each class counts for the probabilities.
 
     Without ``class_weight`` it is 1 where images are counted, as for costs, else None: the
     default, between images and classes.

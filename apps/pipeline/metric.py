@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.trained import Trained
 from visualwords.classifiers.calibration import SoftmaxCalibration
 
 __all__ = ["METRICS", "Metric"]
@@ -45,66 +44,30 @@ class Metric:
                 "(--cost defect:ok=10)"
             )
 
-    def of(self, trained: Trained) -> float | None:
-        """Return the figure of a recipe; None if a class was too small for held-out scores."""
-        codes, truth = self.predicted(trained)
-        if codes is None:
-            return None
+    def probabilities(self, scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """Held-out probabilities, (n, n_classes), of held-out scores."""
+        return SoftmaxCalibration.fit(scores, truth, self.weights).probabilities(scores)
+
+    def gains(self, probabilities: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """What each image adds to the merit, (n,): 1 if it is right, or minus its cost."""
+        codes = self.decision.codes(probabilities)
         if self.name == "cost":
-            return float(self.decision.expected_costs(codes, truth).mean())
-        if self.name == "accuracy":
-            return float((codes == truth).mean())
-        return _mean_per_class(codes, truth)
+            return -self.decision.expected_costs(codes, truth)
+        return (codes == truth).astype(float)
 
-    def gains(self, trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what each image adds to the merit, the probability of its class, and that class.
+    def strata(self, truth: np.ndarray) -> np.ndarray:
+        """The numbers of groups of images whose mean gains count alike: classes, or all images."""
+        return truth if self.name == "mean-per-class" else np.zeros_like(truth)
 
-        Where the figure is not one of classes, the class is 0 for all.
-        """
-        chances, truth = self._probabilities(trained)
-        if chances is None:
-            raise ValueError("a class was too small for held-out scores")
-        codes = self.decision.codes(chances)
-        of_truth = chances[np.arange(len(truth)), truth]
-        if self.name == "cost":
-            return -self.decision.expected_costs(codes, truth), of_truth, np.zeros_like(truth)
-        strata = truth if self.name == "mean-per-class" else np.zeros_like(truth)
-        return (codes == truth).astype(float), of_truth, strata
-
-    def mean_per_class(self, trained: Trained) -> float | None:
-        """Return the mean accuracy per class of the same labels, whatever the metric is."""
-        codes, truth = self.predicted(trained)
-        return None if codes is None else _mean_per_class(codes, truth)
-
-    def merit(self, figure: float) -> float:
-        """Return what is higher for the better of two figures."""
-        return -figure if self.name == "cost" else figure
+    def figure(self, gains: np.ndarray, truth: np.ndarray) -> float:
+        """The figure of images, from what each adds to it."""
+        strata = self.strata(truth)
+        means = np.bincount(strata, gains) / np.maximum(np.bincount(strata), 1)
+        mean = float(means[np.unique(strata)].mean())
+        return abs(mean) if self.name == "cost" else mean
 
     def shown(self, figure: float) -> str:
-        """Return a figure with its name."""
+        """A figure with its name."""
         if self.name == "cost":
             return f"mean cost {figure:.3f}"
         return f"{figure:.1%} {'mean per class' if self.name == 'mean-per-class' else 'right'}"
-
-    def predicted(self, trained: Trained) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return the columns of held-out labels and of the true ones."""
-        chances, truth = self._probabilities(trained)
-        return None if chances is None else self.decision.codes(chances), truth
-
-    def _probabilities(self, trained: Trained) -> tuple[np.ndarray | None, np.ndarray]:
-        """Return held-out probabilities, (n, n_classes), and the columns of the true labels."""
-        classes, truth = np.unique(trained.held_out_labels, return_inverse=True)
-        if trained.held_out is None:
-            return None, truth
-        known = np.searchsorted(self.decision.classes, classes)
-        weights = None if self.weights is None else self.weights[known]
-        chances = np.zeros((len(truth), len(self.decision.classes)))
-        found = SoftmaxCalibration.fit(trained.held_out, truth, weights)
-        chances[:, known] = found.probabilities(trained.held_out)
-        return chances, known[truth]
-
-
-def _mean_per_class(codes: np.ndarray, truth: np.ndarray) -> float:
-    from sklearn.metrics import recall_score
-
-    return float(recall_score(truth, codes, labels=np.unique(truth), average="macro"))

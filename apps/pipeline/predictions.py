@@ -3,25 +3,21 @@
 Images come one after the other, and their rows are never in memory together.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visualwords.apps.pipeline.dataset import Source
-from visualwords.apps.pipeline.stage import Arrays
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import Skipped
 from visualwords.progress import PartOf, Progress, Silent
 
 if TYPE_CHECKING:
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 
-__all__ = ["Answer", "Found", "Scores", "join_scores", "label_each", "label_images", "score_each"]
+__all__ = ["Answer", "Scores", "join_scores", "label_each", "label_images"]
 
-Found = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]  # scores, distances, looks
-AT_ONCE = 64  # images whose rows, of up to 1 MB each, are laid side by side
 PART = 4096  # images whose names and contents are known at once
 
 
@@ -35,9 +31,8 @@ class Scores:
         Of the images that could be read.
     kept : (n,) positions of these images
     skipped : the others
-    distances : (n, 3) float64 or None
-        To the nearest training image, relatively to the classes, and to the nearest direction,
-        where the model knows these.
+    distances : (n,) or None
+        To the nearest training image, where the model keeps these.
     looks : (n,) float64 or None
         Distance of each image's appearance to that of training images, where the model knows it.
     """
@@ -49,46 +44,8 @@ class Scores:
     looks: np.ndarray | None = None
 
 
-def score_each(
-    results: Iterable[Arrays | Skipped],
-    score: Callable[[list[Arrays]], Found],
-) -> Iterator[Scores]:
-    """Yield the scores of images as they come, of up to `AT_ONCE` that could be read at a time.
-
-    Parameters
-    ----------
-    results : what `visualwords.apps.pipeline.encoding.encode_each` yields
-    score : function of several images' arrays, one for each stage, that returns their scores,
-        distances and looks
-    """
-    kept: list[int] = []
-    skipped: list[Skipped] = []
-    waiting: list[Arrays] = []
-    for position, result in enumerate(results):
-        if isinstance(result, Skipped):
-            skipped.append(result)
-            continue
-        kept.append(position)
-        waiting.append(result)
-        if len(waiting) == AT_ONCE:
-            yield _scored(waiting, kept, skipped, score)
-            kept, skipped, waiting = [], [], []
-    if waiting or skipped:
-        yield _scored(waiting, kept, skipped, score)
-
-
-def _scored(
-    waiting: list[Arrays],
-    kept: list[int],
-    skipped: list[Skipped],
-    score: Callable[[list[Arrays]], Found],
-) -> Scores:
-    values, distances, looks = score(waiting) if waiting else (np.zeros(0), None, None)
-    return Scores(values, np.array(kept, np.intp), skipped, distances, looks)
-
-
 def join_scores(parts: Iterable[Scores]) -> Scores:
-    """Return the scores of all images that `score_each` yields."""
+    """the scores of all images, given in parts."""
     parts = list(parts)
     found = [part for part in parts if len(part.kept)]
     distances = [part.distances for part in found if part.distances is not None]
@@ -120,7 +77,9 @@ class Answer:
     probability : float or None
         Of the label; of the best class where it is unknown.
     novelty : float or None
-        Share of known images that are less strange; None where the model can't tell.
+        Share of known images that are less novel; None where the model can't tell.
+    alarm : bool or None
+        Whether it raises the alarm of the model, if that has one.
     """
 
     path: str
@@ -130,9 +89,10 @@ class Answer:
     is_confident: bool
     probability: float | None = None
     novelty: float | None = None
+    alarm: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer as what JSON can hold."""
+        """the answer as what JSON can hold."""
         return {
             "path": self.path,
             "label": self.label,
@@ -141,12 +101,13 @@ class Answer:
             "confident": self.is_confident,
             "scores": self.scores,
             "probabilities": self.probabilities,
+            **({} if self.alarm is None else {"alarm": self.alarm}),
         }
 
 
 def label_images(
-    model: "ImageClassifier",
-    paths: Sequence[Source],
+    model: "FittedImageClassifier",
+    paths: Sequence[Any],
     top: int = 1,
     min_confidence: float = 0.0,
     *,
@@ -178,8 +139,8 @@ def label_images(
 
 
 def label_each(
-    model: "ImageClassifier",
-    paths: Sequence[Source],
+    model: "FittedImageClassifier",
+    paths: Sequence[Any],
     top: int = 1,
     min_confidence: float = 0.0,
     *,
@@ -198,28 +159,37 @@ def label_each(
 
 
 def _answers(
-    model: "ImageClassifier",
-    paths: Sequence[Source],
+    model: "FittedImageClassifier",
+    paths: Sequence[Any],
     found: Scores,
     top: int,
     min_confidence: float,
 ) -> list[Answer]:
     if not len(found.kept):
         return []
-    scores, (labels, chances, strange) = both_classes(found.values), model.decide(found)
+    scores, decided = both_classes(found.values), model.decide(found)
+    chances = decided.probabilities
     order = np.argsort(-(scores if chances is None else chances), axis=1, kind="stable")
     names = [str(name) for name in model.classes_]
     column, rejected = {name: i for i, name in enumerate(names)}, model.decision_.rejected
     answers = []
     for row, i in enumerate(found.kept):
-        best, label = order[row, :top], str(labels[row])
+        best, label = order[row, :top], str(decided.labels[row])
         sure, known = None, None
         if chances is not None:
             sure = float(chances[row, column.get(label, order[row, 0])])
             known = {names[c]: float(chances[row, c]) for c in best}
             label = label if sure >= min_confidence else rejected
-        novelty = None if strange is None else float(strange[row])
-        ranked = {names[c]: float(scores[row, c]) for c in best}
-        source = paths[i] if isinstance(paths[i], str) else ""
-        answers.append(Answer(source, label, ranked, known, label != rejected, sure, novelty))
+        answers.append(
+            Answer(
+                paths[i] if isinstance(paths[i], str) else "",
+                label,
+                {names[c]: float(scores[row, c]) for c in best},
+                known,
+                label != rejected,
+                sure,
+                None if decided.novelty is None else float(decided.novelty[row]),
+                None if decided.alarms is None else bool(decided.alarms[row]),
+            )
+        )
     return answers

@@ -1,156 +1,105 @@
-"""Recipes: named, readable settings of the whole path from an image file to a label."""
+"""The built-in recipes, and the library of channels that "auto" combines."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from visualwords.apps.pipeline.recipe import (
+from visualwords.apps.pipeline.channel import (
     Channel,
+    Classifier,
     Fisher,
     MatchedSets,
-    Recipe,
     SecondOrder,
     Words,
 )
+from visualwords.apps.pipeline.recipe import Recipe
 
-__all__ = [
-    "RECIPES",
-    "Channel",
-    "Fisher",
-    "MatchedSets",
-    "Recipe",
-    "SecondOrder",
-    "Words",
-    "change_recipe",
-    "find_recipe",
-    "recipes_to_try",
-]
+__all__ = ["LIBRARY", "LINEAR", "RECIPES", "change_recipe", "find_recipe"]
+
+LINEAR = Classifier("linear")
 
 _COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25, cost=1)
-_TEXTURE = Channel("Centrist", {"layout": "whole"}, power=0.5, cost=1)
-_SHAPE = Channel("HOG", {"resize_wh": [64, 64]}, power=None, cost=1)
-
-_FAST_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, words=Words(pyramid=21), cost=3)
-_SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 4}, words=Words(), cost=4)
-_CENTRIST_WORDS = Channel("Centrist", {"layout": "dense"}, words=Words(), cost=3)
+_TEXTURE = Channel("Centrist", {"layout": "whole"}, cost=1)
+_FAST_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 8}, Words(pyramid=21), cost=3)
+_SIFT_WORDS = Channel("DenseSIFT", {"bin_size": 4, "step": 4}, Words(), cost=4)
+_CENTRIST_WORDS = Channel("Centrist", {"layout": "dense"}, Words(), cost=3)
+_SCALES = [4, 6, 8, 12]  # bin sizes of patches
+_MANY = Words(n_words=1000)
 _MANY_WORDS = (
-    Channel(
-        "DenseSIFT",
-        {"bin_size": [4, 6, 8, 12], "step": 6},
-        words=Words(n_words=1000),
-        cost=10,
-    ),
-    replace(_CENTRIST_WORDS, words=Words(n_words=1000), cost=6),
-    Channel(
-        "DenseSIFT",
-        {"bin_size": 4, "step": 4, "sobel": True},
-        words=Words(n_words=1000),
-        cost=8,
-    ),
-    Channel(
-        "DenseFilters",
-        {"bin_size": [4, 6, 8, 12], "step": 6},
-        words=Words(n_words=1000),
-        cost=18,
-    ),
+    Channel("DenseSIFT", {"bin_size": _SCALES, "step": 6}, _MANY, cost=10),
+    replace(_CENTRIST_WORDS, words=_MANY, cost=6),
+    Channel("DenseSIFT", {"bin_size": 4, "step": 4, "sobel": True}, _MANY, cost=8),
+    Channel("DenseFilters", {"bin_size": _SCALES, "step": 6}, _MANY, cost=18),
 )
 _SIFT_SETS = Channel("DenseSIFT", {"bin_size": [6, 12], "step": 8}, sets=MatchedSets(), cost=10)
 
 _SIFT_FISHER = Channel(
-    "DenseSIFT",
-    {"bin_size": [4, 6, 8, 12], "step": 8, "root": True},
-    fisher=Fisher(),
-    linear=True,
-    cost=5.5,
+    "DenseSIFT", {"bin_size": _SCALES, "step": 8, "root": True}, fisher=Fisher(), cost=5.5
 )
 _CENTRIST_FISHER = Channel(
     "Centrist",
     {"layout": "dense", "patch_size": 24},
     fisher=Fisher(root=True),
-    linear=True,
     weight=0.7,
     cost=4,
 )
-_RICH_FISHER = replace(_SIFT_FISHER, fisher=Fisher(n_gaussians=128), cost=7.5)
-_OBJECT_FISHER = Channel(
-    "DenseSIFT",
-    {"bin_size": [4, 6, 8, 12, 16], "step": 4, "root": True},
-    fisher=Fisher(pyramid=31, weights=(2.2, 1.4, 1.0)),
-    linear=True,
-    cost=14,
-)
-_OBJECT_COLOR_FISHER = Channel(
-    "DenseSIFT",
-    {"bin_size": [4, 6, 8, 12], "step": 6, "root": True, "color": "opponent"},
-    fisher=Fisher(n_components=80, pyramid=31, weights=(2.2, 1.4, 1.0)),
-    linear=True,
-    weight=0.63,
-    cost=14,
-)
-_COLOR_FISHER = replace(_OBJECT_COLOR_FISHER, fisher=Fisher(n_components=80))
-PATCH_COLORS = Channel(
-    "ColorStatistics",
-    {"bin_size": [4, 6, 8, 12], "step": 8},
-    fisher=Fisher(),
-    linear=True,
-    weight=0.7,
-    cost=5.5,
-)
-_FILTER_FISHER = Channel(
-    "DenseFilters", {"bin_size": [4, 6, 8, 12], "step": 8}, fisher=Fisher(), linear=True, cost=11
-)
+_FILTER_FISHER = Channel("DenseFilters", {"bin_size": _SCALES, "step": 8}, fisher=Fisher(), cost=11)
 _COLOR_FILTER_FISHER = replace(
     _FILTER_FISHER, params={**_FILTER_FISHER.params, "color": "opponent"}, cost=26
 )
-_OBJECT_MOMENTS = Channel(
+_COLOR_SIFT_FISHER = Channel(
     "DenseSIFT",
-    {"bin_size": [4, 6, 8, 12, 16], "step": 6, "root": True},
-    second_order=SecondOrder(pyramid=31, weights=(2.2, 1.4, 1.0)),
-    linear=True,
+    {"bin_size": _SCALES, "step": 6, "root": True, "color": "opponent"},
+    fisher=Fisher(n_components=80),
+    weight=0.63,
+    cost=14,
+)
+_PATCH_COLORS = Channel(
+    "ColorStatistics", {"bin_size": _SCALES, "step": 8}, fisher=Fisher(), weight=0.7, cost=5.5
+)
+_FINE = SecondOrder(pyramid=31, weights=(2.2, 1.4, 1.0))
+_SIFT_MOMENTS = Channel(
+    "DenseSIFT",
+    {"bin_size": [*_SCALES, 16], "step": 6, "root": True},
+    second_order=_FINE,
     cost=12,
 )
 # Folds prefer magnitudes for second moments, and signs for Fisher vectors.
-FILTER_MAGNITUDES = replace(
-    _FILTER_FISHER, params={**_FILTER_FISHER.params, "order": 4, "signs": False}
+_FILTER_MOMENTS = Channel(
+    "DenseFilters",
+    {"bin_size": _SCALES, "step": 8, "order": 4, "signs": False},
+    second_order=_FINE,
+    cost=13,
 )
-_OBJECT_FILTER_MOMENTS = replace(
-    FILTER_MAGNITUDES, fisher=None, second_order=_OBJECT_MOMENTS.second_order, cost=13
-)
-_OBJECT_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, power=None, linear=True, weight=3.4, cost=1)
-_OBJECT_TEXTURE = Channel("Centrist", {"layout": "pyramid"}, linear=True, weight=2.0, cost=1)
+_COLOR_MOMENTS = replace(_PATCH_COLORS, fisher=None, second_order=SecondOrder(), cost=7)
+_SHAPE = Channel("HOG", {"resize_wh": [96, 96]}, weight=3.4, cost=1)
+_TEXTURE_WINDOWS = Channel("Centrist", {"layout": "pyramid"}, weight=2.0, cost=1)
 _COLOR_WINDOWS = Channel(
     "ColorHistogram",
     {"bins": 6, "space": "hsv", "windows": 3},
     power=0.25,
-    linear=True,
     weight=2.0,
     cost=1.5,
 )
 
-LINEAR = "ByteLinearClassifier"
-ASKED_FOR = ("rich-words", "pyramid-match")  # that "auto" tries among their kind only
-# What "auto" adds to the best recipe, if that has nothing of the kind and folds gain: for linear
-# classifiers beside Fisher vectors of 8 windows, and for kernels (None: nothing of the kind).
-_SHAPE_BESIDE = replace(_OBJECT_SHAPE, weight=2.0)
-_TEXTURE_BESIDE = replace(_OBJECT_TEXTURE, weight=1.2)
-MORE_LINEAR = (  # the last three, which cost most, after views of training images
-    _FILTER_FISHER,
-    PATCH_COLORS,
-    _SHAPE_BESIDE,
+LIBRARY = (  # for linear classifiers, in the order in which "auto" adds them
+    _SHAPE,
+    _TEXTURE_WINDOWS,
     _COLOR_WINDOWS,
-    _TEXTURE_BESIDE,
-    _COLOR_FILTER_FISHER,
+    _SIFT_FISHER,
+    _FILTER_MOMENTS,
+    _PATCH_COLORS,
+    _SIFT_MOMENTS,
+    _FILTER_FISHER,
     _CENTRIST_FISHER,
-    _COLOR_FISHER,
+    _COLOR_MOMENTS,
+    _COLOR_FILTER_FISHER,
+    _COLOR_SIFT_FISHER,
 )
-MORE_HISTOGRAMS = (None, None, _SHAPE, _COLOR, _TEXTURE, None, None, None)
 
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("color", "64-bin RGB histogram of the whole image", (_COLOR,)),
-        Recipe("texture", "CENTRIST of the whole image, blind to brightness", (_TEXTURE,)),
-        Recipe("shape", "HOG of the image brought to 64×64 pixels", (_SHAPE,)),
         Recipe("tiny", "64-bin RGB histogram and CENTRIST of the whole image", (_COLOR, _TEXTURE)),
         Recipe("fast", "200 words of dense SIFT in 21 windows", (_FAST_WORDS,)),
         Recipe(
@@ -164,90 +113,35 @@ RECIPES = {
             _MANY_WORDS,
         ),
         Recipe(
-            "scene",
-            "Fisher vectors of SIFT at four scales and of CENTRIST patches in 8 windows",
-            (_SIFT_FISHER, _CENTRIST_FISHER),
-            classifier=LINEAR,
-        ),
-        Recipe(
-            "object",
-            "Fisher vectors of SIFT, grey and coloured, in 31 windows; HOG, colours and CENTRIST",
-            (
-                _OBJECT_FISHER,
-                _OBJECT_COLOR_FISHER,
-                _OBJECT_SHAPE,
-                _COLOR_WINDOWS,
-                _OBJECT_TEXTURE,
-            ),
-            classifier=LINEAR,
-        ),
-        Recipe(
-            "photo",
-            "Fisher vectors of SIFT and colours in 3×3 windows",
+            "fisher",
+            "Fisher vectors of SIFT, and colours in 3×3 windows",
             (_SIFT_FISHER, _COLOR_WINDOWS),
             classifier=LINEAR,
         ),
         Recipe(
-            "vivid",
-            "as photo, with Fisher vectors of colours in the cells of patches: slower and better",
-            (_SIFT_FISHER, PATCH_COLORS, _COLOR_WINDOWS),
-            classifier=LINEAR,
-        ),
-        Recipe(
-            "combined",
-            "Fisher vectors of SIFT, grey and coloured, and CENTRIST in 8 windows; HOG, colours",
-            (
-                _SIFT_FISHER,
-                _CENTRIST_FISHER,
-                _COLOR_FISHER,
-                _SHAPE_BESIDE,
-                _COLOR_WINDOWS,
-                _TEXTURE_BESIDE,
-            ),
-            classifier=LINEAR,
-        ),
-        Recipe(
-            "rich",
-            "as scene, with 128 Gaussians for SIFT: slower, larger and a little better",
-            (_RICH_FISHER, _CENTRIST_FISHER),
-            classifier=LINEAR,
-        ),
-        Recipe(
-            "pattern",
-            "as scene, with Fisher vectors of responses to filters: edges, bars, spots, stripes",
+            "rich-fisher",
+            "Fisher vectors of SIFT, CENTRIST patches and filters: edges, bars, spots, stripes",
             (_SIFT_FISHER, _CENTRIST_FISHER, _FILTER_FISHER),
-            classifier=LINEAR,
-        ),
-        Recipe(
-            "chromatic",
-            "Fisher vectors of filters on opponent colours, and colours in 3×3 windows",
-            (_COLOR_FILTER_FISHER, _COLOR_WINDOWS),
             classifier=LINEAR,
         ),
         Recipe(
             "moments",
             "second moments of SIFT and of filters in 31 windows; HOG, colours and CENTRIST",
-            (
-                _OBJECT_MOMENTS,
-                _OBJECT_FILTER_MOMENTS,
-                _OBJECT_SHAPE,
-                _COLOR_WINDOWS,
-                _OBJECT_TEXTURE,
-            ),
+            (_SIFT_MOMENTS, _FILTER_MOMENTS, _SHAPE, _COLOR_WINDOWS, _TEXTURE_WINDOWS),
             classifier=LINEAR,
         ),
         Recipe(
             "pyramid-match",
             "sets of SIFT patches matched in bins that halve",
             (_SIFT_SETS,),
-            classifier="LinearClassifier",
+            classifier=LINEAR,
         ),
     )
 }
 
 
 def find_recipe(name: "str | Recipe") -> Recipe:
-    """Return the recipe of a name; a recipe is returned as it is."""
+    """The recipe of a name; a recipe is returned as it is."""
     if isinstance(name, Recipe):
         return name
     if name not in RECIPES:
@@ -267,7 +161,7 @@ def change_recipe(
     views: "str | Sequence[str] | None" = None,
     strict: bool = True,
 ) -> Recipe:
-    """Return a recipe with some settings changed; None leaves a setting as it is.
+    """A recipe with some settings changed; None leaves a setting as it is.
 
     Parameters
     ----------
@@ -278,10 +172,8 @@ def change_recipe(
         Windows of both: 1, 8, 21 or 31, their levels with equal weights.
     C : float, optional
         Cost of an error of the classifier.
-    max_side : int, optional
-        Longer side that images are shrunk to.
-    min_side : int, optional
-        Longer side that smaller images are enlarged to.
+    max_side, min_side : int, optional
+        Longer side that images are shrunk to, and that smaller images are enlarged to.
     views : "mirror", "rotations", both of them, "all", or "none"
         Views of each training image to train on, too.
     strict : bool
@@ -292,48 +184,33 @@ def change_recipe(
     >>> change_recipe(RECIPES["words"], n_words=50).channels[0].words.n_words
     50
     """
-    channels = [_changed(channel, n_words, n_gaussians, pyramid) for channel in recipe.channels]
-    for name, value, part in (
-        ("n_words", n_words, "words"),
-        ("n_gaussians", n_gaussians, "fisher"),
+    windows = {} if pyramid is None else {"pyramid": pyramid}
+    given: dict[str, dict[str, Any]] = {
+        "words": windows | ({} if n_words is None else {"n_words": n_words}),
+        "fisher": (windows | {"weights": None} if windows else {})
+        | ({} if n_gaussians is None else {"n_gaussians": n_gaussians}),
+    }
+    channels = tuple(_with_parts(channel, given) for channel in recipe.channels)
+    parts = {part for part in given for channel in channels if getattr(channel, part) is not None}
+    for name, value, needed in (
+        ("n_words", n_words, {"words"}),
+        ("n_gaussians", n_gaussians, {"fisher"}),
+        ("pyramid", pyramid, {"words", "fisher"}),
     ):
-        if strict and value is not None and not any(getattr(c, part) for c in channels):
-            raise ValueError(f"recipe {recipe.name!r} has no {part}; {name} can't be set")
-    if strict and pyramid is not None and not any(c.words or c.fisher for c in channels):
-        raise ValueError(f"recipe {recipe.name!r} has no windows; pyramid can't be set")
-    params = recipe.classifier_params if C is None else {**recipe.classifier_params, "C": C}
-    changed = replace(recipe, channels=tuple(channels), classifier_params=params)
-    given: dict[str, Any] = {"max_side": max_side, "min_side": min_side, "views": views}
-    return replace(changed, **{name: value for name, value in given.items() if value is not None})
+        if strict and value is not None and not parts & needed:
+            missing = "windows" if name == "pyramid" else min(needed)
+            raise ValueError(f"recipe {recipe.name!r} has no {missing}; {name} can't be set")
+    if C is not None:
+        recipe = recipe.with_classifier(C=C)
+    others: dict[str, Any] = {"max_side": max_side, "min_side": min_side, "views": views}
+    others = {name: value for name, value in others.items() if value is not None}
+    return replace(recipe, channels=channels, **others)
 
 
-def _changed(
-    channel: Channel, n_words: int | None, n_gaussians: int | None, pyramid: int | None
-) -> Channel:
-    words, fisher = channel.words, channel.fisher
-    if words is not None:
-        words = replace(words, n_words=n_words or words.n_words, pyramid=pyramid or words.pyramid)
-    if fisher is not None:
-        fisher = replace(fisher, n_gaussians=n_gaussians or fisher.n_gaussians)
-        if pyramid is not None:
-            fisher = replace(fisher, pyramid=pyramid, weights=None)
-    return replace(channel, words=words, fisher=fisher)
-
-
-def recipes_to_try(representation: str | None = None) -> list[Recipe]:
-    """Return the recipes that "auto" may try: those of a representation, or all but two.
-
-    Sets and thousands of words are left out unless their kind is asked for: their models are large,
-    and Fisher vectors are better at less cost.
-
-    Examples
-    --------
-    >>> [recipe.name for recipe in recipes_to_try("histogram")]
-    ['color', 'texture', 'shape', 'tiny']
-    """
-    return [
-        recipe
-        for recipe in RECIPES.values()
-        if recipe.representation == representation
-        or (representation is None and recipe.name not in ASKED_FOR)
-    ]
+def _with_parts(channel: Channel, given: dict[str, dict[str, Any]]) -> Channel:
+    """A channel with settings of its words or Fisher vectors."""
+    for part, values in given.items():
+        known = getattr(channel, part)
+        if known is not None and values:
+            channel = replace(channel, **{part: replace(known, **values)})
+    return channel

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from visualwords.apps.evaluation.comparing import ComparedRecipe
     from visualwords.apps.evaluation.figures import Evaluation
     from visualwords.apps.explanation.explanation import Explanation
-    from visualwords.apps.pipeline.image_classifier import ImageClassifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
 
 PALE = 190  # grey of what stands for an image that is not at hand
 STYLE = Markup(

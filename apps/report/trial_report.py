@@ -7,8 +7,8 @@ from markupsafe import Markup
 
 from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
-from visualwords.apps.pipeline.saving import library_versions
+from visualwords.apps.pipeline.classifier import ImageClassifier
+from visualwords.apps.pipeline.model_io import library_versions
 from visualwords.apps.report.confusion import confusion
 from visualwords.apps.report.examples import mistakes, words
 from visualwords.apps.report.markup import (

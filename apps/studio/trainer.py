@@ -21,8 +21,8 @@ from sklearn.base import clone
 
 from visualwords.apps.evaluation.checking import suspicious_labels
 from visualwords.apps.evaluation.trial import Trial, cross_validate
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report import write_report
 from visualwords.apps.studio.class_folders import id_of
 from visualwords.apps.studio.tested_models import UNKNOWN, Row

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from visualwords.apps.command_line.csv_cells import csv_cells, short_number
 from visualwords.apps.command_line.sort_into import Sorter, folder_of_rejected
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.apps.watching.journal import FileState, Journal, append, look_at
 from visualwords.errors import Skipped, VisualWordsError

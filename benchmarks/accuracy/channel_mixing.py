@@ -21,12 +21,13 @@ from benchmarks.accuracy.recipe_folds import training_part
 from benchmarks.accuracy.row_choices import some_classes
 from benchmarks.data import KEPT
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline.copies import find_copies, keep_together
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.costs import Images
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.recipe import Channel, Recipe
+from visualwords.apps.pipeline.duplicates import find_copies, keep_together
+from visualwords.apps.pipeline.mixing import Held, held_out_scores, log_chances, mix
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import LINEAR, MORE_LINEAR, RECIPES
-from visualwords.apps.pipeline.search.costs import Images
-from visualwords.apps.pipeline.search.mixing import Held, held_out_scores, log_chances, mix
 from visualwords.apps.pipeline.search.noise import paired_lead
 from visualwords.apps.pipeline.search.variations import (
     for_grey_images,

@@ -35,17 +35,17 @@ from sklearn.preprocessing import Normalizer
 from benchmarks.data import DATA, KEPT, image_folder
 from visualwords import ImageClassifier
 from visualwords.apps.pipeline.composing import compose
-from visualwords.apps.pipeline.copies import find_copies, keep_together
+from visualwords.apps.pipeline.costs import Images
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision, class_weights
+from visualwords.apps.pipeline.duplicates import find_copies, keep_together
 from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.apps.pipeline.search import joining
-from visualwords.apps.pipeline.search.costs import Images
 from visualwords.apps.pipeline.search.variations import sized_for
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.apps.pipeline.training import Training
 from visualwords.cache import open_cache
 from visualwords.folders import ImageFolder

@@ -18,12 +18,13 @@ from typing import Any
 
 from benchmarks.data import KEPT, image_folder
 from visualwords import ImageClassifier
-from visualwords.apps.pipeline.copies import find_copies, keep_together
+from visualwords.apps.pipeline.costs import Images
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision, class_weights
+from visualwords.apps.pipeline.duplicates import find_copies, keep_together
 from visualwords.apps.pipeline.metric import Metric
-from visualwords.apps.pipeline.recipes import RECIPES, Recipe
-from visualwords.apps.pipeline.search.costs import Images
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.apps.pipeline.search.noise import Result, paired_lead
 from visualwords.apps.pipeline.search.variations import sized_for
 from visualwords.apps.pipeline.training import Training

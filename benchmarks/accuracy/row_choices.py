@@ -12,15 +12,9 @@ from dataclasses import replace
 
 from benchmarks.accuracy.recipe_folds import compare_on_folds, training_part
 from benchmarks.data import KEPT
-from visualwords.apps.pipeline.recipes import (
-    LINEAR,
-    MORE_LINEAR,
-    RECIPES,
-    Channel,
-    Fisher,
-    Recipe,
-    Words,
-)
+from visualwords.apps.pipeline.channel import Channel, Fisher, Words
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import LINEAR, MORE_LINEAR, RECIPES
 from visualwords.apps.pipeline.search.variations import with_filter_moments, with_second_order
 from visualwords.folders import ImageFolder
 

@@ -22,11 +22,11 @@ from sklearn.svm import LinearSVC
 from benchmarks import timing  # noqa: F401  sets the threads before NumPy starts
 from benchmarks.data import KEPT
 from benchmarks.speed.training_at_size import TEST, crops
-from visualwords.apps.pipeline.channel_encoder import rows_of
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoding import encode_each
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.encoder import rows_of
 from visualwords.apps.pipeline.recipes import find_recipe
+from visualwords.apps.pipeline.stages import encode_each
 from visualwords.apps.pipeline.training import FOLDS, Training
 from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.classifiers.solvers import byte_rows

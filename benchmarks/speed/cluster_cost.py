@@ -27,12 +27,11 @@ from scipy import sparse
 
 from benchmarks.data import DATA
 from visualwords.apps.cluster.connection import on_cluster
-from visualwords.apps.pipeline.channel_encoder import side_by_side
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoding import PATCHES, encode, sample_patches
+from visualwords.apps.pipeline.encoder import side_by_side
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import PATCHES, Environment, encode, sample_patches
 from visualwords.apps.pipeline.training import Training
 from visualwords.apps.pipeline.view import View
 from visualwords.cache import FeatureCache

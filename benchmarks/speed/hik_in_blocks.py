@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks import timing  # noqa: F401  sets the threads before NumPy starts
 from benchmarks.data import KEPT
 from benchmarks.speed.training_at_size import crops
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.training import FOLDS, Training
 from visualwords.classifiers import ICDClassifier

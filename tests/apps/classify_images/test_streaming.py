@@ -9,7 +9,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.pipeline.image_classifier import ImageClassifier
+from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.errors import ImageError
 
 

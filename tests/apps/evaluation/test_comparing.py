@@ -9,7 +9,7 @@ from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import Recipe, compare
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline import training
-from visualwords.apps.pipeline.cached_arrays import features_of_sample
+from visualwords.apps.pipeline.costs import features_of_sample
 from visualwords.errors import FolderError, RecipeError
 from visualwords.features import DenseSIFT
 

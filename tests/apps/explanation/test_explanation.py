@@ -6,8 +6,9 @@ import pytest
 from tests.apps.conftest import COLORS, noisy, write_photos
 from visualwords import ImageClassifier, features
 from visualwords.apps.explanation.gradients import share_second_order
-from visualwords.apps.pipeline.recipe import SecondOrder
-from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, Words
+from visualwords.apps.pipeline.channel import Channel, SecondOrder, Words
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import LINEAR, RECIPES
 from visualwords.codebook import SecondOrderPooling
 from visualwords.features.extractor import Extractor, as_grey, places_of_pixels
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets

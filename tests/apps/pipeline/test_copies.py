@@ -8,9 +8,9 @@ from tests.apps.conftest import COLORS, write_png
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.evaluation.trial import cross_validate
-from visualwords.apps.pipeline.copies import Copies, describe_copies, find_copies, keep_together
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.duplicates import Copies, describe_copies, find_copies, keep_together
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.folders import ImageFolder
 
 

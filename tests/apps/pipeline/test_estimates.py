@@ -7,11 +7,11 @@ from visualwords import ImageClassifier
 from visualwords.apps.evaluation.checking import check_folder
 from visualwords.apps.evaluation.comparing import compare
 from visualwords.apps.pipeline import estimates, stage
+from visualwords.apps.pipeline.costs import bytes_of_row, check_scores, check_training
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.estimates import bytes_of_row, check_scores, check_training
 from visualwords.apps.pipeline.feature_matrix import feature_matrix
 from visualwords.apps.pipeline.recipes import RECIPES
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 from visualwords.parallel import free_memory

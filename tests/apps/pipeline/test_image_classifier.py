@@ -11,8 +11,10 @@ from sklearn.model_selection import GridSearchCV
 
 from tests.apps.conftest import COLORS, noisy, write_photos
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe
-from visualwords.apps.pipeline.saving import replay_golden
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.model_io import replay_golden
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.errors import FolderError, ImageError
 from visualwords.features import ColorHistogram
 from visualwords.folders import ImageFolder

@@ -12,11 +12,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from tests.apps.conftest import write_png
 from visualwords import ImageClassifier, load
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline.channel import Channel, Words
 from visualwords.apps.pipeline.composing import compose
+from visualwords.apps.pipeline.costs import Images, cost_of
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.networks import pin_networks, read_networks
-from visualwords.apps.pipeline.recipe import Channel, Recipe, Words
-from visualwords.apps.pipeline.search.costs import Images, cost_of
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.training import Training
 from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features import onnx as onnx_features

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline.channel import Channel, Fisher, Hashes, SecondOrder, Words
 from visualwords.apps.pipeline.composing import compose, feature_table, read_recipe, variations
-from visualwords.apps.pipeline.recipe import Channel, Fisher, Hashes, Recipe, SecondOrder, Words
-from visualwords.apps.pipeline.recipe_checks import check_recipe
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipe_check import check_recipe
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.errors import RecipeError
 

@@ -15,12 +15,13 @@ from visualwords.apps.pipeline import (
     stage,
     training,
 )
-from visualwords.apps.pipeline.channel_encoder import ChannelEncoder
+from visualwords.apps.pipeline.channel import Channel, Fisher
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoded_channels import EncodedChannels
-from visualwords.apps.pipeline.recipes import RECIPES, Channel, Fisher, Recipe
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.encoder import ChannelEncoder
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import RECIPES
+from visualwords.apps.pipeline.stages import EncodedChannels, Environment
 from visualwords.apps.pipeline.training import Training
 from visualwords.apps.pipeline.view import View
 from visualwords.cache import open_cache

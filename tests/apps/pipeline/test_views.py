@@ -13,9 +13,8 @@ from visualwords.apps.classify_images.main import main
 from visualwords.apps.pipeline import contents, training
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.recipes import RECIPES, change_recipe
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import EncodedChannels, Environment
 from visualwords.apps.pipeline.training import Training
 from visualwords.apps.pipeline.view import LARGEST_FACTOR, View
 from visualwords.cache import open_cache

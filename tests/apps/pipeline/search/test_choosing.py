@@ -14,9 +14,10 @@ from visualwords.apps.classify_images.main import main
 from visualwords.apps.classify_images.running import repeating
 from visualwords.apps.classify_images.train import train
 from visualwords.apps.pipeline import image_classifier
-from visualwords.apps.pipeline.recipes import RECIPES, Channel, recipes_to_try
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.costs import Images, cost_of
+from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
 from visualwords.apps.pipeline.search import choosing, planning, sample
-from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.progress import Silent
 
 

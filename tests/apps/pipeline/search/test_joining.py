@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tests.apps.pipeline.search.made_up import result_of, searched
-from visualwords.apps.pipeline.recipes import RECIPES, Channel, recipes_to_try
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.costs import Images, cost_of
+from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
 from visualwords.apps.pipeline.search import steps
-from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.search.joining import BESIDE_FISHER, alone, join, seconds_to_join
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import plan, plan_with

@@ -7,10 +7,10 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.mixing import Held, held_out_scores, mix, mixed
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.apps.pipeline.search import mixing
-from visualwords.apps.pipeline.search.mixing import Held, held_out_scores, mix, mixed
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.apps.pipeline.training import Training
 
 CODES = np.arange(90) % 3

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_png
+from visualwords.apps.pipeline.costs import Images, cost_of
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import RECIPES, recipes_to_try
 from visualwords.apps.pipeline.search import costs, planning
-from visualwords.apps.pipeline.search.costs import Images, cost_of
 from visualwords.apps.pipeline.search.planning import plan
 from visualwords.apps.pipeline.search.sample import some_images
 from visualwords.apps.pipeline.view import View

@@ -6,22 +6,24 @@ import numpy as np
 import pytest
 
 from tests.apps.pipeline.search.made_up import result, searched
-from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.metric import Metric
-from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, recipes_to_try
-from visualwords.apps.pipeline.search import steps
-from visualwords.apps.pipeline.search.costs import (
+from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.costs import (
     SHARE_OF_A_CORE,
     Images,
     bytes_of,
     cost_of,
     ms_of_logarithms,
 )
+from visualwords.apps.pipeline.dataset import Dataset
+from visualwords.apps.pipeline.decision import Decision
+from visualwords.apps.pipeline.metric import Metric
+from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, recipes_to_try
+from visualwords.apps.pipeline.search import steps
 from visualwords.apps.pipeline.search.noise import Result, leads
 from visualwords.apps.pipeline.search.planning import plan
 from visualwords.apps.pipeline.search.variations import changes, kind_of
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import Environment
 from visualwords.apps.pipeline.training import Training
 
 GIVEN = Channel("ONNXFeatures", {"path": "a.onnx"}, linear=True, weight=4.0)
