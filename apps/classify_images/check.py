@@ -80,9 +80,10 @@ def check(
 
 def _check_model(path: str, network: str | None, as_json: bool) -> int:
     from visualwords.apps.command_line.terminal import print_json, printable
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.model_io import replay_golden
 
-    replay = replay_golden(path, network)
+    replay = replay_golden(path, ImageClassifier.load(path, network=network))
     n_images, difference = len(replay.kept), replay.largest_difference
     if as_json:
         figures = {"images": n_images, "largest_difference": difference, "agrees": replay.agrees}

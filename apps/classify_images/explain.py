@@ -42,11 +42,11 @@ def explain(
     The score of a class is the sum of the evidence of all places, plus an offset.
     """
     from visualwords.apps.command_line.terminal import note, print_json
-    from visualwords.apps.pipeline.loading import load_image_classifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
 
     if output is not None and not output.lower().endswith(tuple(KINDS)):
         raise click.BadParameter(f"{output}: name a file ending in {', '.join(KINDS)}")
-    classifier = load_image_classifier(model, network)
+    classifier = ImageClassifier.load(model, network=network)
     for label in labels:
         if label not in classifier.classes_:
             known = ", ".join(classifier.classes_)

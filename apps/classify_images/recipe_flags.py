@@ -240,14 +240,14 @@ def chosen_recipe(
         With one sentence about what is wrong; the recipe was tried before any image is read.
     """
     from visualwords.apps.pipeline import composing
-    from visualwords.apps.pipeline.recipe import PARTS_OF_PATCHES
+    from visualwords.apps.pipeline.channel import PARTS
     from visualwords.apps.pipeline.recipe_check import check_recipe
     from visualwords.apps.pipeline.recipes import RECIPES
     from visualwords.errors import RecipeError
 
     if features and recipe != "auto":
         raise click.UsageError("--recipe and --feature exclude each other")
-    parts = [f"--{name.replace('_', '-')}" for name in PARTS_OF_PATCHES if given.get(name)]
+    parts = [f"--{name.replace('_', '-')}" for name in PARTS if given.get(name)]
     if given.get("codebook") and not given.get("words"):
         parts.insert(0, "--codebook")
     if len(parts) > 1:

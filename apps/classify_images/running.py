@@ -27,8 +27,7 @@ from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.duplicates import describe_copies
-from visualwords.apps.pipeline.loading import load_image_classifier
+from visualwords.apps.pipeline.duplicates import describe_duplicates
 from visualwords.apps.pipeline.stages import Environment
 from visualwords.cache import default_folder, open_cache
 from visualwords.errors import FolderError, Skipped, VisualWordsError
@@ -93,7 +92,7 @@ class Run:
 
     def load(self, path: str, network: str | None, rule: "Rule") -> ImageClassifier:
         """The model of a file, with the settings of this run and the decision of the flags."""
-        model = self.prepare(load_image_classifier(path, network))
+        model = self.prepare(ImageClassifier.load(path, network=network))
         rule.change(model, path)
         return model
 
@@ -111,14 +110,14 @@ class Run:
                 say_skipped(getattr(model, "skipped_", []))
                 raise
         self.skip(model.skipped_)
-        if model.copies_:
-            note(describe_copies(model.copies_))
+        if model.duplicates_:
+            note(describe_duplicates(model.duplicates_))
         if model.tried_:
             note(f"chosen: {model.recipe_.name}")
         if model.cut_off_:
             say(
                 f"the deadline of {model.deadline:g} s left no time for "
-                f"{', '.join(model.cut_off_)}; this repeats the choice: {repeating(model)}"
+                f"{', '.join(model.cut_off_)}; this repeats the choice: {repeating()}"
             )
 
     def test(self, model: ImageClassifier, images: ImageFolder) -> Trial:
@@ -235,19 +234,11 @@ def say_warnings(trial: Trial, title: str) -> None:
         )
 
 
-def repeating(model: ImageClassifier) -> str:
-    """The command that makes the same choice, or takes its recipe, without a deadline."""
-    from visualwords.apps.pipeline.recipes import RECIPES
-
+def repeating() -> str:
+    """The command that takes the recipe, which `info` prints, without a search."""
     ctx = click.get_current_context()
     given = ctx.params
-    ctx.params = {**given, "deadline": None}
-    if model.repeated_by_ is None:
-        name = model.recipe_.name
-        known = RECIPES.get(name) == model.recipe_  # auto may have changed it
-        ctx.params |= {"recipe": name if known else OWN_RECIPE, "budget": None}
-    else:
-        ctx.params["budget"] = model.repeated_by_
+    ctx.params = {**given, "deadline": None, "recipe": OWN_RECIPE, "budget": None}
     try:
         return equivalent_command(ctx)
     finally:

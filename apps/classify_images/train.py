@@ -230,14 +230,14 @@ def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:
 
 def _readable(run: "Run", images: "ImageFolder") -> "ImageFolder":
     """The images that can be read, near duplicates in one group; the others are noted."""
-    from visualwords.apps.pipeline.duplicates import find_copies, keep_together
+    from visualwords.apps.pipeline.duplicates import find_duplicates, keep_together
 
     data = run.dataset(images)
     with run.progress() as progress:
-        copies = find_copies(data, run.environment(progress))
-    run.skip(copies.skipped)
-    broken = {one.source for one in copies.skipped}
-    found = images.grouped(keep_together(data, copies))
+        sets, skipped = find_duplicates(data, run.environment(progress))
+    run.skip(skipped)
+    broken = {one.source for one in skipped}
+    found = images.grouped(keep_together(data, sets))
     return found.select(i for i, path in enumerate(found.paths) if path not in broken)
 
 

@@ -74,7 +74,7 @@ def watch(
     from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
     from visualwords.apps.command_line.sort_into import Sorter
     from visualwords.apps.command_line.terminal import note, say
-    from visualwords.apps.pipeline.loading import load_image_classifier
+    from visualwords.apps.pipeline.classifier import ImageClassifier
     from visualwords.apps.pipeline.model_io import golden_images
     from visualwords.apps.watching.journal import Journal, open_results
     from visualwords.apps.watching.watcher import Arrivals, ReloadedModel, Results, Watcher
@@ -89,7 +89,7 @@ def watch(
         raise FolderError(f"{folder}: not a folder; create it first")
 
     def load() -> "ImageClassifier":
-        classifier = load_image_classifier(model, network)
+        classifier = ImageClassifier.load(model, network=network)
         rule.change(classifier, model)
         classifier.set_params(n_jobs=shared.n_threads(jobs), max_pixels=max_pixels)
         classifier.score_images(golden_images())  # loads what the first image would wait for

@@ -61,13 +61,13 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
 
     training, recipe, arrays = manifest["training"], manifest["recipe"], manifest["arrays"]
     counts = zip(manifest["classes"], training["images_per_class"])
-    about = dict(manifest.get("about", {}))
+    about = dict(manifest["about"])
     source = f"{about.pop('trained on')}: " if "trained on" in about else ""
     has_chances, few = "calibration/slope" in arrays, "no: too few training images"
     rows = {
         **about,
-        "recipe": ": ".join(filter(None, (recipe["name"], recipe["summary"]))),
-        TOML: Recipe.from_json(recipe).to_toml(),
+        "recipe": ": ".join(filter(None, (recipe["name"], recipe.get("summary")))),
+        TOML: Recipe.from_table(recipe).to_toml(),
         f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
         "trained on": f"{source}{training['images']:,} images, {training['skipped']} skipped, "
         f"seed {training['random_state']}",
@@ -75,17 +75,14 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
         "unknown images": "yes" if "novelty/known" in arrays else few,
         "similar images": "yes" if "gallery/signatures" in arrays else "not kept",
     }
-    if training["recipes_tried"]:
-        is_cost = training.get("metric") == "cost"
-        tried = sorted(training["recipes_tried"].items(), key=lambda pair: pair[1])
+    if training["tried"]:
+        is_cost = training["metric"] == "cost"
+        tried = sorted(training["tried"].items(), key=lambda pair: pair[1])
         figures = [f"{name} {x:.3f}" if is_cost else f"{name} {x:.1%}" for name, x in tried]
-        metric = METRICS[training.get("metric", "mean-per-class")]
-        rows[f"recipes tried, by {metric}"] = ", ".join(figures if is_cost else figures[::-1])
-    if training.get("cut_off"):
+        title = f"tried, by {METRICS[training['metric']]}"
+        rows[title] = ", ".join(figures if is_cost else figures[::-1])
+    if training["cut_off"]:
         rows["no time for"] = ", ".join(training["cut_off"])
-        budget = training["repeated_by_budget"]
-        if budget is not None:
-            rows["no time for"] += f"; --budget {budget:g}s repeats the choice"
     return rows
 
 

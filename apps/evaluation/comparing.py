@@ -18,7 +18,7 @@ from visualwords.apps.pipeline.dataset import Dataset, as_folder
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipe_check import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.stages import EncodedChannels, Environment, encode_each
+from visualwords.apps.pipeline.stages import Environment, encode_each, learn
 from visualwords.cache import DEFAULT_SIZE, open_cache
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.images import MAX_PIXELS
@@ -248,13 +248,11 @@ def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environm
             for channel in recipe.channels
             if recipe.view == view
         }
-        together = Recipe(
-            "all", "", tuple(channels.values()), view.max_side, min_side=view.min_side
-        )
+        together = list(channels.values())
         encoders = {
             encoder.fingerprint(): encoder
             for division in divisions
-            for encoder in EncodedChannels(division.training, division.seed, env).learn(together)
+            for encoder in learn(together, division.training, view, env, division.seed)
         }
         nothing = [None] * len(contents)
         data = Dataset(list(contents), np.full(len(contents), ""), nothing, nothing)

@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.base import clone
 
 from visualwords.apps.evaluation.figures import Evaluation, compare
-from visualwords.apps.pipeline.cached_scores import score_files
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.duplicates import find_copies, keep_together
+from visualwords.apps.pipeline.duplicates import find_duplicates, keep_together
 from visualwords.apps.pipeline.stages import Environment
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes
@@ -127,7 +126,7 @@ def run_trial(
     """
     data = _dataset(images)
     check_scores(data, len(model.classes_))
-    found = score_files(model, data, model.environment(progress))
+    found = model.score_images(data, progress=progress)
     if not len(found.kept):
         raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")
     readable = data.part(found.kept)
@@ -187,7 +186,7 @@ def ready_for_folds(data: Dataset, env: Environment) -> Dataset:
             f"{data.origin}: class {str(data.classes[counts.argmin()])!r} has only 1 image; folds "
             "need 2 of each class"
         )
-    return data.grouped(keep_together(data, find_copies(data, env)))
+    return data.grouped(keep_together(data, find_duplicates(data, env)[0]))
 
 
 def _dataset(images: ImageFolder | Dataset) -> Dataset:

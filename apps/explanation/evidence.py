@@ -108,7 +108,7 @@ def _nowhere(name: str, values: np.ndarray) -> tuple[ChannelEvidence, str]:
 
 def _shares(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> Shares | None:
     """What each patch has of a channel's values; None for an encoder without places."""
-    stage, n_classes = encoder.stage, values.shape[1]
+    stage, n_classes = encoder.codebook, values.shape[1]
     if isinstance(stage, BagOfWords):
         words = stage.words_of(found) if len(found) else np.zeros(0, np.int32)
         shares = stage.share(found, values) if len(found) else np.zeros((0, n_classes))
@@ -133,7 +133,7 @@ def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray
     that the point is in.
     """
     embedding, shares = encoder.embedding, np.zeros((len(found), values.shape[1]))
-    points = encoder.stage.transform([found])
+    points = encoder.codebook.transform([found])
     if embedding is None or not len(points.points):
         return shares
     first = [branches.first_column for every in embedding.branches_ for branches in every]
@@ -146,5 +146,5 @@ def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray
     inside = np.bincount(bins, minlength=len(starts))
     each = of_bins / np.maximum(inside, 1)[:, None]
     owners = np.repeat(np.arange(len(points.points)), np.diff(touched.indptr))
-    np.add.at(shares, encoder.stage.kept(found)[owners], each[bins])
+    np.add.at(shares, encoder.codebook.kept(found)[owners], each[bins])
     return shares

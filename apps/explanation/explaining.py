@@ -13,12 +13,12 @@ from visualwords.apps.explanation import evidence
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.pipeline.appearance import measure_image
 from visualwords.apps.pipeline.contents import Content, OpenedImage
-from visualwords.apps.pipeline.dataset import one_image
 from visualwords.apps.pipeline.encoder import ChannelEncoder, rows_of, side_by_side
 from visualwords.apps.pipeline.predictions import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
 from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures
+from visualwords.inputs import as_source
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.classifier import ImageClassifier
@@ -41,7 +41,7 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
         Fitted.
     image : path, bytes of a file, or uint8 array
     """
-    source, view = one_image(image), model.recipe_.view
+    source, view = as_source(image), model.recipe_.view
     opened = OpenedImage(Content(source, "image"), model.max_pixels)
     try:
         found = [opened.features(channel, view) for channel in model.recipe_.channels]

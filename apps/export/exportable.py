@@ -1,12 +1,10 @@
 """Which recipes can become ONNX files; needs no onnx."""
 
-from visualwords.apps.export.model_parts import classifier_settings
 from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.recipe import Recipe
 
 EXTRACTORS = ("DenseSIFT", "HOG", "Centrist", "ColorHistogram", "ColorStatistics", "DenseFilters")
-CLASSIFIERS = ("icd", "pmsvm", "linear", "ICDClassifier", "PmSVMClassifier", "LinearClassifier")
-CLASSIFIERS += ("ByteLinearClassifier",)
+KINDS = ("icd", "pmsvm", "linear")  # of classifiers
 
 
 def exportable_reason(recipe: Recipe) -> str | None:
@@ -23,8 +21,8 @@ def exportable_reason(recipe: Recipe) -> str | None:
         reason = _channel_reason(channel)
         if reason is not None:
             return f"channel {number} ({channel.extractor}) {reason}"
-    kind, params = classifier_settings(recipe)
-    if kind not in CLASSIFIERS:
+    kind, params = recipe.classifier.kind, recipe.classifier.params
+    if kind not in KINDS:
         return f"classifier {kind} compares images with training images; use icd, pmsvm or linear"
     if params.get("table_size", 1000) is None:
         return f"classifier {kind} has no tables (table_size); give it a size, such as 1000"

@@ -97,11 +97,11 @@ def exported(
     """Make the ONNX model that `export_onnx` writes."""
     source = None
     if isinstance(model, str | os.PathLike):
-        from visualwords.apps.pipeline.loading import load_image_classifier
+        from visualwords.apps.pipeline.classifier import ImageClassifier
 
         with open(model, "rb") as file:
             source = hashlib.file_digest(file, "sha256").hexdigest()
-        model = load_image_classifier(model)
+        model = ImageClassifier.load(model)
     reason = exportable_reason(model.recipe_)
     if reason is not None:
         raise RecipeError(f"the model can't become an ONNX file: {reason}")

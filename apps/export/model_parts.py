@@ -6,22 +6,16 @@ from typing import Any
 import numpy as np
 
 from visualwords.apps.pipeline.classifier import ImageClassifier
+from visualwords.apps.pipeline.encoder import LENGTH, UNIT
 from visualwords.apps.pipeline.model_io import golden_images
-from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.codebook import BagOfWords, FisherVectors, SecondOrderPooling
 from visualwords.features.extractor import Extractor
-
-try:
-    from visualwords.apps.pipeline.encoder import LENGTH, UNIT
-except ImportError:
-    from visualwords.apps.pipeline.encoder import LENGTH, UNIT
 
 __all__ = [
     "LENGTH",
     "UNIT",
     "ChannelParts",
     "ModelParts",
-    "classifier_settings",
     "golden_images",
     "parts_of",
 ]
@@ -117,18 +111,10 @@ def _channel_parts(encoder: Any) -> ChannelParts:
         channel.extractor,
         channel.build(),
         channel.learns,
-        encoder.codebook if hasattr(encoder, "codebook") else encoder.stage,
+        encoder.codebook,
         channel.fisher is not None and channel.fisher.root,
-        channel.exponent if hasattr(channel, "exponent") else channel.power,
+        channel.exponent,
         channel.linear,
         float(channel.weight),
         float(encoder.scale),
     )
-
-
-def classifier_settings(recipe: Recipe) -> tuple[str, dict[str, Any]]:
-    """The kind of a recipe's classifier, and its parameters."""
-    settings: Any = recipe.classifier
-    if isinstance(settings, str):
-        return settings, recipe.classifier_params
-    return settings.kind, settings.params

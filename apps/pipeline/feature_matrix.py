@@ -4,7 +4,7 @@ import csv
 import io
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from visualwords.apps.command_line.csv_cells import csv_cells
-from visualwords.apps.pipeline.channel_encoder import Rows, names_of_columns, side_by_side
+from visualwords.apps.pipeline.costs import check_features
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoded_channels import EncodedChannels
-from visualwords.apps.pipeline.encoding import encode
-from visualwords.apps.pipeline.estimates import check_features
+from visualwords.apps.pipeline.encoder import Rows, names_of_columns
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.stage import Environment
+from visualwords.apps.pipeline.stages import Environment, encode, learn
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.files import write_atomically
 
@@ -53,7 +51,7 @@ class FeatureMatrix:
 
 
 def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 0) -> FeatureMatrix:
-    """Return the rows of all images; what is learned, is from the training part if there is one.
+    """the rows of all images; what is learned, is from the training part if there is one.
 
     Parameters
     ----------
@@ -64,19 +62,16 @@ def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 
     """
     check_features(recipe, data)
     is_training = np.array([split in (None, "train") for split in data.splits], bool)
-    part = data.part(np.flatnonzero(is_training)) if is_training.any() else data
-    encoders = EncodedChannels(part, seed, env).learn(recipe)
-    found = encode(encoders, data, recipe.view, env)
+    if not is_training.any():
+        is_training[:] = True
+    part = data.part(np.flatnonzero(is_training))
+    encoders = learn(recipe.channels, part, recipe.view, env, seed)
+    found = encode(replace(recipe, views=()), encoders, data, env, learn_from=is_training)
     if not len(found.kept):
         raise FolderError(f"{data.origin}: none of the {len(data)} images can be read")
-    learned_from = is_training[found.kept] if is_training.any() else np.ones(len(found.kept), bool)
-    parts = []
-    for encoder, arrays in zip(encoders, found.channels):
-        encoder.assemble([a for a, known in zip(arrays, learned_from) if known], learn=True)
-        parts.append(encoder.assemble(arrays))
     kept = data.part(found.kept)
     return FeatureMatrix(
-        side_by_side(parts),
+        found.rows,
         names_of_columns(encoders),
         np.array(kept.names, dtype=str),
         kept.labels,
@@ -87,7 +82,7 @@ def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 
 
 
 def check_format(path: "str | os.PathLike[str]") -> str:
-    """Return how the file's name ends; raise `RecipeError` if that is no format."""
+    """how the file's name ends; raise `RecipeError` if that is no format."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise RecipeError(f"{os.fspath(path)}: the name must end in {', '.join(FORMATS)}")

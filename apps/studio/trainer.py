@@ -133,7 +133,7 @@ def run(job: Job, news: News) -> None:
         "images": int(model.class_counts_.sum()),
         "classes": model.classes_.tolist(),
         "unknown": knows_unknown,
-        "copies": [[ids[name] for name in one] for one in model.copies_],
+        "copies": [[ids[name] for name in one] for one in model.duplicates_],
         "rows": [asdict(row) for row in rows],
     }
     write_atomically(path.with_suffix(".json"), json.dumps(table).encode())
