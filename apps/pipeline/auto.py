@@ -16,11 +16,10 @@ Recipes whose kernels can't be added up (words, pyramid match) are tried one aft
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,42 +33,37 @@ from visualwords.apps.pipeline.costs import (
 )
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.duplicates import look_steps, looked_at
-from visualwords.apps.pipeline.encoder import ChannelEncoder, weigh_side_by_side
-from visualwords.apps.pipeline.metric import METRICS, Metric
+from visualwords.apps.pipeline.encoder import ChannelEncoder
+from visualwords.apps.pipeline.metric import METRICS, Metric, Result
 from visualwords.apps.pipeline.mixing import Held, mix
+from visualwords.apps.pipeline.plan import (
+    MIXED_IMAGES,
+    NAME,
+    SIDES,
+    Change,
+    Plan,
+    cost_of_mixing,
+    make_plan,
+    sees_colors,
+    some_images,
+)
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.recipes import LINEAR
+from visualwords.apps.pipeline.row_store import RowStore
 from visualwords.apps.pipeline.stages import (
     Encoded,
     Environment,
     chosen_images,
     encode,
-    encode_each,
     learn,
 )
 from visualwords.apps.pipeline.training import divisions_of, n_divisions, train
-from visualwords.apps.pipeline.view import MIRROR, ROTATIONS, View
-from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers.byte_rows import products_of
-from visualwords.errors import FolderError, Skipped
+from visualwords.apps.pipeline.view import VIEWS
+from visualwords.errors import FolderError
 
-NAME = "auto mix"  # of the recipe that is found
-FOR_CHANNELS = 0.5  # of the budget, for the channels of the first pass
-SAMPLES = (2000, 1000, 500)  # images that are searched on, if there are more
-FEWEST = 20  # images of a class of a sample, if it has so many
-LATER = 3.0  # budgets that the training on all images may take after a search on a sample
-SIDES = (640, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
-SMALL, ENLARGED = 64, 96  # images up to the one are enlarged to the other
 ENLARGEABLE = 160  # images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 USUAL_C, FACTORS = 10.0, (0.1, 10.0)
-MIXED_IMAGES = 600  # whose channels are mixed, at most
-MIXED_A_SECOND = 1.4e9  # cubes of images whose channels are mixed, times channels
 MOST_ROWS = 4000  # originals and views, for whose products there is memory
-LEAST_LEAD = 1.0  # standard errors: what a costlier recipe must be ahead
-LEAST_LIKELIHOOD_LEAD = 0.5  # standard errors of log-likelihoods, where labels differ by chance
-LEAST_CHANCE = 1e-3  # smaller probabilities of the true class count as this
-BUFFER = 64  # images whose rows are written at once
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Wanted:
     seed: int
     class_weight: Any
     with_views: bool
-    change: Callable[[Recipe], Recipe]
+    change: Change
 
 
 @dataclass
@@ -120,55 +114,6 @@ class Choice:
     cut_off: list[str] = field(default_factory=list)
     encoders: list[ChannelEncoder] | None = None
     encoded: Encoded | None = None
-
-
-class Result(NamedTuple):
-    """What a recipe reached on folds, in the mean over several divisions of few images.
-
-    Attributes
-    ----------
-    figure : float
-        Of the metric.
-    gains : (n,) what the prediction of each image adds to the merit
-    likelihoods : (n,) logarithms of the probability of its class
-    strata : (n,) images whose means count alike
-    """
-
-    figure: float
-    gains: np.ndarray
-    likelihoods: np.ndarray
-    strata: np.ndarray
-
-    @classmethod
-    def of(cls, metric: Metric, scores: Sequence[np.ndarray], truth: np.ndarray) -> "Result":
-        """The result of held-out scores, of one or several divisions into folds."""
-        chances = [metric.probabilities(one, truth) for one in scores]
-        gains = np.mean([metric.gains(one, truth) for one in chances], axis=0)
-        of_truth = [np.maximum(one[np.arange(len(truth)), truth], LEAST_CHANCE) for one in chances]
-        likelihoods = np.log(of_truth).mean(axis=0)
-        return cls(metric.figure(gains, truth), gains, likelihoods, metric.strata(truth))
-
-    def leads(self, cheaper: "Result") -> bool:
-        """Whether this costlier recipe is ahead of a cheaper one by more than noise.
-
-        Predictions are paired by image. Labels of few images are too noisy to decide: where the
-        lead is inside their noise, the probabilities of the true classes decide, which differ for
-        every image. Otherwise the cheaper recipe stays.
-        """
-        lead, error = paired_lead(self.gains, cheaper.gains, self.strata)
-        if abs(lead) > LEAST_LEAD * error:
-            return lead > 0
-        lead, error = paired_lead(self.likelihoods, cheaper.likelihoods, self.strata)
-        return lead > LEAST_LIKELIHOOD_LEAD * error
-
-
-def paired_lead(one: np.ndarray, other: np.ndarray, strata: np.ndarray) -> tuple[float, float]:
-    """The mean over strata of the means of paired differences, and its standard error."""
-    codes = np.unique(strata, return_inverse=True)[1]
-    counts, differences = np.bincount(codes), one - other
-    means = np.bincount(codes, differences) / counts
-    squares = np.bincount(codes, (differences - means[codes]) ** 2) / counts
-    return float(means.mean()), float(np.sqrt((squares / counts).sum()) / len(counts))
 
 
 class _Clock:
@@ -217,7 +162,7 @@ def try_recipes(
         try:
             encoders = learn(recipe.channels, data, recipe.view, env, wanted.seed)
             encoded = encode(recipe, encoders, data, env, look_steps())
-            part, _ = looked_at(data, encoded)
+            part, _ = looked_at(data.part(encoded.kept), encoded)
             folds = divisions_of(part, wanted.seed, 1)
             how = {"seed": wanted.seed, "class_weight": wanted.class_weight}
             _, scores = train(
@@ -272,149 +217,36 @@ def find_mixture(
     images = Images.of(data, env.max_pixels)
     if images.grey:
         library = [channel for channel in library if not sees_colors(channel)]
-    plan = make_plan(library, images, wanted, given)
+    plan = make_plan(library, images, wanted.budget, wanted.change, given)
     env.progress.note(plan.describe(images, wanted.budget, METRICS[wanted.metric(data).name]))
     whole = plan.n_images == images.n
     part = data if whole else data.part(some_images(data, plan.n_images, wanted.seed))
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="visualwords-"))
-        search = _Search(part, images.some(plan.n_images), wanted, env, Path(folder))
-        search.begin(plan, given)
-        if search.best is not None:
-            search.improve(library)
-        choice = search.choice
+    with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
+        search = _Search(RowStore(part, Path(folder), env, wanted.seed), wanted, env)
+        looked = search.begin(plan, images.some(plan.n_images), given)
+        search.improve(library)
         if whole:
-            choice.encoders, choice.encoded = search.chosen()
-    return choice
-
-
-class Plan(NamedTuple):
-    """The first pass of a search: a recipe of all its channels, and on how many images."""
-
-    recipe: Recipe
-    n_images: int
-    seconds: float
-
-    def describe(self, images: Images, budget: float, metric: str) -> str:
-        """What will be done, in a sentence."""
-        names = ", ".join(channel.short_name for channel in self.recipe.channels)
-        some = f" on {self.n_images:,} of the images" if self.n_images < images.n else ""
-        line = f"auto weighs {names}{some}: about {max(1, self.seconds):.0f} s on two idle cores"
-        line += f", then tries changes until {budget:.0f} s"
-        if self.n_images < images.n:
-            line += f", then trains on all {images.n:,}: up to {cost_of(self.recipe, images):.0f} s"
-        return f"{line}; chosen by {metric} (--metric)"
-
-
-def make_plan(library: Sequence[Channel], images: Images, wanted: Wanted, given: int) -> Plan:
-    """The channels that a part of the budget holds, the size of images, and how many are seen.
-
-    The largest images and the largest sample are taken that leave room for most channels.
-    """
-    sizes = [n for n in SAMPLES if n < images.n] or [images.n]
-    if images.n <= SAMPLES[0]:
-        sizes = [images.n]
-    best: Plan | None = None
-    for n in sizes:
-        for side in SIDES:
-            size = {"max_side": side}
-            if images.longer_side <= SMALL:
-                size["min_side"] = ENLARGED
-            plan = _fill(library, images, n, wanted, given, size)
-            if best is None or len(plan.recipe.channels) > len(best.recipe.channels):
-                best = plan
-    assert best is not None
-    return best
-
-
-def _fill(
-    library: Sequence[Channel],
-    images: Images,
-    n: int,
-    wanted: Wanted,
-    given: int,
-    size: dict[str, int],
-) -> Plan:
-    """The plan of as many channels as fit, the first of them always."""
-    some, chosen, seconds = images.some(n), list(library[: max(given, 1)]), 0.0
-    for channel in [None, *library[len(chosen) :]]:
-        more = [*chosen, channel] if channel is not None else chosen
-        recipe = wanted.change(_mixture(more, size))
-        cost = cost_of_encoding(recipe.channels, some, recipe.view)
-        cost += cost_of_products(recipe.channels, n) + _cost_of_mixing(len(more), n)
-        cost += cost_of_solving(n, some)
-        later = n == images.n or cost_of(recipe, images) <= LATER * wanted.budget
-        if channel is None or (cost <= FOR_CHANNELS * wanted.budget and later):
-            chosen, seconds = more, cost
-    return Plan(wanted.change(_mixture(chosen, size)), n, seconds)
-
-
-def _mixture(channels: Sequence[Channel], size: dict[str, int]) -> Recipe:
-    ridge = replace(LINEAR, params={"loss": "squared_error"})
-    return Recipe(NAME, "", tuple(channels), classifier=ridge, **size)
-
-
-def _cost_of_mixing(n_channels: int, n_images: int) -> float:
-    """Seconds of choosing the weights of channels on folds."""
-    return n_channels * min(n_images, MIXED_IMAGES) ** 3 / MIXED_A_SECOND
-
-
-def sees_colors(channel: Channel) -> bool:
-    """Whether a channel describes colours, of which grey images have none."""
-    is_color = channel.extractor in ("ColorHistogram", "ColorStatistics")
-    return is_color or channel.params.get("color") is not None
-
-
-def some_images(data: Dataset, n: int, seed: int) -> np.ndarray:
-    """Positions of about n images, ascending: classes in proportion, groups whole.
-
-    A class gets at least `FEWEST` images, so that its figure means something.
-    """
-    codes, order = data.codes, np.random.default_rng(seed).permutation(len(data))
-    counts = np.bincount(codes)
-    shares = np.maximum(np.ceil(counts * n / len(codes)), np.minimum(FEWEST, counts))
-    chosen: list[int] = []
-    for c, share in enumerate(shares):
-        members: dict[str, list[int]] = {}
-        for i in order[codes[order] == c].tolist():
-            members.setdefault(data.group_names[i], []).append(i)
-        taken: list[int] = []
-        for group in members.values():
-            if len(taken) < share:
-                taken += group
-        chosen += taken
-    return np.sort(np.array(chosen, np.intp))
+            choice = search.choice
+            choice.encoders, rows = search.store.rows(choice.recipe)
+            choice.encoded = replace(looked, rows=rows)
+    return search.choice
 
 
 class _Search:
-    """The search among mixtures: encoded channels, and the best recipe.
+    """The search among mixtures of encoded channels, and the best recipe."""
 
-    Rows of channels are in files, their products in memory.
-    """
+    def __init__(self, store: RowStore, wanted: Wanted, env: Environment):
+        self.store, self.wanted, self.env = store, wanted, env
+        self.clock, self.choice = _Clock(wanted, env), Choice(Recipe(NAME))
+        self.best: Result | None = None  # None where nothing can be compared
 
-    def __init__(
-        self, data: Dataset, images: Images, wanted: Wanted, env: Environment, folder: Path
-    ):
-        self.data, self.images, self.wanted = data, images, wanted
-        self.env, self.folder, self.clock = env, folder, _Clock(wanted, env)
-        self.encoders: dict[str, ChannelEncoder] = {}
-        self.rows: dict[str, RowFile] = {}
-        self.products: dict[str, np.ndarray] = {}
-        self.skipped: list[Skipped] = []
-        self.looks: list[list[np.ndarray]] = []
-        self.kept = np.arange(len(data))
-        self.divisions: list[np.ndarray] = []
-        self.choice = Choice(Recipe(NAME))
-        self.best: Result | None = None
-
-    def begin(self, plan: Plan, given: int) -> None:
+    def begin(self, plan: Plan, images: Images, given: int) -> Encoded:
         """Encode the channels of a plan, and take the mixture that folds prefer."""
         begun = perf_counter()
         self.clock.show(f"{len(plan.recipe.channels)} channels")
-        every = self.data
-        self.encode(plan.recipe.channels, plan.recipe.view, first=True)
-        self.data, _ = looked_at(every, Encoded(None, self.kept, self.skipped, self.looks))
-        self.metric = self.wanted.metric(self.data)
+        looked = self.store.encode(plan.recipe.channels, plan.recipe.view, look_steps())
+        self.data, _ = looked_at(self.store.data, looked)
+        self.images, self.metric = images, self.wanted.metric(self.data)
         n = n_divisions(len(self.data))
         self.divisions = divisions_of(self.data, self.wanted.seed, n)
         self.clock.spent += plan.seconds
@@ -422,56 +254,7 @@ class _Search:
         if self.divisions:  # else nothing can be compared, and all channels are taken
             recipe = self.mixed(plan.recipe, given=given)
             self.take("channels", recipe, self.result(recipe), begun)
-
-    def encode(self, channels: Sequence[Channel], view: View, first: bool = False) -> None:
-        """Encode the images in a view by those channels that have not been, in one pass."""
-        upright = replace(view, turn=0)
-        new = {_key(c, view): c for c in channels if _key(c, view) not in self.rows}
-        learning = [c for c in new.values() if _key(c, upright) not in self.encoders]
-        for encoder in learn(learning, self.data, upright, self.env, self.wanted.seed):
-            self.encoders[_key(encoder.channel, upright)] = encoder
-        encoders = [self.encoders[_key(c, upright)] for c in new.values()]
-        files = [RowFile(self.folder / f"rows{len(self.rows) + i}") for i in range(len(new))]
-        self.rows |= dict(zip(new, files))
-        kept, waiting = [], []
-        stream = encode_each(encoders, self.data, view, self.env, look_steps() if first else ())
-        for position, made in enumerate(stream):
-            if not isinstance(made, Skipped):
-                kept.append(position)
-                waiting.append(made)
-            elif first:
-                self.skipped.append(made)
-            else:  # it could be read before
-                raise made.error()
-            if len(waiting) == BUFFER:
-                self.write(files, waiting)
-        self.write(files, waiting)
-        if first:
-            self.kept = np.array(kept, np.intp)
-        if not view.turn:
-            for key in new:
-                self.products[key] = self.product(key).astype(np.float32)
-
-    def write(self, files: Sequence[RowFile], waiting: list[list[np.ndarray]]) -> None:
-        """Write the rows of some images, and keep what else was made of them."""
-        for arrays in waiting:
-            for number, array in enumerate(arrays[len(files) :]):
-                if number == len(self.looks):
-                    self.looks.append([])
-                self.looks[number].append(array)
-        for number, file in enumerate(files if waiting else ()):
-            rows = [arrays[number] for arrays in waiting]
-            if len({len(row) for row in rows} | {file.shape[1] or len(rows[0])}) > 1:
-                raise FolderError("an extractor gives rows of different lengths; resize the images")
-            file.append(np.stack(rows))
-        waiting.clear()
-
-    def product(self, *keys: str) -> np.ndarray:
-        """The products of all rows of a channel, in one or several views."""
-        files = [self.rows[key] for key in keys]
-        if not files[0].shape[1]:
-            return np.zeros((sum(map(len, files)),) * 2)
-        return products_of(np.concatenate([file[:] for file in files]), self.env.n_jobs)
+        return looked
 
     def mixed(self, recipe: Recipe, given: int = 0, new: int = 0) -> Recipe:
         """The recipe with the weights that folds prefer; the last ``new`` channels begin with 0.
@@ -487,7 +270,7 @@ class _Search:
         if not divisions:
             return recipe
         inside = np.ix_(some, some)
-        kernels = [self.products[_key(c, recipe.view)][inside].astype(float) for c in channels]
+        kernels = [self.store.products(c, [recipe.view])[inside].astype(float) for c in channels]
         means = np.array([max(float(np.diagonal(one).mean()), 1e-9) for one in kernels])
         shares = np.array([channel.weight**2 for channel in channels]) * means
         shares[len(channels) - new :] = 0
@@ -510,9 +293,7 @@ class _Search:
         views, n = recipe.image_views(), len(self.data)
         total = np.zeros((n * len(views),) * 2)
         for channel in recipe.channels:
-            keys = [_key(channel, view) for view in views]
-            product = self.products[keys[0]] if len(views) == 1 else self.product(*keys)
-            total += channel.weight**2 * product
+            total += channel.weight**2 * self.store.products(channel, views)
         labels = np.tile(self.data.labels, len(views))
         weights, scores = self.data.weights, []
         how = {} if weights is None else {"sample_weight": np.tile(weights, len(views))}
@@ -537,7 +318,7 @@ class _Search:
     def improve(self, library: Sequence[Channel]) -> None:
         """Change the best recipe, one thing at a time, until the budget is used."""
         tried: set[str] = set()
-        improved = True
+        improved = self.best is not None
         while improved:
             improved = False
             for name, change in self.changes(library):
@@ -562,7 +343,7 @@ class _Search:
         assert best is not None
         self.clock.show(f"{name} · best so far {self.metric.shown(best.figure)}")
         for view in recipe.image_views():
-            self.encode(recipe.channels, view)
+            self.store.encode(recipe.channels, view)
         self.clock.spent += seconds
         if new:
             channels = recipe.channels[:-new]
@@ -573,17 +354,15 @@ class _Search:
         return self.take(name, recipe, self.result(recipe), begun)
 
     def changes(self, library: Sequence[Channel]) -> Iterator[tuple[str, Any]]:
-        """The names of changes, and functions of a recipe; None where there is nothing to change."""
+        """The names of changes, and functions of a recipe; they give None if nothing changes."""
         yield "svm", lambda r: _with_loss(r, "squared_hinge")
+        for kind in VIEWS if self.wanted.with_views else ():
+            yield kind, lambda r, k=kind: _with_view(r, k)
         yield "balanced", _balanced
         for factor in FACTORS:
             yield f"C={USUAL_C * factor:g}", lambda r, f=factor: _with_cost(r, USUAL_C * f)
-        if self.wanted.with_views:
-            yield MIRROR, lambda r: _with_view(r, MIRROR)
         for channel in library:
             yield f"+{channel.short_name}", lambda r, c=channel: _with_channel(r, c)
-        if self.wanted.with_views:
-            yield ROTATIONS, lambda r: _with_view(r, ROTATIONS)
         yield "larger images", lambda r: _larger(r, self.images)
         yield "smaller images", lambda r: _smaller(r, self.images)
 
@@ -591,7 +370,7 @@ class _Search:
         """Seconds of the plan that a recipe takes, beside what is encoded already."""
         seconds, views = 0.0, recipe.image_views()
         for view in views:
-            channels = [c for c in recipe.channels if _key(c, view) not in self.rows]
+            channels = [c for c in recipe.channels if not self.store.has(c, view)]
             if channels:
                 learned = bool(view.turn)
                 seconds += cost_of_encoding(channels, self.images, view, learned)
@@ -599,34 +378,12 @@ class _Search:
         n_rows = self.images.n * len(views)
         if len(views) > 1:
             seconds += cost_of_products(recipe.channels, n_rows)
-        seconds += _cost_of_mixing(len(recipe.channels), self.images.n) * 0.25 * bool(new)
+        seconds += cost_of_mixing(len(recipe.channels), self.images.n) * 0.25 * bool(new)
         return seconds + cost_of_solving(n_rows, self.images)
 
     def fits(self, recipe: Recipe) -> bool:
         """Whether there is memory for its products, and time to train it on all images."""
         return self.images.n * len(recipe.image_views()) <= MOST_ROWS
-
-    def chosen(self) -> tuple[list[ChannelEncoder], Encoded]:
-        """The encoders of the chosen recipe, and its rows, from their files."""
-        recipe = self.choice.recipe
-        upright = recipe.view
-        encoders = [self.encoders[_key(c, upright)].of(c) for c in recipe.channels]
-        n, views = len(self.kept), recipe.image_views()
-        widths = [self.rows[_key(c, upright)].shape[1] for c in recipe.channels]
-        rows = np.empty((n * len(views), sum(widths)), np.int8)
-        for number, view in enumerate(views):
-            start = 0
-            for channel, width in zip(recipe.channels, widths):
-                place = slice(number * n, (number + 1) * n), slice(start, start + width)
-                rows[place] = self.rows[_key(channel, view)][:]
-                start += width
-        weigh_side_by_side(rows, encoders, widths)
-        return encoders, Encoded(rows, self.kept, self.skipped, self.looks)
-
-
-def _key(channel: Channel, view: View) -> str:
-    """What distinguishes the channels of all recipes, and what they make of views."""
-    return repr((channel.unweighted, view))
 
 
 # Changes of a recipe

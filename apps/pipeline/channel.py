@@ -1,8 +1,8 @@
 """The parts of a recipe: channels, what their patches become, and the classifier.
 
-The dataclasses below, and `visualwords.apps.pipeline.recipe.Recipe`, are the one schema. Every field has its type, default, check and
-help; TOML files, flags, ``--set``, model files and Python read and write the same fields
-(`visualwords.apps.pipeline.recipe_text`).
+The dataclasses below, and `visualwords.apps.pipeline.recipe.Recipe`, are the one schema. Every
+field has its type, default, check and help; TOML files, flags, ``--set``, model files and Python
+read and write the same fields (`visualwords.apps.pipeline.recipe_text`).
 """
 
 import os

@@ -358,7 +358,7 @@ class ImageClassifier(FittedImageClassifier):
             if disk.needs_disk(recipe, encoders, data, env, seed, self.memory):
                 return disk.train_from_disk(recipe, encoders, data, env, seed, self.class_weight)
             encoded = encode(recipe, encoders, data, env, look_steps())
-        part, duplicates = looked_at(data, encoded)
+        part, duplicates = looked_at(data.part(encoded.kept), encoded)
         folds = part.folds_of_all_classes(FOLDS, seed)
         classifier, scores = train(
             recipe, encoded.rows, part, env, seed=seed, class_weight=self.class_weight, folds=folds

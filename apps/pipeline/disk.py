@@ -121,7 +121,7 @@ def train_from_disk(
         kept = np.sort(np.array(in_file, np.intp))
         out = [skipped[i] for i in sorted(skipped)]
         more = [[looks[i][m] for i in kept] for m in range(2)]
-        known, duplicates = looked_at(data, Encoded(rows, kept, out, more))
+        known, duplicates = looked_at(data.part(kept), Encoded(rows, kept, out, more))
         folds = known.folds_of_all_classes(FOLDS, seed)
         row_order = np.argsort(place)
         in_order = known.part(row_order)

@@ -76,9 +76,16 @@ def look_steps() -> list[Step]:
     return [portrait_step(), appearance_step()]
 
 
-def looked_at(data: Dataset, encoded: Encoded) -> tuple[Dataset, list[list[str]]]:
-    """The images that can be read, near duplicates in one group, and the names of these."""
-    part = data.part(encoded.kept)
+def looked_at(part: Dataset, encoded: Encoded) -> tuple[Dataset, list[list[str]]]:
+    """The images that can be read, near duplicates in one group, and the names of these.
+
+    Parameters
+    ----------
+    part : Dataset
+        The images that can be read.
+    encoded : Encoded
+        What `look_steps` made of them comes first in its ``more``.
+    """
     part.check_classes()
     sets = similar_sets(np.stack(encoded.more[0]), np.arange(len(part)))
     grouped = part.grouped(keep_together(part, sets)) if sets else part

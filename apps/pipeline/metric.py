@@ -1,14 +1,19 @@
 """What a choice among recipes optimises: the figure of their held-out predictions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.classifiers.calibration import SoftmaxCalibration
 
-__all__ = ["METRICS", "Metric"]
+__all__ = ["METRICS", "Metric", "Result", "paired_lead"]
 
+LEAST_LEAD = 1.0  # standard errors: what a costlier recipe must be ahead
+LEAST_LIKELIHOOD_LEAD = 0.5  # standard errors of log-likelihoods, where labels differ by chance
+LEAST_CHANCE = 1e-3  # smaller probabilities of the true class count as this
 METRICS = {
     "mean-per-class": "mean accuracy per class",
     "accuracy": "accuracy",
@@ -71,3 +76,52 @@ class Metric:
         if self.name == "cost":
             return f"mean cost {figure:.3f}"
         return f"{figure:.1%} {'mean per class' if self.name == 'mean-per-class' else 'right'}"
+
+
+class Result(NamedTuple):
+    """What a recipe reached on folds, in the mean over several divisions of few images.
+
+    Attributes
+    ----------
+    figure : float
+        Of the metric.
+    gains : (n,) what the prediction of each image adds to the merit
+    likelihoods : (n,) logarithms of the probability of its class
+    strata : (n,) images whose means count alike
+    """
+
+    figure: float
+    gains: np.ndarray
+    likelihoods: np.ndarray
+    strata: np.ndarray
+
+    @classmethod
+    def of(cls, metric: Metric, scores: Sequence[np.ndarray], truth: np.ndarray) -> "Result":
+        """The result of held-out scores, of one or several divisions into folds."""
+        chances = [metric.probabilities(one, truth) for one in scores]
+        gains = np.mean([metric.gains(one, truth) for one in chances], axis=0)
+        of_truth = [np.maximum(one[np.arange(len(truth)), truth], LEAST_CHANCE) for one in chances]
+        likelihoods = np.log(of_truth).mean(axis=0)
+        return cls(metric.figure(gains, truth), gains, likelihoods, metric.strata(truth))
+
+    def leads(self, cheaper: "Result") -> bool:
+        """Whether this costlier recipe is ahead of a cheaper one by more than noise.
+
+        Predictions are paired by image. Labels of few images are too noisy to decide: where the
+        lead is inside their noise, the probabilities of the true classes decide, which differ for
+        every image. Otherwise the cheaper recipe stays.
+        """
+        lead, error = paired_lead(self.gains, cheaper.gains, self.strata)
+        if abs(lead) > LEAST_LEAD * error:
+            return lead > 0
+        lead, error = paired_lead(self.likelihoods, cheaper.likelihoods, self.strata)
+        return lead > LEAST_LIKELIHOOD_LEAD * error
+
+
+def paired_lead(one: np.ndarray, other: np.ndarray, strata: np.ndarray) -> tuple[float, float]:
+    """The mean over strata of the means of paired differences, and its standard error."""
+    codes = np.unique(strata, return_inverse=True)[1]
+    counts, differences = np.bincount(codes), one - other
+    means = np.bincount(codes, differences) / counts
+    squares = np.bincount(codes, (differences - means[codes]) ** 2) / counts
+    return float(means.mean()), float(np.sqrt((squares / counts).sum()) / len(counts))

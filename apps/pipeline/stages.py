@@ -7,7 +7,9 @@ same.
 """
 
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -36,6 +38,7 @@ PARCEL = 64  # images in a message of a worker
 IMAGES = 600  # read for the sample of patches, in equal shares of the classes
 PATCHES = 150_000  # of all of them together
 LEAST = 250  # patches of an image, if it has so many
+PATCH = ("descriptors", "positions", "sizes")
 
 VERSIONS = {  # of what is made of one image; to be raised when the same input gives something else
     "sample": 4,
@@ -212,14 +215,13 @@ def learn(
     keys = [_learn_key(encoder, some, view, env) for encoder in learning]
     known = [env.cache is not None and env.cache.get(key()) is not None for key in keys]
     new = [encoder for encoder, it in zip(learning, known) if not it]
-    samples = dict(zip(map(id, new), sample([e.channel for e in new], some, view, env)))
-    for encoder, key in zip(learning, keys):
+    samples = sample([encoder.channel for encoder in new], some, view, env)
+    for encoder, key, it in zip(learning, keys, known):
 
-        def learned(encoder: ChannelEncoder = encoder) -> np.ndarray:
-            patches = samples.pop(id(encoder), None)
-            if patches is None:  # the cache has lost it this very moment
-                patches = sample([encoder.channel], some, view, env)[0]
-            return packed(encoder.learn(patches, env.progress, env.n_jobs).get_state())
+        def learned(encoder: ChannelEncoder = encoder, it: bool = it) -> np.ndarray:
+            # What the cache has lost this very moment is sampled alone.
+            source = sample([encoder.channel], some, view, env) if it else samples
+            return packed(encoder.learn(next(source), env.progress, env.n_jobs).get_state())
 
         state = cached(env.cache, key, learned)
         if encoder.codebook is None:
@@ -230,10 +232,12 @@ def learn(
 
 def sample(
     channels: Sequence[Channel], data: Dataset, view: View, env: Environment
-) -> list[LocalFeatureSets]:
-    """Some patches of every image that can be read, for each channel."""
-    if not channels:
-        return []
+) -> Iterator[LocalFeatureSets]:
+    """Yield some patches of every image that can be read, for each channel.
+
+    All channels are sampled in one pass. Until they are asked for, patches wait on disk: those of
+    many channels are more than rows will be.
+    """
     n = max(LEAST, -(-PATCHES // max(len(data), 1)))
     steps = [
         Step(
@@ -244,12 +248,25 @@ def sample(
         )
         for channel in channels
     ]
-    images = each_image(steps, data, env, "sampling patches", keep=True)
-    readable = [made for made in images if not isinstance(made, Skipped)]
-    return [
-        LocalFeatureSets.concatenate([_features_of(arrays[c]) for arrays in readable])
-        for c in range(len(channels))
-    ]
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in channels]
+        kinds: list[np.dtype] = [np.dtype(np.uint8)] * len(channels)
+        sizes: list[list[int]] = [[] for _ in channels]
+        images = each_image(steps, data, env, "sampling patches", keep=True) if channels else ()
+        for made in images:
+            if not isinstance(made, Skipped):
+                for c, records in enumerate(made):
+                    files[c].write(records.tobytes())
+                    kinds[c] = records.dtype
+                    sizes[c].append(len(records))
+        for file, kind, counts in zip(files, kinds, sizes):
+            file.seek(0)
+            if not counts:
+                yield LocalFeatureSets.concatenate([])
+                continue
+            records = np.frombuffer(file.read(), kind)
+            columns = (np.ascontiguousarray(records[name]) for name in PATCH)
+            yield LocalFeatureSets(*columns, np.cumsum([0, *counts], dtype=np.int64))
 
 
 def _learn_key(
@@ -279,16 +296,11 @@ def some_patches(image: OpenedImage, channel: Channel, n: int, view: View) -> np
     assert isinstance(local, LocalFeatures)
     rows = np.sort(np.random.default_rng(image.content.seed).permutation(len(local))[:n])
     kind = local.descriptors.dtype, local.descriptors.shape[1:]
-    fields = [("descriptors", *kind), ("positions", np.float32, (2,)), ("sizes", np.float32)]
-    records = np.empty(len(rows), fields)
-    for name, *_ in fields:
+    kinds: list[tuple[Any, ...]] = [kind, (np.float32, (2,)), (np.float32,)]
+    records = np.empty(len(rows), [(name, *kind) for name, kind in zip(PATCH, kinds)])
+    for name in PATCH:
         records[name] = getattr(local, name)[rows]
     return records
-
-
-def _features_of(records: np.ndarray) -> LocalFeatures:
-    names = ("descriptors", "positions", "sizes")
-    return LocalFeatures(*(np.ascontiguousarray(records[name]) for name in names))
 
 
 def channel_settings(channel: Channel) -> dict[str, Any]:
