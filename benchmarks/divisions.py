@@ -12,7 +12,7 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.folders import ImageFolder
 
 SETS = ("scene15", "caltech101", "corel1000", "eth80", "blood", "tiles", "traffic")
-RECIPES = ("tiny", "fast", "words", "scene", "object", "photo")
+RECIPES = ("tiny", "fast", "words", "fisher", "moments")
 TASKS = ("blood", "tiles", "traffic")
 
 

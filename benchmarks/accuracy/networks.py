@@ -1,6 +1,6 @@
 """Built-in channels, a network, and both, by `auto`; and the network against LogisticRegression.
 
-    python -m benchmarks.accuracy.networks [SET …] [--alone | --auto | --weights] [--budget SECONDS]
+    python -m benchmarks.accuracy.networks [SET …] [--alone | --auto] [--budget SECONDS]
 
 Sets: blood, tiles, traffic, corel1000, caltech101 [default: all].
 
@@ -11,14 +11,13 @@ costs; ``--alone`` leaves out what `auto` chooses, ``--auto`` has nothing else. 
 budget for built-in channels and for both. The peer runs onnxruntime on the same pixels, then
 LogisticRegression with C chosen by folds; its CPU and that of the ICD recipe include reading images
 and running the network, but not what a process does once, such as imports and the loading of
-compiled loops, which is printed before. ``--weights`` compares weights and powers of the embedding
-beside `combined` on folds of the training images. What `auto` makes of images is cached, which
+compiled loops, which is printed before.
+What `auto` makes of images is cached, which
 changes no result.
 """
 
 import argparse
 import time
-from dataclasses import replace
 from typing import NamedTuple
 
 from benchmarks import timing  # noqa: F401  one thread
@@ -35,21 +34,9 @@ from sklearn.preprocessing import Normalizer
 from benchmarks.data import DATA, KEPT, image_folder
 from visualwords import ImageClassifier
 from visualwords.apps.pipeline.composing import compose
-from visualwords.apps.pipeline.costs import Images
-from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.decision import Decision, class_weights
-from visualwords.apps.pipeline.duplicates import find_copies, keep_together
-from visualwords.apps.pipeline.metric import Metric
-from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.recipes import RECIPES
-from visualwords.apps.pipeline.search import joining
-from visualwords.apps.pipeline.search.variations import sized_for
-from visualwords.apps.pipeline.stages import Environment
-from visualwords.apps.pipeline.training import Training
-from visualwords.cache import open_cache
 from visualwords.folders import ImageFolder
-from visualwords.images import MAX_PIXELS, read_image
+from visualwords.images import read_image
 
 NETWORK = DATA / "networks" / "mobilenet_v2_features.onnx"
 FEATURE = f"onnx:{NETWORK}(mean=0.5, std=0.5)"
@@ -162,43 +149,15 @@ def with_others(names: list[str], budget: float, cache: str) -> None:
           f"least {min(gains):+.1f} (bar -0.5)")  # fmt: skip
 
 
-def weights(names: list[str], cache: str) -> None:
-    """Print figures of folds for the embedding beside `combined`, by its power and weight."""
-    print(f"{'set':11s} {'power':>6s} {'none':>6s}" + "".join(f"{w:>6g}" for w in WEIGHTS))
-    for name in names:
-        data = Dataset.of(parts(name)[0], None)
-        data = data.grouped(keep_together(data, find_copies(data, Environment(open_cache(cache)))))
-        training = Training(data, 0, Environment(open_cache(cache), 1))
-        combined = sized_for(RECIPES["combined"], Images.of(data, MAX_PIXELS))
-        metric = Metric(
-            "mean-per-class",
-            Decision.of(data.classes),
-            class_weights(data.classes, data.labels, None, False),
-        )
-        given = pin_networks(joining.alone(compose(features=[FEATURE]).channels))
-        (channel,) = given.channels
-        for power in POWERS:
-            rows = [replace(channel, power=power, weight=weight) for weight in WEIGHTS]
-            tried = [combined]
-            tried += [joining.join(combined, replace(given, channels=(row,))) for row in rows]
-            found = [100 * (metric.of(training.try_recipe(recipe)) or 0) for recipe in tried]
-            figures = "".join(f"{figure:6.1f}" for figure in found)
-            print(f"{name:11s} {power or 1:6g} {figures}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", metavar="SET")
     parser.add_argument("--alone", action="store_true")
     parser.add_argument("--auto", action="store_true")
-    parser.add_argument("--weights", action="store_true")
     parser.add_argument("--budget", type=float, default=60.0)
     parser.add_argument("--cache", default=str(KEPT / "cache"))
     options = parser.parse_args()
     names = options.sets or list(SETS)
-    if options.weights:
-        weights(names, options.cache)
-        return
     if not options.auto:
         alone(names)
     if not options.alone:

@@ -3,7 +3,7 @@
     python -m benchmarks.speed.byte_classifier [--rows 20000] [--without LinearSVC]
     python -m benchmarks.speed.byte_classifier --rows 5000 --ways 1000 2000 4000
 
-Rows are Fisher vectors and colours (recipe ``photo``) of crops of photographs in ten classes, every
+Rows are Fisher vectors and colours (recipe ``fisher``) of crops of photographs in ten classes, every
 other column; peers get the same rows as float32 of mean squared length 1. ``LinearSVC`` solves the
 same problem with the same stopping rule; ``SGDClassifier`` is averaged. CPU time of one thread;
 accuracy on crops of other photographs. ``LinearSVC`` copies dense rows into 16 bytes a number:
@@ -26,8 +26,8 @@ from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.encoder import rows_of
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.stages import encode_each
-from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.apps.pipeline.stages import encode_each, learn
+from visualwords.apps.pipeline.training import FOLDS
 from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.classifiers.solvers import byte_rows
 
@@ -37,11 +37,11 @@ TOL = 0.1  # LIBLINEAR's own, and ours
 
 def rows_of_crops(n: int) -> list[np.ndarray]:
     """Return rows and classes of n training crops, and of the test crops; both are kept."""
-    kept = KEPT / f"photo-bytes-{n}.npz"
+    kept = KEPT / f"fisher-bytes-{n}.npz"
     if not kept.exists():
-        env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("photo")
+        env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("fisher")
         data = [Dataset.of(crops(n), None, None), Dataset.of(crops(TEST, "test"), None, None)]
-        encoders = Training(data[0], 0, env).channels.learn(recipe)
+        encoders = learn(recipe.channels, data[0], recipe.view, env, 0)
         made = []
         for part in data:
             stream = encode_each(encoders, part, recipe.view, env)

@@ -29,11 +29,9 @@ from benchmarks.data import DATA
 from visualwords.apps.cluster.connection import on_cluster
 from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoder import side_by_side
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.stages import PATCHES, Environment, encode, sample_patches
-from visualwords.apps.pipeline.training import Training
-from visualwords.apps.pipeline.view import View
+from visualwords.apps.pipeline.stages import PATCHES, Environment, encode, learn, sample
 from visualwords.cache import FeatureCache
 from visualwords.classifiers import PmSVMClassifier
 from visualwords.codebook import KMeansCodebook
@@ -89,7 +87,7 @@ def n_written() -> int:
     return tcp.TCP.n_written
 
 
-def measured_network(data: Dataset, encoders: list, view: View) -> tuple[float, float]:
+def measured_network(data: Dataset, encoders: list, recipe: Recipe) -> tuple[float, float]:
     """Return the bytes an image adds, and those that do not depend on the number of images."""
     with (
         tempfile.TemporaryDirectory() as place,
@@ -102,12 +100,12 @@ def measured_network(data: Dataset, encoders: list, view: View) -> tuple[float, 
         count_writes()
         with on_cluster(client):
             env = Environment(FeatureCache(f"{place}/warm"))
-            encode(encoders, data.part(range(32)), view, env)
+            encode(recipe, encoders, data.part(range(32)), env)
             sizes = []
             for n in (len(data) // 3, len(data)):
                 before = sum(client.run(n_written).values()) + n_written()
                 env = Environment(FeatureCache(f"{place}/{n}"))
-                assert len(encode(encoders, data.part(range(n)), view, env).kept) == n
+                assert len(encode(recipe, encoders, data.part(range(n)), env).kept) == n
                 sizes.append(sum(client.run(n_written).values()) + n_written() - before)
     slope = (sizes[1] - sizes[0]) / (len(data) - len(data) // 3)
     return slope, sizes[1] - slope * len(data)
@@ -116,10 +114,10 @@ def measured_network(data: Dataset, encoders: list, view: View) -> tuple[float, 
 def measured_learning(data: Dataset, recipe: object) -> float:
     """Return seconds for one descriptor and iteration of k-means."""
     channel = recipe.channels[0]
-    sample = sample_patches([channel], data, recipe.view, Environment()).patches[0].descriptors
-    book = KMeansCodebook(channel.words.n_words, random_state=0, **channel.words.codebook_params)
-    seconds = cpu_seconds(lambda: book.fit(sample), 2)
-    return seconds / len(sample) / book.n_iter_
+    (patches,) = sample([channel], data, recipe.view, Environment())
+    book = KMeansCodebook(channel.words.n_words, random_state=0, root=True)
+    seconds = cpu_seconds(lambda: book.fit(patches.descriptors), 2)
+    return seconds / len(patches.descriptors) / book.n_iter_
 
 
 def measured_training(rows: object, labels: np.ndarray) -> tuple[float, float]:
@@ -153,17 +151,16 @@ def measure(n_images: int, name: str) -> Cost:
     labels = np.array(listed.labels)[chosen]
     recipe = find_recipe(name)
     env, view = Environment(), recipe.view
-    encoders = Training(Dataset.of(paths, labels), 0, env).channels.learn(recipe)
+    encoders = learn(recipe.channels, Dataset.of(paths, labels), view, env, 0)
     data = Dataset.unlabelled(paths)  # which keeps no bytes: every pass reads the files
     opened = [OpenedImage(one, env.max_pixels) for one in islice(data.contents, 0, None, 8)]
     counts = [sum(len(one.features(c, view)) for c in recipe.channels) for one in opened]
-    found = encode(encoders, data, view, env)
-    cpu = cpu_seconds(lambda: encode(encoders, data, view, env)) / n_images
+    rows = encode(recipe, encoders, data, env).rows
+    cpu = cpu_seconds(lambda: encode(recipe, encoders, data, env)) / n_images
     with tempfile.TemporaryDirectory() as place:
         cache = FeatureCache(place)
-        encode(encoders, data, view, Environment(cache))
+        encode(recipe, encoders, data, Environment(cache))
         cached = cache.size()[1] / n_images
-    rows = side_by_side([e.assemble(c, learn=True) for e, c in zip(encoders, found.channels)])
     on_disk, scan = measured_training(rows, labels)
     return Cost(
         float(np.mean([Path(path).stat().st_size for path in paths])),
@@ -175,7 +172,7 @@ def measure(n_images: int, name: str) -> Cost:
         on_disk,
         scan,
         measured_names(DATA / "scene15" / "train"),
-        *measured_network(data, encoders, view),
+        *measured_network(data, encoders, recipe),
     )
 
 

@@ -18,7 +18,8 @@ from benchmarks.speed.training_at_size import crops
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipes import find_recipe
-from visualwords.apps.pipeline.training import FOLDS, Training
+from visualwords.apps.pipeline.stages import encode, learn
+from visualwords.apps.pipeline.training import FOLDS
 from visualwords.classifiers import ICDClassifier
 
 
@@ -28,8 +29,8 @@ def histograms(n: int) -> list[np.ndarray]:
     if not kept.exists():
         env, recipe = ImageClassifier(n_jobs=1).environment(None), find_recipe("fast")
         data = Dataset.of(crops(n), None, None)
-        training = Training(data, 0, env)
-        rows = training.channels.rows(recipe, training.channels.learn(recipe))
+        encoders = learn(recipe.channels, data, recipe.view, env, 0)
+        rows = encode(recipe, encoders, data, env).rows
         np.savez(kept, np.asarray(rows), data.codes, data.folds_of_all_classes(FOLDS, 0))
     return list(np.load(kept).values())
 
