@@ -53,7 +53,12 @@ class Projection:
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return the coordinates of descriptors, (n, n_components) float32."""
-        return X.astype(np.float32, copy=False) @ self.directions.T - self.offset.astype(np.float32)
+        found = np.empty((len(X), len(self.directions)), np.float32)
+        offset = self.offset.astype(np.float32)
+        for start in range(0, len(X), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            found[part] = X[part].astype(np.float32, copy=False) @ self.directions.T - offset
+        return found
 
 
 def check_finite(descriptors: np.ndarray) -> None:

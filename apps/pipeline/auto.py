@@ -14,7 +14,6 @@ budget give the same choice on any machine, busy or idle. A deadline is the limi
 Recipes whose kernels can't be added up (words, pyramid match) are tried one after the other.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,7 +62,7 @@ from visualwords.errors import FolderError
 ENLARGEABLE = 160  # images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 USUAL_C, FACTORS = 10.0, (0.1, 10.0)
-MOST_ROWS = 4000  # originals and views, for whose products there is memory
+MOST_ROWS = 3000  # originals and views, for whose products there is memory
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,7 @@ class Choice:
     cut_off : list of str
         What the deadline left no time for.
     encoders, encoded : of all images; None where the search saw a sample of them
+    products : of the rows, where they are known
     """
 
     recipe: Recipe
@@ -114,6 +114,7 @@ class Choice:
     cut_off: list[str] = field(default_factory=list)
     encoders: list[ChannelEncoder] | None = None
     encoded: Encoded | None = None
+    products: np.ndarray | None = None
 
 
 class _Clock:
@@ -201,7 +202,12 @@ def _note(
 
 
 def find_mixture(
-    library: Sequence[Channel], data: Dataset, wanted: Wanted, env: Environment, given: int = 0
+    library: Sequence[Channel],
+    data: Dataset,
+    wanted: Wanted,
+    env: Environment,
+    folder: Path,
+    given: int = 0,
 ) -> Choice:
     """Combine channels of a library for a linear classifier, as the budget allows.
 
@@ -211,6 +217,8 @@ def find_mixture(
     data : Dataset
     wanted : Wanted
     env : Environment
+    folder : Path
+        For the rows, which training needs too.
     given : int
         How many channels, the first ones, are to be tried whatever they cost.
     """
@@ -221,15 +229,14 @@ def find_mixture(
     env.progress.note(plan.describe(images, wanted.budget, METRICS[wanted.metric(data).name]))
     whole = plan.n_images == images.n
     part = data if whole else data.part(some_images(data, plan.n_images, wanted.seed))
-    with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
-        search = _Search(RowStore(part, Path(folder), env, wanted.seed), wanted, env)
-        looked = search.begin(plan, images.some(plan.n_images), given)
-        search.improve(library)
-        if whole:
-            choice = search.choice
-            choice.encoders, rows = search.store.rows(choice.recipe)
-            choice.encoded = replace(looked, rows=rows)
-    return search.choice
+    search = _Search(RowStore(part, folder, env, wanted.seed), wanted, env)
+    looked = search.begin(plan, images.some(plan.n_images), given)
+    search.improve(library)
+    choice = search.choice
+    if whole:
+        choice.encoders, rows, choice.products = search.store.rows(choice.recipe)
+        choice.encoded = replace(looked, rows=rows)
+    return choice
 
 
 class _Search:

@@ -1,10 +1,12 @@
 """The whole path from labelled images to a model, as one scikit-learn estimator."""
 
 import os
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -34,7 +36,7 @@ from visualwords.apps.pipeline.similarity import (
     Signer,
     held_out_distances,
     make_thumbnails,
-    sketch_rows,
+    sketch_all,
     spread,
 )
 from visualwords.apps.pipeline.stages import (
@@ -258,10 +260,11 @@ class ImageClassifier(FittedImageClassifier):
         data = data if sample_weight is None else data.weighted(sample_weight)
         data.check_classes()
         env = self.environment(progress)
-        choice = self._choose(data, env)
+        with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
+            choice = self._choose(data, env, Path(folder))
+            learned = self._learn(choice, data, env)
         self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.recipe_ = choice.cut_off, choice.recipe
-        learned = self._learn(choice, data, env)
         self.skipped_ = learned.skipped
         if warn and self.skipped_:
             self._warn_of_skipped(len(data))
@@ -305,7 +308,7 @@ class ImageClassifier(FittedImageClassifier):
         """Fit, and return the feature vectors of the same images."""
         return self.fit(X, y, **fit_params).transform(X)
 
-    def _choose(self, data: Dataset, env: Environment) -> Choice:
+    def _choose(self, data: Dataset, env: Environment, folder: Path) -> Choice:
         """The recipe that was asked for, or the best of those that "auto" tries."""
         changes = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
@@ -344,7 +347,7 @@ class ImageClassifier(FittedImageClassifier):
             ]
             given = pin_networks(Recipe(channels=tuple(self.channels), classifier=LINEAR)).channels
             given = tuple(replace(c, weight=c.weight * BESIDE_PATCHES) for c in given)
-            choice = find_mixture([*given, *library], few, wanted, env, len(given))
+            choice = find_mixture([*given, *library], few, wanted, env, folder, len(given))
         if few is not data:
             choice.encoders = choice.encoded = None
         return choice
@@ -360,10 +363,10 @@ class ImageClassifier(FittedImageClassifier):
             encoded = encode(recipe, encoders, data, env, look_steps())
         part, duplicates = looked_at(data.part(encoded.kept), encoded)
         folds = part.folds_of_all_classes(FOLDS, seed)
-        classifier, scores = train(
-            recipe, encoded.rows, part, env, seed=seed, class_weight=self.class_weight, folds=folds
-        )
-        sketch = sketch_rows(encoded.rows[: len(part)])
+        how = {"seed": seed, "class_weight": self.class_weight, "folds": folds}
+        rows, products = encoded.rows, choice.products
+        classifier, scores = train(recipe, rows, part, env, **how, products=products)
+        sketch = sketch_all(rows, len(part))
         signer = Signer.fit(sketch)
         signed = Signed(signer, *signer.sign(sketch))
         distances = None if folds is None else held_out_distances(sketch, folds)

@@ -23,7 +23,7 @@ from visualwords.images import read_bytes, read_image, shrink
 from visualwords.inputs import Source
 
 DIGEST_BYTES = 8  # a false alarm among a million different files has a chance of 1 in 37 million
-MOST_BYTES = 200_000_000  # of files and pixels that are kept in memory
+MOST_BYTES = 100_000_000  # of files and pixels that are kept in memory
 
 
 class Contents:

@@ -20,7 +20,7 @@ from visualwords.apps.pipeline.recipes import LINEAR
 
 NAME = "auto mix"  # of the recipe that is found
 ESSENTIAL = 5  # channels, the first of the library, for which images are shrunk
-FOR_CHANNELS = 0.5  # of the budget, for the channels of the first pass
+FOR_CHANNELS = 0.6  # of the budget, for the channels of the first pass
 SAMPLES = (2000, 1000, 500)  # images that are searched on, if there are more
 FEWEST = 20  # images of a class of a sample, if it has so many
 LATER = 3.0  # budgets that the training on all images may take after a search on a sample

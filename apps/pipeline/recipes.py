@@ -88,11 +88,11 @@ LIBRARY = (  # for linear classifiers, in the order in which "auto" adds them
     _COLOR_WINDOWS,
     _SIFT_FISHER,
     _FILTER_MOMENTS,
-    _PATCH_COLORS,
+    _COLOR_MOMENTS,
     _SIFT_MOMENTS,
+    _PATCH_COLORS,
     _FILTER_FISHER,
     _CENTRIST_FISHER,
-    _COLOR_MOMENTS,
     _COLOR_FILTER_FISHER,
     _COLOR_SIFT_FISHER,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoder import ChannelEncoder, weigh_side_by_side
+from visualwords.apps.pipeline.encoder import ChannelEncoder, weigh_side_by_side, weighted
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.stages import Arrays, Encoded, Environment, Step, encode_each, learn
 from visualwords.apps.pipeline.view import View
@@ -83,23 +83,31 @@ class RowStore:
         keys = [_key(channel, view) for view in views]
         return self._products[keys[0]] if len(keys) == 1 else self._product(*keys)
 
-    def rows(self, recipe: Recipe) -> tuple[list[ChannelEncoder], np.ndarray]:
-        """The encoders of a recipe, and its rows, weighted: of originals, then of views."""
-        views, n = recipe.image_views(), len(self.data)
-        encoders = [self._encoders[_key(c, recipe.view)].of(c) for c in recipe.channels]
-        widths = [self._rows[_key(c, recipe.view)].shape[1] for c in recipe.channels]
-        rows = np.empty((n * len(views), sum(widths)), np.int8)
-        for number, view in enumerate(views):
-            for channel, width, end in zip(recipe.channels, widths, np.cumsum(widths)):
-                place = slice(number * n, (number + 1) * n), slice(end - width, end)
-                rows[place] = self._rows[_key(channel, view)][:]
-        return encoders, weigh_side_by_side(rows, encoders, widths)
+    def rows(self, recipe: Recipe) -> tuple[list[ChannelEncoder], RowFile, np.ndarray]:
+        """The encoders of a recipe, its weighted rows in a file, and their products.
 
-    def _product(self, *keys: str) -> np.ndarray:
+        Rows of views follow those of all originals.
+        """
+        views, channels = recipe.image_views(), recipe.channels
+        encoders = [self._encoders[_key(c, recipe.view)].of(c) for c in channels]
+        joined = RowFile(self.folder / "joined")
+        for view in views:
+            files = [self._rows[_key(c, view)] for c in channels]
+            widths = [file.shape[1] for file in files]
+            for start in range(0, len(self.data), BUFFER):
+                parts = [file[start : start + BUFFER] for file in files]
+                joined.append(weigh_side_by_side(np.hstack(parts), encoders, widths))
+        products = np.zeros((len(joined),) * 2)
+        for channel in channels:
+            products += self._product(*(_key(channel, view) for view in views), by=channel.weight)
+        return encoders, joined, products
+
+    def _product(self, *keys: str, by: float = 1.0) -> np.ndarray:
         files = [self._rows[key] for key in keys]
         if not files[0].shape[1]:
             return np.zeros((sum(map(len, files)),) * 2)
-        return products_of(np.concatenate([file[:] for file in files]), self.env.n_jobs)
+        rows = weighted(np.concatenate([file[:] for file in files]), by, in_place=True)
+        return products_of(rows, self.env.n_jobs)
 
 
 def _key(channel: Channel, view: View) -> str:

@@ -10,6 +10,7 @@ from visualwords.apps.pipeline.contents import OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stages import Environment, Step, each_image
 from visualwords.apps.pipeline.view import View
+from visualwords.classifiers.row_file import RowFile
 from visualwords.errors import Skipped
 from visualwords.images import encode_image
 from visualwords.model_file import part_of, prefixed
@@ -19,6 +20,7 @@ __all__ = ["Gallery", "Signer", "make_thumbnails"]
 BUCKETS = 4096
 COMPONENTS = 128
 LEARN_FROM = 600  # rows at most, evenly taken
+BLOCK = 256  # rows that are read from a file at once
 MEASURED = 4096  # images at most whose held-out distances are measured
 SEED = 2010
 THUMBNAIL_SIDE = 96
@@ -153,6 +155,14 @@ def sketch_rows(rows: Any, are_counts: bool | None = None) -> np.ndarray:
         padded[:d] *= signs
         sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
     return sketch
+
+
+def sketch_all(rows: Any, n: int) -> np.ndarray:
+    """The sketches of the first n rows of a matrix, or of a file of signed bytes."""
+    if not isinstance(rows, RowFile):
+        return sketch_rows(rows[:n])
+    parts = [rows[i : min(i + BLOCK, n)] for i in range(0, n, BLOCK)]
+    return np.concatenate([sketch_rows(part, are_counts=False) for part in parts])
 
 
 @lru_cache(maxsize=8)

@@ -41,8 +41,6 @@ from visualwords.images import read_image
 NETWORK = DATA / "networks" / "mobilenet_v2_features.onnx"
 FEATURE = f"onnx:{NETWORK}(mean=0.5, std=0.5)"
 SETS = ("blood", "tiles", "traffic", "corel1000", "caltech101")
-WEIGHTS = (1.0, 2.0, 4.0, 8.0)
-POWERS = (None, 0.5, 0.25)
 
 
 def parts(name: str) -> tuple[ImageFolder, ImageFolder]:

@@ -3,7 +3,7 @@
     python -m benchmarks.speed.byte_classifier [--rows 20000] [--without LinearSVC]
     python -m benchmarks.speed.byte_classifier --rows 5000 --ways 1000 2000 4000
 
-Rows are Fisher vectors and colours (recipe ``fisher``) of crops of photographs in ten classes, every
+Rows are Fisher vectors and colours (recipe ``fisher``) of photographs' crops in ten classes, every
 other column; peers get the same rows as float32 of mean squared length 1. ``LinearSVC`` solves the
 same problem with the same stopping rule; ``SGDClassifier`` is averaged. CPU time of one thread;
 accuracy on crops of other photographs. ``LinearSVC`` copies dense rows into 16 bytes a number:
