@@ -424,7 +424,8 @@ class ImageClassifier(FittedImageClassifier):
     def _novelty(self, learned: Learned) -> Novelty:
         """What detects images unlike the training images."""
         codes, folds, keep = learned.data.codes, learned.folds, self.keep_training
-        assert learned.scores is not None and folds is not None
+        assert learned.scores is not None
+        assert folds is not None
         some = spread(len(codes))
         return Novelty.fit(
             learned.scores[some],
