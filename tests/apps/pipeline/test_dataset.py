@@ -81,7 +81,7 @@ def test_weights_of_zero_leave_images_out_and_others_stay_with_their_images():
     assert data.weights.tolist() == [2, 1, 3]
     assert data.part([2, 0]).weights.tolist() == [3, 2]
     for wrong in ([1, 2], [1, -1, 1, 1], [1, np.nan, 1, 1]):
-        with pytest.raises(ValueError, match="sample_weight"):
+        with pytest.raises(ValueError, match="sample"):
             made("aabb").weighted(wrong)
 
 
