@@ -175,6 +175,8 @@ class Appearance:
             raise ValueError("the appearance of images does not fit together")
         if root.shape != (N_STATISTICS, N_STATISTICS):
             raise ValueError("the appearance of images has other statistics")
+        if not (np.isfinite(examples).all() and np.isfinite(root).all()):
+            raise ValueError("the appearance of images is not finite")
         return cls(examples, root)
 
     def distances(self, statistics: np.ndarray) -> np.ndarray:

@@ -5,10 +5,12 @@ field has its type, default, check and help; TOML files, flags, ``--set``, model
 read and write the same fields (`visualwords.apps.pipeline.recipe_text`).
 """
 
+import math
 import os
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from visualwords.features.registry import PREFIX, find_extractor, register_trans
 
 __all__ = [
     "KINDS",
+    "OF_CODEBOOKS",
     "PARTS",
     "Channel",
     "Classifier",
@@ -37,6 +40,7 @@ __all__ = [
 NETWORK = "ONNXFeatures"  # the extractor that is a file of its own
 ONE_SIZE = (128, 128)  # width and height that images get for a descriptor of a fixed size
 USUAL = "usual"  # the power that suits an extractor: none of numbers that are normalised
+OF_CODEBOOKS = ("init", "n_levels", "center", "max_iter", "tol", "max_descriptors")
 KINDS = {  # of classifiers, and where they are
     "icd": "visualwords.classifiers.icd.ICDClassifier",
     "pmsvm": "visualwords.classifiers.pmsvm.PmSVMClassifier",
@@ -56,8 +60,8 @@ def windows_of(pyramid: Any) -> Any:
     >>> windows_of(31), windows_of("3x1"), windows_of(["1x1", "2x2"])
     (31, [(3, 1)], [(1, 1), (2, 2)])
     """
-    if pyramid in (1, 8, 21, 31):
-        return pyramid
+    if isinstance(pyramid, Integral) and pyramid in (1, 8, 21, 31) and pyramid is not True:
+        return int(pyramid)
     grids = pyramid if isinstance(pyramid, list | tuple) else [pyramid]
     found = [re.fullmatch(r"([1-9]\d?)x([1-9]\d?)", str(grid)) for grid in grids]
     if not found or None in found:
@@ -69,8 +73,10 @@ def windows_of(pyramid: Any) -> Any:
 
 
 def _pyramid(value: Any) -> Any:
-    windows_of(value)
-    return value
+    windows = windows_of(value)
+    if isinstance(windows, int):
+        return windows
+    return tuple(value) if isinstance(value, list) else value
 
 
 def text(value: Any) -> str:
@@ -87,17 +93,17 @@ def _flag(value: Any) -> bool:
 
 def whole(least: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise RecipeError(f"must be a whole number, at least {least}")
-        return value
+        return int(value)
 
     return check
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
         raise RecipeError("must be a positive number")
-    return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _power(value: Any) -> float | str:
@@ -114,9 +120,10 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def _weights(value: Any) -> tuple[float, ...]:
-    if not isinstance(value, list | tuple):
-        raise RecipeError("must be a list of positive numbers, or none")
-    return tuple(map(_number, value))
+    try:
+        return tuple(map(_number, value))
+    except (TypeError, RecipeError):
+        raise RecipeError("must be a list of positive numbers, or none") from None
 
 
 def setting(default: Any, check: Callable[[Any], Any], help: str, none: bool = False) -> Any:
@@ -164,7 +171,9 @@ class Words(Part):
         "kmeans-root", _one_of("kmeans", "kmeans-root", "hik"), "Codebook that learns the words."
     )
     n_words: int = setting(200, whole(1), "Number of words.")
-    pyramid: Any = setting(31, _pyramid, "Windows: 1, 8, 21, 31, a grid '3x1', or a list.")
+    pyramid: int | str | tuple[str, ...] = setting(
+        31, _pyramid, "Windows: 1, 8, 21, 31, a grid '3x1', or a list."
+    )
     norm: str | None = setting("l1", _one_of("l1", "l2"), "Norm of counts.", none=True)
     scope: str = setting("level", _one_of("level", "window", "image"), "What a norm is taken over.")
     power: float = setting(1.0, _number, "Power of counts.")
@@ -177,10 +186,16 @@ class Words(Part):
         None, whole(1), "Descriptors that words are learned from.", none=True
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        others = ("init",) if self.codebook == "hik" else ("n_levels", "center")
+        for name in others:
+            if getattr(self, name) is not None:
+                raise RecipeError(f"{name} is no setting of the codebook {self.codebook!r}")
+
     def codebook_settings(self) -> dict[str, Any]:
         """The parameters of the codebook that are given."""
-        names = ("init", "n_levels", "center", "max_iter", "tol", "max_descriptors")
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in OF_CODEBOOKS}
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -190,7 +205,7 @@ class Fisher(Part):
 
     n_gaussians: int = setting(64, whole(1), "Gaussians of the mixture.")
     n_components: int = setting(64, whole(1), "Principal components of a descriptor.")
-    pyramid: Any = setting(8, _pyramid, "Windows, as of words.")
+    pyramid: int | str | tuple[str, ...] = setting(8, _pyramid, "Windows, as of words.")
     weights: tuple[float, ...] | None = setting(
         (2.0, 1.0, 1.4), _weights, "Weights of the pyramid's levels.", none=True
     )
@@ -202,7 +217,7 @@ class SecondOrder(Part):
     """Second-order pooling of patches in windows, as signed bytes for a linear classifier."""
 
     n_components: int = setting(64, whole(1), "Principal components of a descriptor.")
-    pyramid: Any = setting(8, _pyramid, "Windows, as of words.")
+    pyramid: int | str | tuple[str, ...] = setting(8, _pyramid, "Windows, as of words.")
     weights: tuple[float, ...] | None = setting(
         (2.0, 1.0, 1.4), _weights, "Weights of the pyramid's levels.", none=True
     )

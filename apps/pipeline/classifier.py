@@ -412,8 +412,17 @@ class ImageClassifier(FittedImageClassifier):
         counts_images = bool(self.costs) or self.metric == "accuracy"
         weights = class_weights(data.classes, data.labels, self.class_weight, counts_images)
         decision = Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
+        rates = {"escapes": self.escapes, "false_alarms": self.false_alarms}
+        rates = {name: rate for name, rate in rates.items() if rate is not None}
+        for name, rate in rates.items():
+            if not 0 <= rate <= 1:
+                raise ValueError(f"{name}={rate}: a share of images is 0 to 1")
+        if len(rates) > 1:
+            raise ValueError("give escapes or false_alarms, not both")
         if self.alarm:
             decision = replace(decision, alarm=Alarm.of(data.classes, self.alarm))
+        elif rates:
+            raise ValueError("escapes and false_alarms are of an alarm; give its classes as alarm=")
         return Metric(self.metric, decision, weights)
 
     def _with_alarm(self, decision: Decision, chances: np.ndarray, codes: np.ndarray) -> Decision:
@@ -427,7 +436,8 @@ class ImageClassifier(FittedImageClassifier):
     def _novelty(self, learned: Learned) -> Novelty:
         """What detects images unlike the training images."""
         codes, folds, keep = learned.data.codes, learned.folds, self.keep_training
-        assert learned.scores is not None and folds is not None
+        assert learned.scores is not None
+        assert folds is not None
         some = spread(len(codes))
         return Novelty.fit(
             learned.scores[some],

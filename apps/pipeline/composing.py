@@ -9,6 +9,7 @@ from typing import Any
 
 from visualwords.apps.pipeline.channel import (
     KINDS,
+    OF_CODEBOOKS,
     PARTS,
     Channel,
     Classifier,
@@ -35,7 +36,6 @@ BASE = "words"  # what flags change if no recipe is named
 COSTS = {"kernel": 10.0, "pmsvm": 1.0}  # C of a classifier that a flag chose
 NUMBERS = {"words": "n_words", "fisher": "n_gaussians", "second_order": "n_components"}
 ICD_SOLVERS = ("dual", "gram", "primal")
-OF_CODEBOOKS = ("init", "n_levels", "center", "max_iter", "tol", "max_descriptors")
 FLAGS = ("codebook", *PARTS, "pyramid", "kernel", "solver")  # beside the fields of the schema
 
 
@@ -85,13 +85,13 @@ def compose(
             channel["words"] = {}
     if [_representation(channel) for channel in table["channels"]] != before:
         table.pop("classifier", None)  # the one that suits the new rows
+    if changes or features:  # a name and a summary among the changes come later
+        table["name"] = _name(base, features, changes)
+        table.pop("summary", None)
     order = {"kernel": 0, "solver": 1}  # these replace the classifier, whose settings come later
     for key, value in sorted(changes, key=lambda change: order.get(change[0], 2)):
         if not _is_of_patches(key):
             _change(table, key, value)
-    if changes or features:
-        table["name"] = _name(base, features, changes)
-        table.pop("summary", None)
     return Recipe.from_table(table)
 
 

@@ -146,10 +146,11 @@ class Content:
         if self._contents is not None and self._contents.reserve(pixels.nbytes):
             self._pixels[mode, max_side] = pixels
 
-    def take_pixels(self, mode: str, max_side: int | None) -> np.ndarray | None:
-        """Pixels that were kept; they are not kept any longer."""
-        pixels = self._pixels.pop((mode, max_side), None)
-        if pixels is not None and self._contents is not None:
+    def kept_pixels(self, mode: str, max_side: int | None, keep: bool) -> np.ndarray | None:
+        """Pixels that were kept; unless ``keep``, they are not kept any longer."""
+        pixels = self._pixels.get((mode, max_side))
+        if pixels is not None and not keep and self._contents is not None:
+            del self._pixels[mode, max_side]
             self._contents.reserve(-pixels.nbytes)
         return pixels
 
@@ -215,7 +216,7 @@ class OpenedImage:
         whole = self._whole.get(mode)
         if whole is not None and (max_side is None or max(whole.shape) < 2 * max_side):
             return shrink(whole, max_side)  # as the decoder does, which reduces larger JPEGs
-        pixels = None if self.keep else self.content.take_pixels(mode, max_side)
+        pixels = self.content.kept_pixels(mode, max_side, self.keep)
         if pixels is None:
             pixels = read_image(self.data, mode, self.max_pixels, max_side=max_side)
             if self.keep:

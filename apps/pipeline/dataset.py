@@ -95,7 +95,7 @@ class Dataset:
         given = known if y is None else y
         if given is None:
             raise TypeError(f"labels are needed for images given as {type(X).__name__}")
-        labels = np.asarray(given).astype(str)
+        labels = np.atleast_1d(np.asarray(given).astype(str))
         if len(sources) != len(labels):
             raise ValueError(f"{len(sources)} images but {len(labels)} labels")
         return cls._made(sources, labels, groups, None, contents)
@@ -174,7 +174,7 @@ class Dataset:
         return [_fingerprint(content) for content in self.contents]
 
     def part(self, positions: Any) -> "Dataset":
-        """some of the images."""
+        """Some of the images."""
         places = [int(i) for i in positions]
         return Dataset(
             [self.contents[i] for i in places],
@@ -186,11 +186,11 @@ class Dataset:
         )
 
     def grouped(self, groups: Sequence[str | None]) -> "Dataset":
-        """the same images in other groups."""
+        """The same images in other groups."""
         return Dataset(self.contents, self.labels, groups, self.splits, self.origin, self.weights)
 
     def fingerprint(self, *, labels: bool = False) -> bytes | None:
-        """what identifies all contents in their order; None if some image is no file.
+        """What identifies all contents in their order; None if some image is no file.
 
         A file that can't be read counts as such. With ``labels``, these and the groups count too.
         """
@@ -203,7 +203,7 @@ class Dataset:
         return digest.digest()
 
     def folds(self, n: int, seed: int) -> np.ndarray:
-        """the number of every image's fold, (n_images,) int.
+        """The number of every image's fold, (n_images,) int.
 
         Folds have the classes in the same proportions, as far as groups, which stay together,
         allow. A class may be smaller than the number of folds; there are fewer folds where there
@@ -219,7 +219,7 @@ class Dataset:
         return np.array(_divided(tuple(self.codes.tolist()), groups, n, seed % 2**32), np.intp)
 
     def folds_of_all_classes(self, n: int, seed: int) -> np.ndarray | None:
-        """at most n folds, such that the images outside of each have all classes.
+        """At most n folds, such that the images outside of each have all classes.
 
         None where there are no such: a class has one image, or one group. A class may have fewer
         groups than there are folds: one small class does not decide how much all others learn from.
@@ -255,7 +255,7 @@ class Dataset:
 def _divided(
     codes: tuple[int, ...], groups: tuple[str, ...] | None, n: int, seed: int
 ) -> tuple[int, ...]:
-    """the fold of every image."""
+    """The fold of every image."""
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold

@@ -69,14 +69,15 @@ class Alarm:
     threshold: float
 
     @classmethod
-    def of(cls, classes: np.ndarray, names: Sequence[str]) -> "Alarm":
-        """The alarm of some classes at the probability 0.5.
+    def of(cls, classes: np.ndarray, names: "str | Sequence[str]") -> "Alarm":
+        """The alarm of some classes, or of one, at the probability 0.5.
 
         Raises
         ------
         ValueError
             If there is no such class, or no other.
         """
+        names = [names] if isinstance(names, str) else names
         for name in names:
             _check_class(name, classes.tolist(), "an alarm")
         members = np.isin(classes, list(names))
@@ -109,7 +110,8 @@ class Alarm:
             other class], a false alarm the least of costs[true, class of the alarm].
         """
         p, is_member = self.probability(probabilities), self.members[truth]
-        tried = np.unique(np.concatenate([p, [0.0, np.nextafter(1.0, 2)]]))
+        never = np.nextafter(p.max(initial=1.0), 2)  # sums of probabilities may exceed 1 a little
+        tried = np.unique(np.concatenate([p, [0.0, never]]))
         escaped = np.searchsorted(np.sort(p[is_member]), tried) / max(is_member.sum(), 1)
         false = 1 - np.searchsorted(np.sort(p[~is_member]), tried) / max((~is_member).sum(), 1)
         if escapes is not None:
@@ -128,10 +130,9 @@ class Alarm:
             calm = np.concatenate([[0], np.cumsum(np.where(is_member, 0, price)[order])])
             below = np.searchsorted(p[order], tried)
             threshold = tried[(missed[below] + calm[-1] - calm[below]).argmin()]
-        lower = p[p < threshold].max(initial=0.0)  # in the middle of the gap, as others differ
-        return replace(
-            self, threshold=float((threshold + lower) / 2) if lower else float(threshold)
-        )
+        lower = p[p < threshold].max(initial=0.0)
+        middle = (threshold + lower) / 2  # of the gap, as other images differ
+        return replace(self, threshold=float(middle if 0 < lower < middle else threshold))
 
     def probability(self, probabilities: np.ndarray) -> np.ndarray:
         """The probability that an image is of any of the classes, (n,)."""
@@ -283,7 +284,7 @@ class Decision:
         classes, alarm = np.asarray(classes), None
         if "alarm" in state:
             members = ~np.isnan(state["alarm"])
-            if members.shape != (n,) or not members.any():
+            if members.shape != (n,) or not members.any() or members.all():
                 raise ValueError("the alarm does not fit the classes")
             threshold = float(np.nanmax(state["alarm"]))
             alarm = Alarm(tuple(classes[members].tolist()), members, threshold)

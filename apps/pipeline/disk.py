@@ -112,7 +112,7 @@ def train_from_disk(
                 waiting.append(made[: len(encoders)])
             if waiting and (len(waiting) == BLOCK or number == len(order)):
                 block = rows_of(encoders, waiting)
-                sketch = sketch_rows(block, not recipe.is_linear)
+                sketch = sketch_rows(block)
                 rows.append(block)
                 sketches.append(sketch)
                 total += sketch.sum(axis=0, dtype=np.float64)

@@ -136,22 +136,19 @@ def spread(n: int) -> np.ndarray:
     return np.arange(n) if n <= MEASURED else np.linspace(0, n - 1, MEASURED).astype(np.intp)
 
 
-def sketch_rows(rows: Any, are_counts: bool | None = None) -> np.ndarray:
-    """rows with their columns added up in buckets, as (n, BUCKETS) float32.
+def sketch_rows(rows: Any) -> np.ndarray:
+    """Rows with their columns added up in buckets, as (n, BUCKETS) float32.
 
-    Of rows without negative numbers square roots are taken, so that a few large counts do not
-    decide; ``are_counts`` says whether they are such, where these are not all rows.
+    Of numbers that are no bytes the square roots are taken, with their signs, so that a few large
+    counts do not decide.
     """
     n, d = rows.shape
     signs = _signs(d)
-    if are_counts is None:
-        values = rows.data if sparse.issparse(rows) else rows
-        are_counts = bool(values.min(initial=0) >= 0)
     sketch = np.zeros((n, BUCKETS), np.float32)
     for i in range(n):
         row = rows[[i]].toarray()[0] if sparse.issparse(rows) else rows[i]
         padded = np.zeros(-(-d // BUCKETS) * BUCKETS, np.float32)
-        padded[:d] = np.sqrt(np.maximum(row, 0)) if are_counts else row
+        padded[:d] = row if row.dtype == np.int8 else np.sign(row) * np.sqrt(np.abs(row))
         padded[:d] *= signs
         sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
     return sketch
@@ -167,7 +164,7 @@ def sketch_all(rows: Any, n: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def _signs(d: int) -> np.ndarray:
-    """a fixed random sign, +1 or −1, for each of d columns."""
+    """A fixed random sign, +1 or −1, for each of d columns."""
     return np.random.default_rng(SEED).integers(0, 2, d, dtype=np.int8) * np.int8(2) - np.int8(1)
 
 
@@ -211,7 +208,7 @@ class Gallery:
         return "signatures and thumbnails" if self.thumbnails else "signatures"
 
     def query(self, rows: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """positions of the k most similar images and similarities −1 … 1, best first."""
+        """Positions of the k most similar images and similarities −1 … 1, best first."""
         wanted = self.signer.transform(rows).astype(np.float32)
         known = self.signatures.astype(np.float32)
         cosines = (wanted @ known.T) / np.maximum(
@@ -225,7 +222,7 @@ class Gallery:
         return self.signer.distances(sketch_rows(rows), self.signatures, self.lengths)
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """everything as plain arrays."""
+        """Everything as plain arrays."""
         names = "\0".join(self.names).encode("utf-8", "surrogateescape")
         state = {
             "signatures": self.signatures,

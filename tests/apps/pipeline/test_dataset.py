@@ -1,30 +1,20 @@
 """The data set: sources, labels, groups and folds, and that groups reach all folds."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 from sklearn.model_selection import StratifiedKFold
 
 from tests.apps.conftest import COLORS, noisy, write_png
 from visualwords import ImageClassifier
-from visualwords.apps.classify_images.main import main
-from visualwords.apps.pipeline import training
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.training import n_divisions
-from visualwords.classifiers import calibration
-from visualwords.classifiers.linear import ByteLinearClassifier
+from visualwords.errors import FolderError
 from visualwords.folders import ImageFolder
 
 
 def made(labels, groups=None):
-    return Dataset.of([b"%d" % i for i in range(len(labels))], labels, groups)
-
-
-def test_folds_that_were_changed_are_found_again():
-    data = made(list("aabbaabb"))
-    first = data.folds(2, seed=0)
-    kept = first.copy()
-    first[:] = 7
-    np.testing.assert_array_equal(data.folds(2, seed=0), kept)
+    return Dataset.of([b"%d" % i for i in range(len(labels))], list(labels), groups)
 
 
 def test_folds_without_groups_are_those_of_scikit_learn(rng):
@@ -33,6 +23,9 @@ def test_folds_without_groups_are_those_of_scikit_learn(rng):
     expected = StratifiedKFold(4, shuffle=True, random_state=3).split(labels, labels)
     for number, (_, members) in enumerate(expected):
         np.testing.assert_array_equal(np.flatnonzero(folds == number), members)
+    kept = folds.copy()
+    folds[:] = 7  # what was given is not what is kept
+    np.testing.assert_array_equal(made(labels).folds(4, seed=3), kept)
 
 
 def test_a_group_is_in_one_fold_and_images_without_group_are_their_own():
@@ -42,20 +35,18 @@ def test_a_group_is_in_one_fold_and_images_without_group_are_their_own():
     for group in range(10):
         assert len({folds[i] for i in range(40) if groups[i] == group}) == 1
     assert np.unique(folds).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(FolderError, match="all images belong to one group"):
+        made("abab", ["x"] * 4).folds(2, seed=0)
 
 
-def test_every_class_is_outside_of_every_fold():
-    labels, groups = ["a"] * 6 + ["b"] * 6, [0, 0, 0, 1, 1, 1, *range(2, 8)]
+@pytest.mark.parametrize("n_others", [6, 30])
+def test_every_class_is_outside_of_every_fold_and_a_small_one_does_not_lower_their_number(n_others):
+    labels, groups = ["a"] * 6 + ["b"] * n_others, [0, 0, 0, 1, 1, 1, *range(2, 2 + n_others)]
     folds = made(labels, groups).folds_of_all_classes(5, seed=0)
     assert len(set(folds[:6])) == 2
-    assert len(set(folds[6:])) >= 2
-
-
-def test_a_class_of_few_groups_does_not_lower_the_number_of_folds():
-    labels, groups = ["a"] * 6 + ["b"] * 30, [0, 0, 0, 1, 1, 1, *range(2, 32)]
-    folds = made(labels, groups).folds_of_all_classes(5, seed=0)
-    assert np.unique(folds).tolist() == [0, 1, 2, 3, 4]
-    assert len(set(folds[:6])) == 2
+    assert len(set(folds)) == (5 if n_others == 30 else len(set(folds[6:])))
+    for fold in set(folds):
+        assert {"a", "b"} == {label for label, f in zip(labels, folds) if f != fold}
 
 
 @pytest.mark.parametrize("groups", [[0, 0, 0, 1, 2], [None, None, None, 5, 5]])
@@ -74,10 +65,24 @@ def test_parts_keep_what_belongs_to_each_image(photos):
     assert part.fingerprints == [data.fingerprints[20], data.fingerprints[3]]
 
 
-def test_as_many_groups_as_images_are_needed(photos):
+def test_images_labels_and_groups_must_be_equally_many(photos):
     paths, labels = ImageFolder(photos).paths, ImageFolder(photos).labels
     with pytest.raises(ValueError, match="24 images but 3 groups"):
-        ImageClassifier("color").fit(paths, labels, groups=[1, 2, 3])
+        Dataset.of(paths, labels, [1, 2, 3])
+    with pytest.raises(ValueError, match="24 images but 1 labels"):
+        Dataset.of(paths, "sea")
+    with pytest.raises(TypeError, match="labels are needed for images given as list"):
+        Dataset.of(paths)
+
+
+def test_weights_of_zero_leave_images_out_and_others_stay_with_their_images():
+    data = made("aabb").weighted([2, 0, 1, 3])
+    assert data.names == ["image 0", "image 2", "image 3"]
+    assert data.weights.tolist() == [2, 1, 3]
+    assert data.part([2, 0]).weights.tolist() == [3, 2]
+    for wrong in ([1, 2], [1, -1, 1, 1], [1, np.nan, 1, 1]):
+        with pytest.raises(ValueError, match="sample"):
+            made("aabb").weighted(wrong)
 
 
 @pytest.fixture
@@ -92,74 +97,62 @@ def objects(tmp_path, rng):
     return tmp_path / "objects" / "table.csv"
 
 
-@pytest.fixture
-def used_folds(monkeypatch):
-    """Collect the folds that classifiers are held out by."""
+@pytest.mark.parametrize("recipe", ["tiny", "pyramid-match", "auto"])
+def test_groups_of_a_table_and_of_arrays_reach_the_folds(objects, recipe, monkeypatch):
     found = []
+    divide = Dataset.folds
 
-    def spy(function):
-        def called(*arguments, **options):
-            found.append(np.asarray(options["folds"] if "folds" in options else arguments[3]))
-            return function(*arguments, **options)
+    def spy(self, n, seed):
+        folds = divide(self, n, seed)
+        found.append((self.group_names, folds))
+        return folds
 
-        return called
-
-    monkeypatch.setattr(calibration, "held_out_scores", spy(calibration.held_out_scores))
-    monkeypatch.setattr(
-        ByteLinearClassifier, "fit_on_products", spy(ByteLinearClassifier.fit_on_products)
-    )
-    return found
-
-
-def assert_grouped(found, groups):
-    assert found
-    for folds in found:
-        of_groups = {group: {f for f, g in zip(folds, groups) if g == group} for group in groups}
-        assert {len(members) for members in of_groups.values()} == {1}
-
-
-@pytest.mark.parametrize("recipe", ["color", "scene", "pyramid-match", "auto"])
-def test_groups_of_a_table_reach_the_folds_that_choose_and_calibrate(objects, used_folds, recipe):
-    model = ImageClassifier(recipe, representation="histogram").fit(objects)
-    assert_grouped(used_folds, ImageFolder(objects).groups)
-    assert model.calibration_ is not None
-    assert len(used_folds) == max(n_divisions(18) * len(model.tried_), 1)
-
-
-def test_groups_of_arrays_reach_the_folds_too(objects, used_folds):
+    monkeypatch.setattr(Dataset, "folds", spy)
     folder = ImageFolder(objects)
-    ImageClassifier("color").fit(folder.paths, folder.labels, groups=folder.groups)
-    assert_grouped(used_folds, folder.groups)
+    model = ImageClassifier(recipe, budget=1).fit(objects)
+    again = ImageClassifier(recipe, budget=1).fit(folder.paths, folder.labels, groups=folder.groups)
+    np.testing.assert_array_equal(model.predict_proba(folder), again.predict_proba(folder))
+    assert model.held_out_.groups == folder.groups
+    for groups, folds in found:
+        for group in set(groups):
+            assert len({f for f, g in zip(folds, groups) if g == group}) == 1
 
 
-@pytest.mark.parametrize("options", [[], ["--folds", "2"]], ids=["all", "folds"])
-def test_groups_reach_the_folds_of_the_command(objects, used_folds, tmp_path, options):
-    folder = ImageFolder(objects)
-    group_of = dict(zip(folder.paths, folder.groups))
-    seen = []
-    fit = training.Training.train
-
-    def spy(self, recipe):
-        seen.append([group_of[name] for name in self.data.names])
-        return fit(self, recipe)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(training.Training, "train", spy)
-        command = ["train", str(objects), "-o", str(tmp_path / "m.vw"), "--recipe", "color"]
-        assert main([*command, "--no-cache", "--quiet", *options]) == 0
-    assert_grouped(used_folds[-1:], seen[-1])
-    if options:
-        first, second = map(set, seen[:2])
-        assert not first & second
+def forms(path):
+    pixels = np.asarray(Image.open(path))
+    yield from (str(path), path, path.read_bytes(), pixels, Image.open(path))
+    yield {"image": Image.open(path)}
 
 
-@pytest.mark.parametrize("shape", [(40, 50, 3), (40, 50)])
-def test_a_single_array_is_one_image(photos, rng, shape):
-    model = ImageClassifier("color").fit(photos)
-    image = rng.integers(0, 256, shape, dtype=np.uint8)
-    assert model.predict(image).shape == (1,)
-    assert model.predict_proba(image).shape == (1, 3)
-    np.testing.assert_array_equal(model.decision_function(image), model.decision_function([image]))
-    several = np.stack([image, image])
-    if image.ndim == 3:
-        assert model.predict(several).shape == (2,)
+def test_one_image_gives_one_answer_and_many_an_array_in_every_form(photos):
+    folder = ImageFolder(photos)
+    model = ImageClassifier("tiny").fit(folder)
+    paths = [photos / "sea" / f"{i}.png" for i in range(3)]
+    first = model.predict_proba([paths[0]])[0]
+    for image in forms(paths[0]):
+        assert model.predict(image) == "sea"
+        assert isinstance(model.predict(image), str)
+        np.testing.assert_array_equal(model.predict_proba(image), first)
+        assert model.decision_function(image).shape == (3,)
+        assert np.ndim(model.novelty(image)) == 0
+        assert model.transform(image).shape[0] == 1
+        assert len(model.similar(image, k=2)) == 2
+        assert model.predict_one(image).label == "sea"
+        assert model.explain(image).label == "sea"
+    all_forms = zip(*(forms(path) for path in paths))
+    many = [*map(list, all_forms), pd.Series(map(str, paths)), [(p, "sea") for p in paths]]
+    many.append(np.stack([np.asarray(Image.open(path)) for path in paths]))
+    for images in many:
+        assert model.predict(images).tolist() == ["sea"] * 3
+        assert model.predict_proba(images).shape == (3, 3)
+        assert model.novelty(images).shape == (3,)
+        assert [len(one) for one in model.similar(images, k=2)] == [2] * 3
+    assert model.predict(str(photos)).shape == (24,)  # a folder is many
+    pairs = list(zip(folder.paths, folder.labels))
+    again = ImageClassifier("tiny").fit(pairs)
+    np.testing.assert_array_equal(again.predict_proba(folder), model.predict_proba(folder))
+    assert again.score(pairs) == 1.0
+    with pytest.raises(ValueError, match="there are no images; give at least one"):
+        model.predict([])
+    with pytest.raises(TypeError, match=r"image 1: int is no image; give a path"):
+        model.predict([paths[0], 3])

@@ -44,7 +44,14 @@ def test_a_table_has_a_row_for_every_image(photos, tmp_path):
 
 
 def test_sparse_rows_stay_sparse(photos, tmp_path):
-    flags = ["--recipe", "color", "--set", "hashes.n_hashes=8", "--set", "hashes.n_bits=4"]
+    flags = [
+        "--feature",
+        "ColorHistogram(bins=4)",
+        "--set",
+        "hashes.n_hashes=8",
+        "--set",
+        "hashes.n_bits=4",
+    ]
     assert run(photos, tmp_path / "x.npz", *flags) == 0
     with np.load(tmp_path / "x.npz", allow_pickle=False) as found:
         parts = (found["data"], found["indices"], found["indptr"])
@@ -56,7 +63,7 @@ def test_sparse_rows_stay_sparse(photos, tmp_path):
 
 def test_parquet_holds_the_same(photos, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    assert run(photos, tmp_path / "x.parquet", "--recipe", "color") == 0
+    assert run(photos, tmp_path / "x.parquet", "--feature", "ColorHistogram(bins=4)") == 0
     assert parquet.read_table(tmp_path / "x.parquet").shape == (24, 4 + 64)
 
 

@@ -3,15 +3,21 @@
 import cv2
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline.similarity import Signer, sketch_rows
+from visualwords.apps.pipeline.similarity import (
+    Gallery,
+    Signer,
+    held_out_distances,
+    sketch_rows,
+)
 from visualwords.folders import ImageFolder
 
 
 def test_a_training_image_is_most_similar_to_itself(photos):
-    model = ImageClassifier("words").fit(photos)
+    model = ImageClassifier("fast").fit(photos)
     folder = ImageFolder(photos)
     for answers, path, label in zip(model.similar(folder, 3), folder.paths, folder.labels):
         (name, of, similarity), *others = answers
@@ -30,7 +36,7 @@ def test_the_nearest_images_of_a_new_one_are_of_its_kind(photos, rng):
 
 
 def test_model_files_keep_names_signatures_and_thumbnails(photos, tmp_path):
-    model = ImageClassifier("color", thumbnails=True).fit(photos)
+    model = ImageClassifier("tiny", thumbnails=True).fit(photos)
     model.save(tmp_path / "m.vw")
     restored = load(tmp_path / "m.vw")
     path = ImageFolder(photos).paths[5]
@@ -40,7 +46,7 @@ def test_model_files_keep_names_signatures_and_thumbnails(photos, tmp_path):
 
 
 def test_training_images_can_be_forgotten(photos):
-    model = ImageClassifier("color", keep_training=False).fit(photos)
+    model = ImageClassifier("tiny", keep_training=False).fit(photos)
     with pytest.raises(ValueError, match="train with keep_training=True"):
         model.similar(ImageFolder(photos).paths[0])
 
@@ -48,7 +54,8 @@ def test_training_images_can_be_forgotten(photos):
 def test_sketches_keep_the_products_of_rows(rng):
     rows = rng.normal(size=(20, 50_000)).astype(np.float32)
     rows[10:] = 0.7 * rows[:10] + 0.3 * rows[10:]
-    exact = rows @ rows.T
+    rows = np.rint(30 * rows).clip(-127, 127).astype(np.int8)
+    exact = rows.astype(float) @ rows.T
     sketched = sketch_rows(rows)
     lengths = np.sqrt(np.outer(exact.diagonal(), exact.diagonal()))
     assert np.abs((sketched @ sketched.T - exact) / lengths).max() < 0.08
@@ -56,11 +63,54 @@ def test_sketches_keep_the_products_of_rows(rng):
 
 def test_signatures_order_rows_as_their_cosines_do(rng):
     directions = rng.normal(size=(5, 900))
-    rows = (rng.normal(size=(60, 5)) @ directions).astype(np.float32)
-    signer = Signer()
-    ours = signer.fit(sketch_rows(rows)).transform(rows).astype(float)
-    np.testing.assert_array_equal(ours, signer.transform(rows))
+    rows = rng.normal(size=(60, 5)) @ directions
+    rows = np.rint(30 * rows / np.abs(rows).std()).clip(-127, 127).astype(np.int8)
+    sketch = sketch_rows(rows)
+    signer = Signer.fit(sketch)
+    ours = signer.transform(rows).astype(float)
+    np.testing.assert_array_equal(ours, signer.sign(sketch)[0])
     centered = rows - rows.mean(axis=0)
     centered /= np.linalg.norm(centered, axis=1, keepdims=True)
     ours /= np.linalg.norm(ours, axis=1, keepdims=True)
     assert np.abs(ours @ ours.T - centered @ centered.T).max() < 0.05
+    assert signer.distances(sketch, *signer.sign(sketch)).max() < 0.3 * np.linalg.norm(sketch)
+
+
+def test_a_sketch_does_not_depend_on_the_other_rows(rng):
+    """An image without patches has no negative number; alone it is what it is among others."""
+    for rows in (rng.integers(-9, 9, (5, 40)).astype(np.int8), rng.normal(size=(5, 40))):
+        rows[2] = np.abs(rows[2])
+        np.testing.assert_array_equal(sketch_rows(rows)[2:3], sketch_rows(rows[2:3]))
+        np.testing.assert_array_equal(
+            sketch_rows(sparse.csr_matrix(rows.astype(float))), sketch_rows(rows.astype(float))
+        )
+
+
+def test_distances_are_those_to_the_nearest_row_of_another_fold(rng):
+    sketch = rng.normal(size=(40, 4096)).astype(np.float32)
+    folds = np.arange(40) % 4
+    found = held_out_distances(sketch, folds)
+    for i in (0, 7, 23):
+        others = sketch[folds != folds[i]]
+        nearest = np.linalg.norm(others - sketch[i], axis=1).min()
+        assert found[i] == pytest.approx(nearest, rel=0.05)
+
+
+def test_forged_galleries_are_refused(photos):
+    gallery = ImageClassifier("tiny", thumbnails=True).fit(photos).gallery_
+    state = gallery.get_state()
+    restored = Gallery.from_state(state, gallery.labels)
+    assert restored.names == gallery.names
+    assert restored.thumbnails == gallery.thumbnails
+    for name, wrong in (
+        ("names", state["names"][:3]),
+        ("signatures", state["signatures"][:-1]),
+        ("signatures", state["signatures"][:, :-1]),
+        ("lengths", -state["lengths"]),
+        ("lengths", state["lengths"][:-1]),
+        ("thumbnail_ends", state["thumbnail_ends"][:-1]),
+    ):
+        with pytest.raises(ValueError, match="the gallery's names"):
+            Gallery.from_state({**state, name: wrong}, gallery.labels)
+    with pytest.raises(ValueError, match="the gallery's names"):
+        Gallery.from_state(state, gallery.labels[:-1])
