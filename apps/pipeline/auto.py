@@ -251,7 +251,10 @@ class _Search:
         """Encode the channels of a plan, and take the mixture that folds prefer."""
         begun = perf_counter()
         self.clock.show(f"{len(plan.recipe.channels)} channels")
-        looked = self.store.encode(plan.recipe.channels, plan.recipe.view, look_steps())
+        view, *others = plan.recipe.image_views()
+        looked = self.store.encode(plan.recipe.channels, view, look_steps())
+        for other in others:
+            self.store.encode(plan.recipe.channels, other)
         self.data, _ = looked_at(self.store.data, looked)
         self.images, self.metric = images, self.wanted.metric(self.data)
         n = n_divisions(len(self.data))

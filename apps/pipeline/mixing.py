@@ -19,7 +19,7 @@ RIDGE = 0.05  # beside a kernel whose diagonal has the mean 1
 FACTORS = (0.0, 0.5, 2.0)  # of the share of a channel that a recipe has
 ENTRIES = (0.25, 1.0)  # of the median share, for one that it does not have yet
 ROUNDS = 2  # over all channels
-LEAST_LEAD = 2.0  # standard errors of log-likelihoods, that a change must be ahead
+LEAST_LEAD = 1.0  # standard errors of log-likelihoods, that a change must be ahead
 LEAST_CHANCE = 1e-3  # smaller probabilities of the true class count as this
 STEEPEST = (-1.0, 4.0)  # logarithms of the factor between scores and logits
 
@@ -44,8 +44,8 @@ def mix(kernels: Sequence[np.ndarray], starts: Sequence[Sequence[float]], held: 
 
     Of several starts the best is taken. Then one share after the other, those of 0 last, is set to
     0, halved and doubled, or, where it is 0, to a quarter of the median and to the median; what
-    raises the likelihood of the true classes, each class counting alike, by more than two standard
-    errors of paired images is kept. A single share of 0 comes first, and if it stays 0, all stays as
+    raises the likelihood of the true classes, each class counting alike, by more than a standard
+    error of paired images is kept. A single share of 0 comes first, and if it stays 0, all stays as
     it is.
 
     Parameters

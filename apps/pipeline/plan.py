@@ -72,11 +72,8 @@ def make_plan(
     sizes = [n for n in SAMPLES if n < images.n] if images.n > SAMPLES[0] else [images.n]
     plans = []
     for side in SIDES:
-        size = {"max_side": side}
-        if images.longer_side <= SMALL:
-            size["min_side"] = ENLARGED
         for n in sizes:
-            plans.append(_fill(library, images, n, budget, change, given, size))
+            plans.append(_fill(library, images, n, budget, change, given, side))
             if len(plans[-1].recipe.channels) >= min(ESSENTIAL + given, len(library)):
                 return plans[-1]
     return max(plans, key=lambda plan: len(plan.recipe.channels))
@@ -89,26 +86,30 @@ def _fill(
     budget: float,
     change: Change,
     given: int,
-    size: dict[str, int],
+    side: int,
 ) -> Plan:
     """The plan of as many channels as fit, the first of them always."""
-    some, chosen, seconds = images.some(n), list(library[: max(given, 1)]), 0.0
+    some, chosen = images.some(n), list(library[: max(given, 1)])
     for channel in [None, *library[len(chosen) :]]:
         more = [*chosen, channel] if channel is not None else chosen
-        recipe = change(mixture_of(more, size))
-        cost = cost_of_encoding(recipe.channels, some, recipe.view)
+        recipe = change(mixture_of(more, side))
+        if images.longer_side <= SMALL and recipe.min_side is None:
+            recipe = replace(recipe, min_side=min(ENLARGED, recipe.max_side or ENLARGED))
+        view, *others = recipe.image_views()
+        cost = cost_of_encoding(recipe.channels, some, view)
+        cost += sum(cost_of_encoding(recipe.channels, some, it, learned=True) for it in others)
         cost += cost_of_products(recipe.channels, n) + cost_of_mixing(len(more), n)
         cost += cost_of_solving(n, some)
         later = n == images.n or cost_of(recipe, images) <= LATER * budget
         if channel is None or (cost <= FOR_CHANNELS * budget and later):
-            chosen, seconds = more, cost
-    return Plan(change(mixture_of(chosen, size)), n, seconds)
+            chosen, plan = more, Plan(recipe, n, cost)
+    return plan
 
 
-def mixture_of(channels: Sequence[Channel], size: dict[str, int]) -> Recipe:
+def mixture_of(channels: Sequence[Channel], side: int) -> Recipe:
     """The recipe of channels with their own weights, and ridge regression."""
     ridge = replace(LINEAR, params={"loss": "squared_error"})
-    return Recipe(NAME, "", tuple(channels), classifier=ridge, **size)
+    return Recipe(NAME, "", tuple(channels), side, classifier=ridge)
 
 
 def cost_of_mixing(n_channels: int, n_images: int) -> float:

@@ -159,7 +159,7 @@ def sketch_all(rows: Any, n: int) -> np.ndarray:
     if not isinstance(rows, RowFile):
         return sketch_rows(rows[:n])
     parts = [rows[i : min(i + BLOCK, n)] for i in range(0, n, BLOCK)]
-    return np.concatenate([sketch_rows(part, are_counts=False) for part in parts])
+    return np.concatenate([sketch_rows(part) for part in parts])
 
 
 @lru_cache(maxsize=8)

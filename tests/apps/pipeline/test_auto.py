@@ -5,7 +5,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline import auto
+from visualwords.apps.pipeline import auto, plan
 from visualwords.folders import ImageFolder
 from visualwords.progress import Silent
 
@@ -98,8 +98,8 @@ def test_a_representation_that_does_not_exist_is_refused_with_those_that_do(phot
 
 
 def test_of_many_images_some_are_searched_and_all_are_learned_from(photos, monkeypatch):
-    monkeypatch.setattr(auto, "SAMPLES", (12,))
-    monkeypatch.setattr(auto, "FEWEST", 2)
+    monkeypatch.setattr(plan, "SAMPLES", (12,))
+    monkeypatch.setattr(plan, "FEWEST", 2)
     notes = Notes()
     model = ImageClassifier(budget=1).fit(photos, progress=notes)
     assert "on 12 of the images" in notes.lines[0]
