@@ -6,6 +6,7 @@ not turn these loops into vector instructions by itself; the two innermost are t
 its language, with vectors that it maps to whatever the processor has.
 """
 
+from functools import reduce
 from typing import NamedTuple
 
 import numba
@@ -20,7 +21,6 @@ from visualwords.compiled import njit
 FAR = 0.25  # of the violation: samples at a bound whose gradient exceeds it by this are shrunk
 SLIGHT = 0.05  # of the violation: a row whose gradients are all smaller is left as it is
 RELAXATION = 1.3  # of steps after the second pass, as in successive over-relaxation
-_ACCUMULATORS = 4  # independent sums that hide the latency of an addition
 _I32 = ir.IntType(32)
 
 
@@ -85,47 +85,26 @@ class SolverState(NamedTuple):
     shape: tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def _vector(length):
-    return ir.VectorType(ir.FloatType(), length)
+def _entries(builder, arrays, span, rank, members):
+    """Go through the entries of a row: yield the place of w[column], it, and the table's vectors.
 
-
-def _load_row(builder, array, row, length):
-    """Row of a C-ordered float32 array with rows of ``length``, as a vector."""
-    place = builder.mul(row, simd.INDEX(length))
-    return simd.load(builder, array.data, place, _vector(length))
-
-
-def _load_pair(builder, columns, levels, position):
-    """Column and level at a position, as 64-bit integers."""
-    return [
-        builder.zext(builder.load(builder.gep(array.data, [position])), simd.INDEX)
-        for array in (columns, levels)
-    ]
-
-
-def _load_some(builder, array, position):
-    """As many numbers from a position on as there are accumulators, as 64-bit integers.
-
-    They are loaded by words and taken apart by shifts: processors load less often than they add.
-    Smaller ones would need words that reach beyond the end of the array.
+    arrays : of columns, levels, table and weights, as in `row_scores`
     """
-    bits = array.data.type.pointee.width
-    assert _ACCUMULATORS * bits >= 64, f"numbers of {bits} bits"
-    first = builder.bitcast(builder.gep(array.data, [position]), simd.INDEX.as_pointer())
-    numbers = []
-    for k in range(_ACCUMULATORS):
-        word, shift = divmod(k * bits, 64)
-        if shift == 0:
-            whole = builder.load(builder.gep(first, [simd.INDEX(word)]), align=bits // 8)
-        number = builder.lshr(whole, simd.INDEX(shift))
-        numbers.append(builder.and_(number, simd.INDEX((1 << bits) - 1)))
-    return numbers
-
-
-def _repeat(builder, vector, rank, members):
-    """(vector, vector, …): the same table entry for every member."""
-    mask = ir.Constant(ir.VectorType(_I32, rank * members), [*range(rank)] * members)
-    return builder.shuffle_vector(vector, vector, mask)
+    columns, levels, table, weights = (array.data for array in arrays)
+    start, stop = cgutils.unpack_tuple(builder, span)
+    length = rank * members
+    once, every = (ir.VectorType(ir.FloatType(), n) for n in (rank, length))
+    repeated = ir.Constant(ir.VectorType(_I32, length), [*range(rank)] * members)
+    with cgutils.for_range(builder, builder.sub(stop, start)) as loop:
+        here = builder.add(start, loop.index)
+        column, level = (
+            builder.zext(builder.load(builder.gep(data, [here])), simd.INDEX)
+            for data in (columns, levels)
+        )
+        place = builder.mul(column, simd.INDEX(length))
+        entry = simd.load(builder, table, builder.mul(level, simd.INDEX(rank)), once)
+        entry = builder.shuffle_vector(entry, entry, repeated)  # the same for every member
+        yield place, simd.load(builder, weights, place, every), entry
 
 
 @intrinsic
@@ -137,39 +116,16 @@ def row_scores(typing, columns, levels, span, table, weights, out, shape):
     weights : (d, members * rank) float32, C order           shape : as in `SolverState`
     """
     rank, members = (lengths.count for lengths in shape)
-    length = rank * members
 
     def emit(context, builder, signature, arguments):
-        column, level, entry, weight, result = simd.arrays(
-            context, builder, signature, arguments, (0, 1, 3, 4, 5)
-        )
-        start, stop = cgutils.unpack_tuple(builder, arguments[2])
-        zero = simd.constant(_vector(length), 0.0)
-        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(_ACCUMULATORS)]
-        step = simd.INDEX(_ACCUMULATORS)
-        whole = builder.udiv(builder.sub(stop, start), step)
-
-        def add(j, k, total):
-            w = _load_row(builder, weight, j, length)
-            t = _repeat(builder, _load_row(builder, entry, k, rank), rank, members)
+        *arrays, result = simd.arrays(context, builder, signature, arguments, (0, 1, 3, 4, 5))
+        zero = simd.constant(ir.VectorType(ir.FloatType(), rank * members), 0.0)
+        total = cgutils.alloca_once_value(builder, zero)
+        for _, w, t in _entries(builder, arrays, arguments[2], rank, members):
             builder.store(simd.multiply_add(builder, w, t, builder.load(total)), total)
-
-        with cgutils.for_range(builder, whole) as loop:
-            first = builder.add(start, builder.mul(loop.index, step))
-            for j, k, total in zip(*(_load_some(builder, a, first) for a in (column, level)), sums):
-                add(j, k, total)
-        done = builder.add(start, builder.mul(whole, step))
-        with cgutils.for_range(builder, builder.sub(stop, done)) as loop:
-            j, k = _load_pair(builder, column, level, builder.add(done, loop.index))
-            add(j, k, sums[0])
-        total = builder.load(sums[0])
-        for other in sums[1:]:
-            total = builder.fadd(total, builder.load(other))
+        lanes = simd.lanes(builder, builder.load(total))
         for m in range(members):
-            first, *others = simd.lanes(builder, total)[m * rank : (m + 1) * rank]
-            score = first
-            for lane in others:
-                score = builder.fadd(score, lane)
+            score = reduce(builder.fadd, lanes[m * rank : (m + 1) * rank])
             builder.store(score, builder.gep(result.data, [simd.INDEX(m)]))
         return context.get_dummy_value()
 
@@ -180,33 +136,16 @@ def row_scores(typing, columns, levels, span, table, weights, out, shape):
 def row_update(typing, columns, levels, span, table, steps, weights, shape):
     """w[column_q, m] += steps[m] table[level_q] for start <= q < stop  [Yang12, Algorithm 3]."""
     rank, members = (lengths.count for lengths in shape)
-    length = rank * members
 
     def emit(context, builder, signature, arguments):
-        column, level, entry, step, weight = simd.arrays(
-            context, builder, signature, arguments, (0, 1, 3, 4, 5)
-        )
-        start, stop = cgutils.unpack_tuple(builder, arguments[2])
-        factor = ir.Constant(_vector(length), ir.Undefined)
-        for k in range(length):
+        *arrays, step = simd.arrays(context, builder, signature, arguments, (0, 1, 3, 5, 4))
+        factor = ir.Constant(ir.VectorType(ir.FloatType(), rank * members), ir.Undefined)
+        for k in range(rank * members):
             lane = builder.load(builder.gep(step.data, [simd.INDEX(k // rank)]))
             factor = builder.insert_element(factor, lane, ir.Constant(_I32, k))
-        size = simd.INDEX(_ACCUMULATORS)
-        whole = builder.udiv(builder.sub(stop, start), size)
-
-        def add(j, k):
-            t = _repeat(builder, _load_row(builder, entry, k, rank), rank, members)
-            w = _load_row(builder, weight, j, length)
+        for place, w, t in _entries(builder, arrays, arguments[2], rank, members):
             added = simd.multiply_add(builder, factor, t, w)
-            simd.store(builder, added, weight.data, builder.mul(j, simd.INDEX(length)))
-
-        with cgutils.for_range(builder, whole) as loop:
-            first = builder.add(start, builder.mul(loop.index, size))
-            for j, k in zip(*(_load_some(builder, a, first) for a in (column, level))):
-                add(j, k)
-        done = builder.add(start, builder.mul(whole, size))
-        with cgutils.for_range(builder, builder.sub(stop, done)) as loop:
-            add(*_load_pair(builder, column, level, builder.add(done, loop.index)))
+            simd.store(builder, added, arrays[3].data, place)
         return context.get_dummy_value()
 
     return types.void(columns, levels, span, table, steps, weights, shape), emit
