@@ -110,7 +110,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
 
     References
     ----------
-    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector KernelMachines", 2011.
+    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector Machines", 2011.
     J. Weston, B. Schölkopf, E. Eskin, C. Leslie, W. Noble, "Dealing with Large Diagonals in
     Kernel Matrices", 2003. [Grauman06], Sec. 5.
 
@@ -399,7 +399,6 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = self._function() is intersection
         return tags

@@ -23,8 +23,6 @@ from visualwords.classifiers.solvers.byte_rows import (
 )
 from visualwords.parallel import with_one_library_thread
 
-__all__ = ["ByteLinearClassifier", "LinearClassifier"]
-
 ROWS_AT_A_TIME = 512
 
 
@@ -137,11 +135,6 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_features_in_ = self.coef_.shape[1]
         self.n_iter_ = int(state["n_iter"])
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):

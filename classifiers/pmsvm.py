@@ -1,13 +1,11 @@
 """SVM with an additive kernel at the speed of a linear one, for sparse, wide or very long data."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
@@ -201,13 +199,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         (self.weights_, _), self.n_iter_, violation = low_rank.solve_low_rank(problem)
-        if violation > self.tol:
-            warnings.warn(
-                f"after max_iter={self.max_iter} passes the projected gradients still differ by "
-                f"{violation:.3g} (tol={self.tol}); raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        one_vs_rest.warn_unless_converged(violation, self.tol, self.max_iter)
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
@@ -301,7 +293,6 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # the paper's C is small for 300 points in a plane
         return tags
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 
 from visualwords.errors import ImageError
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, TakesObjects
 from visualwords.features.pixels import as_grey, as_rgb, check_image
 from visualwords.images import read_image
 from visualwords.inputs import Source, as_images
@@ -49,7 +49,7 @@ class ColumnPlaces:
     method: str
 
 
-class Extractor(TransformerMixin, BaseEstimator):
+class Extractor(TransformerMixin, TakesObjects):
     """Base of all extractors; a custom descriptor is a subclass with one method.
 
     An extractor that gives one vector an image defines ``describe(image)``. One that gives the
@@ -168,9 +168,7 @@ class Extractor(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
         tags.requires_fit = False
-        tags.no_validation = True
         return tags
 
 

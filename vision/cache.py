@@ -35,8 +35,6 @@ import platformdirs
 from visualwords.errors import FolderError
 from visualwords.files import open_regular
 
-__all__ = ["DEFAULT_SIZE", "FeatureCache", "default_folder", "open_cache", "written"]
-
 DEFAULT_SIZE = 10_000_000_000  # bytes
 CHECKSUM_BYTES = 16
 KEY_BYTES = 20
