@@ -249,11 +249,7 @@ class SoftmaxCalibration:
         return fitted._matched_to_labels(scores, codes, times, folds) if is_default else fitted
 
     def _matched_to_labels(
-        self,
-        scores: np.ndarray,
-        codes: np.ndarray,
-        times: np.ndarray,
-        folds: np.ndarray | None,
+        self, scores: np.ndarray, codes: np.ndarray, times: np.ndarray, folds: np.ndarray | None
     ) -> "SoftmaxCalibration":
         """Return the same, times the number for which right and wrong labels are most likely."""
         logits = self.slope * scores + self.offsets

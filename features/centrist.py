@@ -71,12 +71,7 @@ class Centrist(Extractor):
     color_mode = "grey"
 
     def __init__(
-        self,
-        layout: str = "whole",
-        *,
-        patch_size: int = 16,
-        step: int = 8,
-        sobel: bool = False,
+        self, layout: str = "whole", *, patch_size: int = 16, step: int = 8, sobel: bool = False
     ) -> None:
         self.layout = layout
         self.patch_size = patch_size
