@@ -31,6 +31,7 @@ from visualwords.classifiers.tables.level_tables import (
     learn_layout,
     levels_in_file,
 )
+from visualwords.features.local_features import check_choices
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers, with_one_library_thread
 
@@ -323,9 +324,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not exist or do not go together."""
-        for name, allowed in {**_CHOICES, "solver": ("auto", *SOLVERS)}.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {allowed}")
+        check_choices(self, **_CHOICES, solver=("auto", *SOLVERS))
         for name in ("C", "tol", "max_iter"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
@@ -79,7 +78,6 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         """Learn one weight for each column and class."""
         one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         weight = None
         if self.class_weight is not None:

@@ -17,6 +17,7 @@ from visualwords.classifiers.gcws import GCWSHasher
 from visualwords.classifiers.kernels.minmax import min_sums
 from visualwords.classifiers.kernels.rows import Matrix, row_sums, split_signs, unit_sum
 from visualwords.compiled import njit
+from visualwords.features.local_features import check_choices
 from visualwords.parallel import in_threads, n_threads
 
 N_PROBES, N_OTHERS, N_NEIGHBORS = 100, 20_000, 10  # of the sample that sets the tables
@@ -107,8 +108,7 @@ class MinMaxIndex(BaseEstimator):
         X : array-like or sparse matrix of shape (n, d), of any sign
         y : ignored
         """
-        if self.similarity not in ("ngmm", "gint", "gmm"):
-            raise ValueError(f"similarity is {self.similarity!r}; choose ngmm, gint or gmm")
+        check_choices(self, similarity=("ngmm", "gint", "gmm"))
         if not 0 < self.target_recall <= 1:
             raise ValueError(f"target_recall is {self.target_recall}, but a share is in (0, 1]")
         X = self._check(X, reset=True)

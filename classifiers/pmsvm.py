@@ -19,6 +19,7 @@ from visualwords.classifiers.kernels.expansions import (
 from visualwords.classifiers.solvers import low_rank
 from visualwords.classifiers.tables import level_pairs
 from visualwords.classifiers.tables.level_pairs import LevelRows, LevelScale
+from visualwords.features.local_features import check_choices
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
@@ -283,9 +284,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
 
     def _check_parameters(self) -> None:
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {choices}")
+        check_choices(self, **_CHOICES)
         if self.table_size is not None and not 1 <= self.table_size <= 65535:
             raise ValueError(f"table_size={self.table_size}: must be None or between 1 and 65535")
         if not self.C > 0 or self.degree < 1:

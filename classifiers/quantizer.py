@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.compiled import as_compiled, njit
+from visualwords.features.local_features import check_choices
 
 _COLUMNS = 8  # their edges stay in the caches while all rows pass
 
@@ -212,10 +213,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return np.uint8 if self.n_levels_ <= 256 else np.uint16
 
     def _check_parameters(self) -> None:
-        if self.strategy not in ("uniform", "quantile", "integer"):
-            raise ValueError(
-                f"strategy={self.strategy!r}: choose 'uniform', 'quantile' or 'integer'"
-            )
+        check_choices(self, strategy=("uniform", "quantile", "integer"))
         if not 1 <= self.n_bins <= _LARGEST_LEVEL:
             raise ValueError(f"n_bins={self.n_bins}: must be between 1 and {_LARGEST_LEVEL}")
         if not 0 < self.percentile <= 100:

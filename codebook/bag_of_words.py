@@ -15,7 +15,12 @@ from visualwords.codebook.spatial_pyramid import (
     as_pyramid,
     normalize,
 )
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, TakesObjects
+from visualwords.features.local_features import (
+    LocalFeatures,
+    LocalFeatureSets,
+    TakesObjects,
+    check_choices,
+)
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
@@ -219,10 +224,6 @@ class BagOfWords(TransformerMixin, TakesObjects):
         return pyramid.count(words, positions, codebook.n_words, offsets=offsets)
 
     def _check_parameters(self) -> None:
-        choices = {"norm": NORMS, "scope": SCOPES, "output": ("auto", "sparse", "dense")}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                names = ", ".join(map(str, allowed))
-                raise ValueError(f"{name}={getattr(self, name)!r}; choose one of {names}")
+        check_choices(self, norm=NORMS, scope=SCOPES, output=("auto", "sparse", "dense"))
         if not self.power > 0:
             raise ValueError(f"power={self.power}; expected a positive number")

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from visualwords.codebook.codebook import as_images, as_sets, choose_rows, descriptors_of
 from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
-from visualwords.features.local_features import LocalFeatures, TakesObjects
+from visualwords.features.local_features import LocalFeatures, TakesObjects, check_choices
 from visualwords.parallel import with_one_library_thread
 
 
@@ -84,7 +84,6 @@ class WindowVectors(TransformerMixin, TakesObjects):
         return chosen
 
     def _check_parameters(self) -> None:
-        if self.scope not in SCOPES:
-            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
+        check_choices(self, scope=SCOPES)
         if not self.power > 0:
             raise ValueError(f"power={self.power}; expected a positive number")

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from visualwords.compiled import njit
-from visualwords.features.extractor import ColumnPlaces, Extractor, check_choices, places_of_pixels
+from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
+    check_choices,
     patch_bounds,
     pyramid_windows,
     unit_centers,

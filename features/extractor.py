@@ -172,14 +172,6 @@ class Extractor(TransformerMixin, TakesObjects):
         return tags
 
 
-def check_choices(extractor: Extractor, **choices: Sequence[str]) -> None:
-    """Raise ``ValueError`` where a parameter is none of the words that it may be."""
-    for name, allowed in choices.items():
-        if getattr(extractor, name) not in allowed:
-            given = getattr(extractor, name)
-            raise ValueError(f"{name}={given!r}; choose one of {', '.join(allowed)}")
-
-
 def places_of_pixels(codes: np.ndarray, bounds: np.ndarray, names: Sequence[str]) -> ColumnPlaces:
     """Return the places of a histogram that counts pixels in windows, in blocks of pixels.
 

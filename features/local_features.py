@@ -138,6 +138,14 @@ class TakesObjects(BaseEstimator):
         return tags
 
 
+def check_choices(estimator: BaseEstimator, **choices: Sequence[Any]) -> None:
+    """Refuse parameters that are none of the values that each may have."""
+    for name, allowed in choices.items():
+        if getattr(estimator, name) not in allowed:
+            given, names = getattr(estimator, name), ", ".join(map(str, allowed))
+            raise ValueError(f"{name}={given!r}; choose one of {names}")
+
+
 def ragged_rows(offsets: np.ndarray, index: Any) -> tuple[slice | np.ndarray, np.ndarray | None]:
     """Return the rows of one member of a ragged array, or of several and where each begins.
 
