@@ -145,7 +145,11 @@ class Quantizer(TransformerMixin, BaseEstimator):
     def levels_of(self, X: Rows) -> Rows:
         """Return the levels of data that a caller has validated; else as :meth:`transform`."""
         if not sparse.issparse(X):
-            return self._column_levels(X) if self.strategy == "quantile" else self._value_levels(X)
+            if self.strategy != "quantile":
+                return self._value_levels(X)
+            levels = np.empty(X.shape, self.dtype_)
+            quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
+            return levels
         if np.any(self.levels_of(np.zeros((1, X.shape[1])))):
             return self.levels_of(X.toarray())
         data = np.empty(X.data.size, self.dtype_)
@@ -192,12 +196,6 @@ class Quantizer(TransformerMixin, BaseEstimator):
             part -= lowest
             part *= scale
             target[start : start + _CHUNK] = part.clip(0, self.n_levels_ - 1, out=part)
-        return levels
-
-    def _column_levels(self, X: np.ndarray) -> np.ndarray:
-        """Levels of a dense X whose columns have edges of their own."""
-        levels = np.empty(X.shape, self.dtype_)
-        quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
         return levels
 
     def line(self) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import logm
 
-from visualwords.codebook._second_order import log_matrices
+from visualwords.codebook.second_order import log_matrices
 
 
 def unfolded(matrix):
