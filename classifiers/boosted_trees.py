@@ -6,8 +6,6 @@ import numpy as np
 
 from visualwords.compiled import njit
 
-__all__ = ["BoostedTrees", "boost_trees", "column_type"]
-
 MASS = 0.999  # of the weights; the lightest samples beyond it are not looked at in splits
 SMALLEST = 1e-4  # weight added to each class of a leaf, so that pure leaves stay finite
 

@@ -25,8 +25,6 @@ def held_out_scores(
     y: np.ndarray,
     sample_weight: np.ndarray | None = None,
     *,
-    n_folds: int = 5,
-    random_state: Any = 0,
     folds: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return decision values of every sample from a clone trained without it.
@@ -41,21 +39,16 @@ def held_out_scores(
     X : array or sparse matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     sample_weight : array of shape (n_samples,), optional
-    n_folds : int, default=5
-        Lowered to the size of the smallest class.
-    random_state : int
-        Seed of the folds.
     folds : array of int of shape (n_samples,), optional
-        The fold of every sample, in place of random ones; without any fold, the others must have
-        all classes.
+        The fold of every sample, in place of `random_folds`; without any fold, the others must
+        have all classes.
 
     Returns
     -------
     array of shape (n_samples,) or (n_samples, n_classes)
-
     """
     if folds is None:
-        folds = random_folds(y, n_folds, random_state)
+        folds = random_folds(y)
     n_classes = np.unique(y).size
     scores = np.empty(y.size if n_classes == 2 else (y.size, n_classes))
     divisions = divide(folds)
@@ -256,11 +249,7 @@ class SoftmaxCalibration:
         return fitted._matched_to_labels(scores, codes, times, folds) if is_default else fitted
 
     def _matched_to_labels(
-        self,
-        scores: np.ndarray,
-        codes: np.ndarray,
-        times: np.ndarray,
-        folds: np.ndarray | None,
+        self, scores: np.ndarray, codes: np.ndarray, times: np.ndarray, folds: np.ndarray | None
     ) -> "SoftmaxCalibration":
         """Return the same, times the number for which right and wrong labels are most likely."""
         logits = self.slope * scores + self.offsets

@@ -1,6 +1,5 @@
 """The HIK SVM: training on tables or on the Gram matrix, prediction by look-up."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
@@ -8,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -17,7 +15,6 @@ from visualwords.classifiers.quantizer import Quantizer, value_limits
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.dual_blocks import (
     blocks_are_faster,
-    levels_in_file,
     solve_blocks,
     solve_with_folds,
 )
@@ -32,7 +29,9 @@ from visualwords.classifiers.tables.level_tables import (
     canonical_rows,
     layout_of,
     learn_layout,
+    levels_in_file,
 )
+from visualwords.features.local_features import check_choices
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import map_on_workers, with_one_library_thread
 
@@ -331,9 +330,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not exist or do not go together."""
-        for name, allowed in {**_CHOICES, "solver": ("auto", *SOLVERS)}.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {allowed}")
+        check_choices(self, **_CHOICES, solver=("auto", *SOLVERS))
         for name in ("C", "tol", "max_iter"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be positive")
@@ -414,18 +411,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
     def _keep(self, layout: TableLayout, values: np.ndarray, n_iter: int, violation: float) -> None:
         """Take over what was learned; warn where training did not converge."""
         self.layout_, self.table_values_, self.n_iter_ = layout, values, n_iter
-        if violation > self.tol:
-            warnings.warn(
-                f"after max_iter={self.max_iter} passes the projected gradients still differ by "
-                f"{violation:.3g} (tol={self.tol}); raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        one_vs_rest.warn_unless_converged(violation, self.tol, self.max_iter)
 
 
 def gram_is_faster(n: int, d: int, n_problems: int) -> bool:

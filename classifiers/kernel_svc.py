@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -24,6 +23,7 @@ from visualwords.classifiers.kernels.rows import DAMAGED, pack_rows, unpack_rows
 from visualwords.classifiers.kernels.widths import resolve_widths
 from visualwords.codebook.feature_sets import as_feature_sets
 from visualwords.compiled import take
+from visualwords.features.local_features import check_choices
 from visualwords.model_file import State, part_of, prefixed
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
@@ -110,7 +110,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
 
     References
     ----------
-    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector KernelMachines", 2011.
+    C.-C. Chang, C.-J. Lin, "LIBSVM: A Library for Support Vector Machines", 2011.
     J. Weston, B. Schölkopf, E. Eskin, C. Leslie, W. Noble, "Dealing with Large Diagonals in
     Kernel Matrices", 2003. [Grauman06], Sec. 5.
 
@@ -273,11 +273,9 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
         if weight is not None:
             weight = one_vs_rest.check_sample_weight(weight, y)
         self.kernel_params_ = dict(self.kernel_params or {})
-        if isinstance(self.kernel, str) and hasattr(X, "shape") and self.kernel in KERNELS:
-            function = KERNELS[self.kernel]
-            self.kernel_params_ = resolve_widths(
-                function, X, self.kernel_params, self.random_state, weight
-            )
+        if (function := self._function()) is not None and hasattr(X, "shape"):
+            how = self.kernel_params, self.random_state, weight
+            self.kernel_params_ = resolve_widths(function, X, *how)
         given = self.kernel == "precomputed"
         gram = np.ascontiguousarray(X if given else self._gram(X), float)
         finite = given or np.isfinite(gram).all()
@@ -353,8 +351,7 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.kernel != "precomputed":
             kernel_function(self.kernel)
-        if self.multi_class not in ("ovr", "ovo"):
-            raise ValueError(f"multi_class is {self.multi_class!r}; choose ovr or ovo")
+        check_choices(self, multi_class=("ovr", "ovo"))
         if not self.C > 0:
             raise ValueError(f"C is {self.C}, but the cost of a sample must be > 0")
         if self.sub_polynomial is not None and not 0 < self.sub_polynomial <= 1:
@@ -372,14 +369,12 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
                 return X
             labels = column_or_1d(y[0], warn=True)
             check_consistent_length(X, labels)
-            check_classification_targets(labels)
             return X, labels
         if not y:
             X = validate_data(self, X, accept_sparse="csr", reset=False)
             self._refuse_negative(X)
             return X
         X, labels = validate_data(self, X, y[0], accept_sparse="csr")
-        check_classification_targets(labels)
         self._refuse_negative(X)
         if self.kernel == "precomputed":
             if X.shape[0] != X.shape[1]:
@@ -402,7 +397,6 @@ class KernelSVC(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.positive_only = self._function() is intersection
         return tags

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import one_vs_rest
@@ -22,8 +21,6 @@ from visualwords.classifiers.solvers.byte_rows import (
     sums_of_rows,
 )
 from visualwords.parallel import with_one_library_thread
-
-__all__ = ["ByteLinearClassifier", "LinearClassifier"]
 
 ROWS_AT_A_TIME = 512
 
@@ -81,7 +78,6 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         """Learn one weight for each column and class; samples count as often as they weigh."""
         one_vs_rest.check_linear(self.loss, self.C)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(y)
         self.classes_, codes = one_vs_rest.encode_labels(y)
         given = self.class_weight, sample_weight
         weight = one_vs_rest.sample_costs(1.0, codes, self.classes_, *given)
@@ -136,11 +132,6 @@ class LinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         self.n_features_in_ = self.coef_.shape[1]
         self.n_iter_ = int(state["n_iter"])
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class ByteLinearClassifier(one_vs_rest.ScoreMixin, BaseEstimator):

@@ -1,10 +1,12 @@
 """What every one-vs-rest classifier here shares: signs, costs, and labels from scores."""
 
+import warnings
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -32,10 +34,26 @@ class ScoreMixin(ClassifierMixin):
         """Return the label of every sample of X."""
         return labels_of(self.decision_function(X), self.classes_)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @available_if(lambda self: getattr(self, "probability", False))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, (n_samples, n_classes); needs ``probability=True``."""
         return self.calibration_.probabilities(self.decision_function(X))
+
+
+def warn_unless_converged(violation: float, tol: float, max_iter: int) -> None:
+    """Warn where a training ended before its violation was small."""
+    if violation > tol:
+        warnings.warn(
+            f"after max_iter={max_iter} passes the projected gradients still differ by "
+            f"{violation:.3g} (tol={tol}); raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def encode_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:

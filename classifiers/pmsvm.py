@@ -1,13 +1,11 @@
 """SVM with an additive kernel at the speed of a linear one, for sparse, wide or very long data."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers import calibration, one_vs_rest
@@ -21,6 +19,7 @@ from visualwords.classifiers.kernels.expansions import (
 from visualwords.classifiers.solvers import low_rank
 from visualwords.classifiers.tables import level_pairs
 from visualwords.classifiers.tables.level_pairs import LevelRows, LevelScale
+from visualwords.features.local_features import check_choices
 from visualwords.parallel import map_in_threads, with_one_library_thread
 
 _FLOATS = [np.float32, np.float64]  # neither is copied to the other
@@ -201,13 +200,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
         (self.weights_, _), self.n_iter_, violation = low_rank.solve_low_rank(problem)
-        if violation > self.tol:
-            warnings.warn(
-                f"after max_iter={self.max_iter} passes the projected gradients still differ by "
-                f"{violation:.3g} (tol={self.tol}); raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        one_vs_rest.warn_unless_converged(violation, self.tol, self.max_iter)
         if not self._tables.exact:
             self._tables = replace(self._tables, expansion=None)
         if self.probability:
@@ -291,9 +284,7 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         return validate_data(self, X, accept_sparse="csr", dtype=_FLOATS, reset=False)
 
     def _check_parameters(self) -> None:
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {choices}")
+        check_choices(self, **_CHOICES)
         if self.table_size is not None and not 1 <= self.table_size <= 65535:
             raise ValueError(f"table_size={self.table_size}: must be None or between 1 and 65535")
         if not self.C > 0 or self.degree < 1:
@@ -301,7 +292,6 @@ class PmSVMClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # the paper's C is small for 300 points in a plane
         return tags
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visualwords.classifiers.one_vs_rest import check_sample_weight
 from visualwords.compiled import as_compiled, njit
+from visualwords.features.local_features import check_choices
 
 _COLUMNS = 8  # their edges stay in the caches while all rows pass
 
@@ -144,7 +145,11 @@ class Quantizer(TransformerMixin, BaseEstimator):
     def levels_of(self, X: Rows) -> Rows:
         """Return the levels of data that a caller has validated; else as :meth:`transform`."""
         if not sparse.issparse(X):
-            return self._column_levels(X) if self.strategy == "quantile" else self._value_levels(X)
+            if self.strategy != "quantile":
+                return self._value_levels(X)
+            levels = np.empty(X.shape, self.dtype_)
+            quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
+            return levels
         if np.any(self.levels_of(np.zeros((1, X.shape[1])))):
             return self.levels_of(X.toarray())
         data = np.empty(X.data.size, self.dtype_)
@@ -193,12 +198,6 @@ class Quantizer(TransformerMixin, BaseEstimator):
             target[start : start + _CHUNK] = part.clip(0, self.n_levels_ - 1, out=part)
         return levels
 
-    def _column_levels(self, X: np.ndarray) -> np.ndarray:
-        """Levels of a dense X whose columns have edges of their own."""
-        levels = np.empty(X.shape, self.dtype_)
-        quantize_columns(as_compiled(np.ascontiguousarray(X)), self.edges_, levels)
-        return levels
-
     def line(self) -> tuple[float, float]:
         """Return v_min and the levels per unit ("uniform" and "integer")."""
         if self.strategy != "uniform":
@@ -212,10 +211,7 @@ class Quantizer(TransformerMixin, BaseEstimator):
         return np.uint8 if self.n_levels_ <= 256 else np.uint16
 
     def _check_parameters(self) -> None:
-        if self.strategy not in ("uniform", "quantile", "integer"):
-            raise ValueError(
-                f"strategy={self.strategy!r}: choose 'uniform', 'quantile' or 'integer'"
-            )
+        check_choices(self, strategy=("uniform", "quantile", "integer"))
         if not 1 <= self.n_bins <= _LARGEST_LEVEL:
             raise ValueError(f"n_bins={self.n_bins}: must be between 1 and {_LARGEST_LEVEL}")
         if not 0 < self.percentile <= 100:

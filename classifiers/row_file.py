@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RowFile"]
-
 
 class RowFile:
     """A matrix in a file, of which memory holds the rows that are asked for and no others.

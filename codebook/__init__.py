@@ -9,29 +9,16 @@ from typing import TYPE_CHECKING, Any
 from visualwords import on_first_use
 
 if TYPE_CHECKING:
-    from visualwords.codebook.bag_of_words import BagOfWords
-    from visualwords.codebook.codebook import Codebook
-    from visualwords.codebook.feature_sets import FeatureSetEncoder, FeatureSets
-    from visualwords.codebook.fisher import FisherVectors
-    from visualwords.codebook.hik import HIKCodebook
-    from visualwords.codebook.kmeans import KMeansCodebook
-    from visualwords.codebook.pyramid_match import PyramidMatchEmbedding
-    from visualwords.codebook.second_order import SecondOrderPooling
-    from visualwords.codebook.spatial_pyramid import SpatialPyramid
-
-__all__ = [
-    "CODEBOOKS",
-    "BagOfWords",
-    "FeatureSetEncoder",
-    "FeatureSets",
-    "FisherVectors",
-    "HIKCodebook",
-    "KMeansCodebook",
-    "PyramidMatchEmbedding",
-    "SecondOrderPooling",
-    "SpatialPyramid",
-    "find_codebook",
-]
+    from visualwords.codebook.bag_of_words import BagOfWords as BagOfWords
+    from visualwords.codebook.codebook import Codebook as Codebook
+    from visualwords.codebook.feature_sets import FeatureSetEncoder as FeatureSetEncoder
+    from visualwords.codebook.feature_sets import FeatureSets as FeatureSets
+    from visualwords.codebook.fisher import FisherVectors as FisherVectors
+    from visualwords.codebook.hik import HIKCodebook as HIKCodebook
+    from visualwords.codebook.kmeans import KMeansCodebook as KMeansCodebook
+    from visualwords.codebook.pyramid_match import PyramidMatchEmbedding as PyramidMatchEmbedding
+    from visualwords.codebook.second_order import SecondOrderPooling as SecondOrderPooling
+    from visualwords.codebook.spatial_pyramid import SpatialPyramid as SpatialPyramid
 
 # The name of a codebook in recipes, its module and class, and its parameters: a line here
 # registers a new one.
@@ -41,20 +28,20 @@ CODEBOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "hik": ("visualwords.codebook.hik:HIKCodebook", {}),
 }
 
-__getattr__, __dir__ = on_first_use(
-    __name__,
-    {
-        "BagOfWords": "visualwords.codebook.bag_of_words",
-        "FeatureSetEncoder": "visualwords.codebook.feature_sets",
-        "FeatureSets": "visualwords.codebook.feature_sets",
-        "FisherVectors": "visualwords.codebook.fisher",
-        "HIKCodebook": "visualwords.codebook.hik",
-        "KMeansCodebook": "visualwords.codebook.kmeans",
-        "PyramidMatchEmbedding": "visualwords.codebook.pyramid_match",
-        "SecondOrderPooling": "visualwords.codebook.second_order",
-        "SpatialPyramid": "visualwords.codebook.spatial_pyramid",
-    },
-)
+_HOMES = {
+    "BagOfWords": "visualwords.codebook.bag_of_words",
+    "FeatureSetEncoder": "visualwords.codebook.feature_sets",
+    "FeatureSets": "visualwords.codebook.feature_sets",
+    "FisherVectors": "visualwords.codebook.fisher",
+    "HIKCodebook": "visualwords.codebook.hik",
+    "KMeansCodebook": "visualwords.codebook.kmeans",
+    "PyramidMatchEmbedding": "visualwords.codebook.pyramid_match",
+    "SecondOrderPooling": "visualwords.codebook.second_order",
+    "SpatialPyramid": "visualwords.codebook.spatial_pyramid",
+}
+__all__ = ["CODEBOOKS", "find_codebook", *_HOMES]
+
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)
 
 
 def find_codebook(name: str) -> tuple[type["Codebook"], dict[str, Any]]:

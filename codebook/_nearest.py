@@ -111,25 +111,14 @@ def best_two(scores, bias, label, best, second):
     best[:] = -np.inf
     second[:] = -np.inf
     label[:] = 0
-    for w in range(0, k - 1, 2):
-        first, other = bias[w], bias[w + 1]
+    for w in range(k):
+        word, of_word = np.int32(w), bias[w]
         for p in range(n):
-            u, v = scores[w, p] + first, scores[w + 1, p] + other
-            high, low = (v, u) if v > u else (u, v)
-            word = np.int32(w + 1) if v > u else np.int32(w)
-            old, runner_up = best[p], second[p]
-            lesser = old if high > old else high
-            lesser = low if low > lesser else lesser
-            second[p] = lesser if lesser > runner_up else runner_up
-            label[p] = word if high > old else label[p]
-            best[p] = high if high > old else old
-    if k % 2:
-        for p in range(n):
-            v, old = scores[k - 1, p] + bias[k - 1], best[p]
-            lesser = old if v > old else v
+            score, old = scores[w, p] + of_word, best[p]
+            lesser = old if score > old else score
             second[p] = lesser if lesser > second[p] else second[p]
-            label[p] = np.int32(k - 1) if v > old else label[p]
-            best[p] = v if v > old else old
+            label[p] = word if score > old else label[p]
+            best[p] = score if score > old else old
 
 
 @njit(fastmath=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 
 from visualwords.codebook.codebook import as_sets, has_learned
@@ -15,7 +15,12 @@ from visualwords.codebook.spatial_pyramid import (
     as_pyramid,
     normalize,
 )
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.features.local_features import (
+    LocalFeatures,
+    LocalFeatureSets,
+    TakesObjects,
+    check_choices,
+)
 from visualwords.model_file import part_of, prefixed
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress
@@ -23,7 +28,7 @@ from visualwords.progress import Progress
 _CELLS = 1 << 22  # numbers of dense histograms made at a time
 
 
-class BagOfWords(TransformerMixin, BaseEstimator):
+class BagOfWords(TransformerMixin, TakesObjects):
     """Count the visual words of images in the windows of a pyramid.
 
     Column ``w n_words + k`` counts the patches of word k in window w.
@@ -219,16 +224,6 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return pyramid.count(words, positions, codebook.n_words, offsets=offsets)
 
     def _check_parameters(self) -> None:
-        choices = {"norm": NORMS, "scope": SCOPES, "output": ("auto", "sparse", "dense")}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                names = ", ".join(map(str, allowed))
-                raise ValueError(f"{name}={getattr(self, name)!r}; choose one of {names}")
+        check_choices(self, norm=NORMS, scope=SCOPES, output=("auto", "sparse", "dense"))
         if not self.power > 0:
             raise ValueError(f"power={self.power}; expected a positive number")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags

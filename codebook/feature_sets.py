@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook._pyramid_match import project_rows
 from visualwords.codebook.codebook import as_sets
 from visualwords.codebook.projection import Projection
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, ragged_rows
+from visualwords.features.local_features import (
+    LocalFeatures,
+    LocalFeatureSets,
+    TakesObjects,
+    ragged_rows,
+)
 from visualwords.parallel import with_one_library_thread
 
 FARTHEST = 1 << 29  # coordinates beyond ± this are moved there, so that sums fit 32 bits
@@ -150,7 +155,7 @@ def _as_points(array: Any, index: int) -> np.ndarray:
     return np.clip(points, -FARTHEST, FARTHEST).astype(np.int32)
 
 
-class FeatureSetEncoder(TransformerMixin, BaseEstimator):
+class FeatureSetEncoder(TransformerMixin, TakesObjects):
     """Reduce descriptors by principal components, append positions, and round to a grid.
 
     A descriptor x becomes ⌊s (Pᵀ(x − mean) − lowest)⌋, where the columns of P are the leading
@@ -350,12 +355,6 @@ class FeatureSetEncoder(TransformerMixin, BaseEstimator):
                 f"n_components={self.n_components}, but the descriptors have {d} numbers; "
                 f"take 1 … {d}, or None to keep them as they are"
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
 
 
 def _on_grid(values: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from visualwords.codebook._hik import (
     sum_tables,
 )
 from visualwords.codebook.codebook import Codebook, Distances, choose_seeds, in_parts, map_parts
+from visualwords.features.local_features import check_choices
 from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 from visualwords.simd import aligned_zeros
@@ -290,8 +291,7 @@ class HIKCodebook(Codebook):
         return np.maximum(-self._as_similarities(scores, sums), 0)
 
     def _check_parameters(self) -> None:
-        if self.center not in ("mean", "median"):
-            raise ValueError(f"center={self.center!r}; choose mean or median")
+        check_choices(self, center=("mean", "median"))
         if not 2 <= self.n_levels <= 256:
             raise ValueError(f"n_levels={self.n_levels}; expected 2 to 256")
 

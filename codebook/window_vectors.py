@@ -3,17 +3,17 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visualwords.codebook.codebook import as_images, as_sets, choose_rows, descriptors_of
 from visualwords.codebook.projection import Projection, check_finite
 from visualwords.codebook.spatial_pyramid import SCOPES, SpatialPyramid, as_pyramid, normalize
-from visualwords.features.local_features import LocalFeatures
+from visualwords.features.local_features import LocalFeatures, TakesObjects, check_choices
 from visualwords.parallel import with_one_library_thread
 
 
-class WindowVectors(TransformerMixin, BaseEstimator):
+class WindowVectors(TransformerMixin, TakesObjects):
     """Base of encoders whose windows are vectors, raised to a power and brought to length 1.
 
     A subclass learns ``projection_`` in ``fit``, and defines ``_vectors``, the numbers of every
@@ -84,13 +84,6 @@ class WindowVectors(TransformerMixin, BaseEstimator):
         return chosen
 
     def _check_parameters(self) -> None:
-        if self.scope not in SCOPES:
-            raise ValueError(f"scope={self.scope!r}; choose one of {', '.join(SCOPES)}")
+        check_choices(self, scope=SCOPES)
         if not self.power > 0:
             raise ValueError(f"power={self.power}; expected a positive number")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags

@@ -8,24 +8,14 @@ from typing import TYPE_CHECKING
 from visualwords import on_first_use
 
 if TYPE_CHECKING:
-    from visualwords.features.centrist import Centrist
-    from visualwords.features.color import ColorHistogram, ColorStatistics
-    from visualwords.features.filters import DenseFilters
-    from visualwords.features.hog import HOG
-    from visualwords.features.onnx import ONNXFeatures
-    from visualwords.features.sift import DenseSIFT, KeypointSIFT
-
-__all__ = [
-    "EXTRACTORS",
-    "HOG",
-    "Centrist",
-    "ColorHistogram",
-    "ColorStatistics",
-    "DenseFilters",
-    "DenseSIFT",
-    "KeypointSIFT",
-    "ONNXFeatures",
-]
+    from visualwords.features.centrist import Centrist as Centrist
+    from visualwords.features.color import ColorHistogram as ColorHistogram
+    from visualwords.features.color import ColorStatistics as ColorStatistics
+    from visualwords.features.filters import DenseFilters as DenseFilters
+    from visualwords.features.hog import HOG as HOG
+    from visualwords.features.onnx import ONNXFeatures as ONNXFeatures
+    from visualwords.features.sift import DenseSIFT as DenseSIFT
+    from visualwords.features.sift import KeypointSIFT as KeypointSIFT
 
 # The class of an extractor and the module that has it: a line here registers a new one.
 EXTRACTORS = {
@@ -38,5 +28,6 @@ EXTRACTORS = {
     "KeypointSIFT": "visualwords.features.sift",
     "ONNXFeatures": "visualwords.features.onnx",
 }
+__all__ = ["EXTRACTORS", *EXTRACTORS]
 
 __getattr__, __dir__ = on_first_use(__name__, EXTRACTORS)

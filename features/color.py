@@ -8,11 +8,12 @@ import cv2
 import numpy as np
 
 from visualwords.features._color import count_colors, describe_cells, sum_colors
-from visualwords.features.extractor import ColumnPlaces, Extractor, check_choices, places_of_pixels
+from visualwords.features.extractor import ColumnPlaces, Extractor, places_of_pixels
 from visualwords.features.local_features import (
     LocalFeatures,
     as_windows,
     check_cells,
+    check_choices,
     grid_positions,
     patch_bounds,
     unit_centers,

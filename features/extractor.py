@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 
 from visualwords.errors import ImageError
-from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
+from visualwords.features.local_features import LocalFeatures, LocalFeatureSets, TakesObjects
 from visualwords.features.pixels import as_grey, as_rgb, check_image
 from visualwords.images import read_image
 from visualwords.inputs import Source, as_images
@@ -49,7 +49,7 @@ class ColumnPlaces:
     method: str
 
 
-class Extractor(TransformerMixin, BaseEstimator):
+class Extractor(TransformerMixin, TakesObjects):
     """Base of all extractors; a custom descriptor is a subclass with one method.
 
     An extractor that gives one vector an image defines ``describe(image)``. One that gives the
@@ -168,18 +168,8 @@ class Extractor(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
         tags.requires_fit = False
-        tags.no_validation = True
         return tags
-
-
-def check_choices(extractor: Extractor, **choices: Sequence[str]) -> None:
-    """Raise ``ValueError`` where a parameter is none of the words that it may be."""
-    for name, allowed in choices.items():
-        if getattr(extractor, name) not in allowed:
-            given = getattr(extractor, name)
-            raise ValueError(f"{name}={given!r}; choose one of {', '.join(allowed)}")
 
 
 def places_of_pixels(codes: np.ndarray, bounds: np.ndarray, names: Sequence[str]) -> ColumnPlaces:

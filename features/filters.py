@@ -9,8 +9,13 @@ import cv2
 import numpy as np
 
 from visualwords.features._filters import describe_patches, pool_responses
-from visualwords.features.extractor import Extractor, check_choices
-from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
+from visualwords.features.extractor import Extractor
+from visualwords.features.local_features import (
+    LocalFeatures,
+    check_cells,
+    check_choices,
+    grid_positions,
+)
 from visualwords.features.pixels import COLORS, color_planes
 
 _CELLS = 4  # in each direction

@@ -7,28 +7,30 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True)
 class LocalFeatures:
     """The local features of one image; there may be none.
 
-    Attributes
-    ----------
-    descriptors : (n, d) array
-        uint8 for SIFT and small counts, uint16 for larger counts, else float32.
-    positions : (n, 2) float32
-        Centre (x, y) of each patch in the image's unit square: x = 0 is the left edge of the
-        leftmost pixel, x = 1 the right edge of the rightmost; y likewise, downwards.
-    sizes : (n,) float32
-        Side of each patch in pixels of the image.
+        Attributes
+        ----------
+        descriptors : (n, d) array
+            uint8 for SIFT and small counts, uint16 for larger counts, else float32.
+        positions : (n, 2) float32
+            Centre (x, y) of each patch in the image's unit square: x = 0 is the left edge of the
+            leftmost pixel, x = 1 the right edge of the rightmost; y likewise, downwards.
+        sizes : (n,) float32
+            Side of each patch in pixels of the image.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one = LocalFeatures(np.zeros((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
-    >>> len(one)
-    2
+        Examples
+        --------
+        >>> import numpy as np
+    from sklearn.base import BaseEstimator
+        >>> one = LocalFeatures(np.zeros((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
+        >>> len(one)
+        2
     """
 
     descriptors: np.ndarray
@@ -55,23 +57,24 @@ class LocalFeatures:
 class LocalFeatureSets:
     """The local features of many images: concatenated arrays, and where each image begins.
 
-    Attributes
-    ----------
-    descriptors, positions, sizes : arrays of ``offsets[-1]`` rows
-        As in :class:`LocalFeatures`, image after image.
-    offsets : (n_images + 1,) int64
-        Image i owns the rows ``offsets[i]:offsets[i + 1]``.
+        Attributes
+        ----------
+        descriptors, positions, sizes : arrays of ``offsets[-1]`` rows
+            As in :class:`LocalFeatures`, image after image.
+        offsets : (n_images + 1,) int64
+            Image i owns the rows ``offsets[i]:offsets[i + 1]``.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one = LocalFeatures(np.ones((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
-    >>> none = LocalFeatures(np.ones((0, 4)), np.ones((0, 2)), np.ones(0))
-    >>> sets = LocalFeatureSets.concatenate([one, none, one])
-    >>> sets.offsets.tolist(), len(sets), [len(s) for s in sets]
-    ([0, 2, 2, 4], 3, [2, 0, 2])
-    >>> len(sets[1:]), len(sets[[0, 2, 0]]), len(sets[-1])
-    (2, 3, 2)
+        Examples
+        --------
+        >>> import numpy as np
+    from sklearn.base import BaseEstimator
+        >>> one = LocalFeatures(np.ones((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
+        >>> none = LocalFeatures(np.ones((0, 4)), np.ones((0, 2)), np.ones(0))
+        >>> sets = LocalFeatureSets.concatenate([one, none, one])
+        >>> sets.offsets.tolist(), len(sets), [len(s) for s in sets]
+        ([0, 2, 2, 4], 3, [2, 0, 2])
+        >>> len(sets[1:]), len(sets[[0, 2, 0]]), len(sets[-1])
+        (2, 3, 2)
     """
 
     descriptors: np.ndarray
@@ -123,6 +126,24 @@ class LocalFeatureSets:
 
     def __iter__(self) -> Iterator[LocalFeatures]:
         return (self[i] for i in range(len(self)))
+
+
+class TakesObjects(BaseEstimator):
+    """An estimator whose samples are images, their local features or sets: no rows of numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+def check_choices(estimator: BaseEstimator, **choices: Sequence[Any]) -> None:
+    """Refuse parameters that are none of the values that each may have."""
+    for name, allowed in choices.items():
+        if getattr(estimator, name) not in allowed:
+            given, names = getattr(estimator, name), ", ".join(map(str, allowed))
+            raise ValueError(f"{name}={given!r}; choose one of {names}")
 
 
 def ragged_rows(offsets: np.ndarray, index: Any) -> tuple[slice | np.ndarray, np.ndarray | None]:
@@ -190,11 +211,12 @@ def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
 def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the points (x, y) of a grid, row after row: (n, 2) float32.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> grid_positions(np.array([0.25, 0.75]), np.array([0.5])).tolist()
-    [[0.25, 0.5], [0.75, 0.5]]
+        Examples
+        --------
+        >>> import numpy as np
+    from sklearn.base import BaseEstimator
+        >>> grid_positions(np.array([0.25, 0.75]), np.array([0.5])).tolist()
+        [[0.25, 0.5], [0.75, 0.5]]
     """
     return np.stack([v.ravel() for v in np.meshgrid(x, y)], axis=1).astype(np.float32)
 
@@ -202,11 +224,12 @@ def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def unit_centers(bounds: np.ndarray, height: int, width: int) -> np.ndarray:
     """Return the centres (x, y) of boxes x0, y0, x1, y1 in the unit square of the image.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unit_centers(np.array([[0, 0, 16, 16]]), 16, 32).tolist()
-    [[0.25, 0.5]]
+        Examples
+        --------
+        >>> import numpy as np
+    from sklearn.base import BaseEstimator
+        >>> unit_centers(np.array([[0, 0, 16, 16]]), 16, 32).tolist()
+        [[0.25, 0.5]]
     """
     centers = (bounds[:, :2] + bounds[:, 2:]) * 0.5
     return (centers / (width, height)).astype(np.float32)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
-from visualwords.features._sift import (
-    describe_as_bytes,
-    describe_as_floats,
-    pool_cells,
-    vote,
+from visualwords.features._sift import describe_as_bytes, describe_as_floats, pool_cells, vote
+from visualwords.features.extractor import Extractor
+from visualwords.features.local_features import (
+    LocalFeatures,
+    check_cells,
+    check_choices,
+    grid_positions,
 )
-from visualwords.features.extractor import Extractor, check_choices
-from visualwords.features.local_features import LocalFeatures, check_cells, grid_positions
 from visualwords.features.pixels import COLORS, as_grey, color_planes
 
 _SIDE = 6.0  # a descriptor's 4 × 4 cells span 4 × 3/2 diameters of its keypoint, in OpenCV
@@ -252,13 +252,9 @@ def _pool(plane: np.ndarray, layout: _Layout) -> np.ndarray:
     return cells
 
 
-def _gaussian_weights() -> np.ndarray:
-    """Gaussian of σ = 2 cells at the centres of the 4 × 4 cells, the same for all 8 directions."""
-    line = np.exp(-((np.arange(4) - 1.5) ** 2) / 8)
-    return np.repeat(np.outer(line, line).ravel(), 8).astype(np.float32)
-
-
-_WEIGHTS = _gaussian_weights()
+# Of the 4 × 4 cells of a descriptor and 8 directions: a Gaussian around its middle.
+_LINE = np.exp(-((np.arange(4) - 1.5) ** 2) / 8)
+_WEIGHTS = np.repeat(np.outer(_LINE, _LINE).ravel(), 8).astype(np.float32)
 _LENGTH_OF_WEIGHTS = np.linalg.norm(_WEIGHTS[::8])
 
 

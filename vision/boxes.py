@@ -9,21 +9,6 @@ import threading
 import cv2
 import numpy as np
 
-__all__ = [
-    "OVERLAPS",
-    "ScalePyramid",
-    "area",
-    "fuse",
-    "intersection_over_own",
-    "intersection_over_smaller",
-    "intersection_over_union",
-    "join",
-    "pyramid_scales",
-    "scaled",
-    "suppress",
-    "with_aspect",
-]
-
 
 def area(boxes_xyxy: np.ndarray) -> np.ndarray:
     """Return the areas of boxes (n, 4); 0 where a box is turned inside out.

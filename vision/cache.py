@@ -6,10 +6,9 @@ key and content, which detects corruption, not tampering: the folder is made for
 whoever else may write to it is reported. Damaged entries count as absent. Links are neither read
 nor written through.
 
-Many small entries are in few files that any number of processes read and write. Each process
-appends to a segment of its own, a file that is never renamed or changed otherwise:
-`segment-….vwc` has the entries, `segment-….vwi` the beginnings of their keys and their places. An
-entry is listed after it is complete; what a killed writer left behind it is never read. A folder
+Many small entries are in few files, `segment-….vwc`, that any number of processes read. Each
+process appends to a segment of its own, which is never renamed or changed otherwise: a key, a size
+and as many bytes, again and again. What a killed writer left incomplete is never read. A folder
 that grows beyond its limit loses whole segments, the least recently used first.
 """
 
@@ -21,7 +20,6 @@ import os
 import re
 import secrets
 import stat
-import struct
 import threading
 import time
 import warnings
@@ -37,20 +35,16 @@ import platformdirs
 from visualwords.errors import FolderError
 from visualwords.files import open_regular
 
-__all__ = ["DEFAULT_SIZE", "FeatureCache", "default_folder", "open_cache", "written"]
-
 DEFAULT_SIZE = 10_000_000_000  # bytes
 CHECKSUM_BYTES = 16
 KEY_BYTES = 20
-HEAD_BYTES = KEY_BYTES + 8  # of an entry in a segment: its key and its size
-PLACE_BYTES = 16  # of an entry in an index: 8 of its key, 8 of its offset
+HEAD_BYTES = KEY_BYTES + 8  # of an entry: its key and its size
 KINDS = "biufV"  # of numbers, and of records of them
-SEGMENT_BYTES = 64 << 20  # of a segment, unless an entry is larger
+SEGMENT_BYTES = 64 << 20  # no entry begins behind them
 FEWEST_SEGMENTS = 16  # that fit in a folder: smaller limits have smaller segments
-MOST_INDEX = 64 << 20  # bytes of an index that are read, of four million entries
 REFRESH = 0.2  # seconds until a key that is not known is looked for in the files of others again
 TOUCH = 60.0  # seconds between two notes that a segment is in use
-SEGMENT = re.compile(r"segment-[0-9a-f]{16}\.vw[ci]")
+SEGMENT = re.compile(r"segment-[0-9a-f]{16}\.vwc")
 
 
 class FeatureCache:
@@ -105,9 +99,9 @@ class FeatureCache:
             Whether another process has just put it there.
         """
         entry = self._segments.get(bytes.fromhex(key), expected)
-        if entry is None or entry[:CHECKSUM_BYTES] != _checksum(key, entry[CHECKSUM_BYTES:]):
+        payload = memoryview(entry)[CHECKSUM_BYTES:]
+        if entry[:CHECKSUM_BYTES] != _checksum(key, payload):
             return None
-        payload = entry[CHECKSUM_BYTES:]
         start = 10 + int.from_bytes(payload[8:10], "little")
         try:
             dtype, shape = _parsed_header(bytes(payload[:start]))
@@ -123,9 +117,9 @@ class FeatureCache:
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(array, order="C"), (1, 0), allow_pickle=False)
         payload = buffer.getbuffer()
-        entry = _checksum(key, payload) + payload
         # A write that fails is passed over: the feature is at hand, only the next run is slower.
         with suppress(OSError):
+            entry = _checksum(key, payload) + payload
             self._segments.put(bytes.fromhex(key), entry, self.most_bytes)
 
     def size(self) -> tuple[int, int]:
@@ -134,9 +128,7 @@ class FeatureCache:
 
     def clear(self) -> tuple[int, int]:
         """Delete all entries and nothing else; return how many there were, and their bytes."""
-        size = self._segments.size()
-        self._segments.clear()
-        return size
+        return self._segments.clear()
 
     def close(self) -> None:
         """Close the file that this process writes to, so that Windows can delete it."""
@@ -151,12 +143,12 @@ def open_cache(
     A folder that other users can write to is reported by a warning; if it is the default one, which
     nobody shares on purpose, by a `FolderError`.
     """
-    with suppress(OSError):
-        status = os.stat(folder)
+    with suppress(OSError, AttributeError):  # Windows has neither owners nor such modes
+        status, user = os.stat(folder), os.geteuid()
         owner = None
-        if hasattr(os, "geteuid") and status.st_uid not in (os.geteuid(), 0):
+        if status.st_uid not in (user, 0):
             owner = f"belongs to another user ({status.st_uid})"
-        elif hasattr(os, "geteuid") and status.st_mode & stat.S_IWOTH:
+        elif status.st_mode & stat.S_IWOTH:
             owner = "is writable by all users of this machine"
         if owner is not None:
             problem = (
@@ -205,46 +197,36 @@ class _Segments:
     def __init__(self, folder: Path):
         self.folder = folder
         self._lock = threading.RLock()
-        self._begin()
-
-    def _begin(self) -> None:
-        """Forget all; a forked process must not write to its parent's segment."""
-        self._process = os.getpid()
-        self._places: dict[bytes, tuple[str, int]] = {}  # first 8 bytes of a key → segment, offset
-        self._n_read: dict[str, int] = {}  # bytes of each index that are known
+        self._places: dict[bytes, tuple[Path, int, int]] = {}  # key → segment, offset, bytes
+        self._n_read: dict[Path, int] = {}  # bytes of each segment whose entries are known
         self._refreshed = -1e9
-        self._touched: dict[str, float] = {}
-        self._own: _Writer | None = None
+        self._touched: dict[Path, float] = {}
+        self._own: tuple[Path, BinaryIO] | None = None  # what this process appends to
 
-    def get(self, key: bytes, expected: bool) -> memoryview | None:
-        """Entry of a key, or None; ``expected``: another process may have written it just now."""
+    def get(self, key: bytes, expected: bool) -> bytes:
+        """Entry of a key, or nothing; ``expected``: another process may have just written it."""
         with self._lock:
-            self._check_process()
-            if key[:8] not in self._places and (
+            if key not in self._places and (
                 expected or time.monotonic() - self._refreshed > REFRESH
             ):
                 self._refresh()
-            name, offset = self._places.get(key[:8], ("", 0))
-        if not name:
-            return None
-        path = self.folder / f"{name}.vwc"
+            if key not in self._places:
+                return b""
+            path, offset, size = self._places[key]
         try:
             with open_regular(path, follow_links=False) as file:
                 file.seek(offset)
-                head = file.read(HEAD_BYTES)
-                size = int.from_bytes(head[KEY_BYTES:], "little")
-                left = os.fstat(file.fileno()).st_size - file.tell()
-                entry = file.read(size) if head[:KEY_BYTES] == key and size <= left else None
-        except (OSError, ValueError, OverflowError):  # evicted meanwhile, or a forged place
+                entry = file.read(size)
+        except OSError:  # evicted meanwhile
             with self._lock:
-                self._places.pop(key[:8], None)
-            return None
+                self._places.pop(key, None)
+            return b""
         now = time.monotonic()
-        if now - self._touched.get(name, -1e9) > TOUCH:  # for those who make room
-            self._touched[name] = now
+        if now - self._touched.get(path, -1e9) > TOUCH:  # for those who make room
+            self._touched[path] = now
             with suppress(OSError):  # of another user
                 os.utime(path)
-        return None if entry is None else memoryview(entry)
+        return entry
 
     def put(self, key: bytes, entry: bytes, most_bytes: int | None) -> None:
         """Append an entry; what all segments may take is roughly ``most_bytes``.
@@ -257,89 +239,90 @@ class _Segments:
                 return
             segment = min(segment, most_bytes // FEWEST_SEGMENTS)
         with self._lock:
-            self._check_process()
             own = self._own
-            if own is None or own.size + len(entry) > segment or not os.path.lexists(own.path):
+            is_there = own is not None and os.path.lexists(own[0])
+            if own is None or not is_there or own[1].tell() + len(entry) > segment:
                 self.close()
                 if most_bytes is not None:
                     self._evict(most_bytes - segment)
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                own = self._own = _Writer(self.folder)
-            self._places[key[:8]] = own.name, own.append(key, entry)
+                path = self.folder / f"segment-{secrets.token_hex(8)}.vwc"
+                own = self._own = path, open(path, "xb", buffering=0)  # noqa: SIM115
+            path, file = own
+            content = key + len(entry).to_bytes(8, "little") + entry
+            begin = file.tell()
+            try:
+                if file.write(content) != len(content):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                self.close()  # what lies behind a part of an entry could not be found
+                raise
+            self._places[key] = path, begin + HEAD_BYTES, len(entry)
+            self._n_read[path] = begin + len(content)
 
     def size(self) -> tuple[int, int]:
         """How many different entries are listed, and the bytes of all files."""
         with self._lock:
             self._refresh()
-            sizes = {entry.stem: 0 for entry in self._files(".vwc")}
-            n_entries = sum(name in sizes for name, _ in self._places.values())
-        n_bytes = 0
-        for path in (*self._files(".vwc"), *self._files(".vwi")):
-            with suppress(FileNotFoundError):  # another process has deleted it meanwhile
-                n_bytes += path.stat().st_size
-        return n_entries, n_bytes
+            sizes = self._files()
+            n_entries = sum(path in sizes for path, _, _ in self._places.values())
+        return n_entries, sum(status.st_size for status in sizes.values())
 
-    def clear(self) -> None:
-        """Delete all segments."""
+    def clear(self) -> tuple[int, int]:
+        """Delete all segments; return what their `size` was."""
         with self._lock:
+            size = self.size()
             self.close()
-            for path in (*self._files(".vwc"), *self._files(".vwi")):
+            for path in self._files():
                 _delete(path)
-            self._begin()
+            self._places.clear()
+            self._n_read.clear()
+        return size
 
     def close(self) -> None:
         """Close this process's segment; the next entry begins another."""
         with self._lock:
             if self._own is not None:
-                self._n_read[self._own.name] = PLACE_BYTES * self._own.n_entries
-                self._own.close()
+                self._own[1].close()
             self._own = None
 
     def _evict(self, most_bytes: int) -> None:
         """Delete the least recently used segments until the others fit."""
-        segments = []
-        for path in self._files(".vwc"):
-            with suppress(OSError):
-                status = path.stat(follow_symlinks=False)
-                segments.append((status.st_mtime_ns, status.st_size, path))
-        total = sum(size for _, size, _ in segments)
-        for _, size, path in sorted(segments):
+        sizes = self._files()
+        total = sum(status.st_size for status in sizes.values())
+        for path in sorted(sizes, key=lambda path: sizes[path].st_mtime_ns):
             if total <= most_bytes:
                 break
-            total -= size * _delete(path)
+            total -= sizes[path].st_size * _delete(path)
 
-    def _files(self, suffix: str) -> list[Path]:
-        names: list[str] = []
+    def _files(self) -> dict[Path, os.stat_result]:
+        sizes = {}
         with suppress(OSError), os.scandir(self.folder) as scan:
-            names = sorted(e.name for e in scan if SEGMENT.fullmatch(e.name))
-        return [self.folder / name for name in names if name.endswith(suffix)]
+            for name in sorted(entry.name for entry in scan if SEGMENT.fullmatch(entry.name)):
+                path = self.folder / name
+                with suppress(OSError):  # another process has deleted it meanwhile
+                    sizes[path] = path.stat(follow_symlinks=False)
+        return sizes
 
     def _refresh(self) -> None:
-        """Read what has been added to indices since the last time."""
-        self._check_process()
-        grown = []
-        for path in self._files(".vwi"):
-            if self._own is not None and path.stem == self._own.name:
+        """Find what has been added to segments since the last time."""
+        sizes = self._files()
+        # of two entries with one key the later one counts
+        for path in sorted(sizes, key=lambda path: sizes[path].st_mtime_ns):
+            end, place = sizes[path].st_size, self._n_read.get(path, 0)
+            if place >= end:
                 continue
-            with suppress(OSError):
-                status = path.stat(follow_symlinks=False)
-                size = min(status.st_size, MOST_INDEX) // PLACE_BYTES * PLACE_BYTES
-                if size > self._n_read.get(path.stem, 0):
-                    grown.append((status.st_mtime_ns, path, size))
-        for _, path, size in sorted(grown):  # of two entries with one key the later one counts
-            begin = self._n_read.get(path.stem, 0)
             with suppress(OSError), open_regular(path, follow_links=False) as file:
-                file.seek(begin)
-                index = file.read(size - begin)
-                if len(index) == size - begin:  # else it is being deleted
-                    self._n_read[path.stem] = size
-                    for key, offset in struct.iter_unpack("<8sQ", index):
-                        self._places[key] = path.stem, offset
+                while place < min(end, SEGMENT_BYTES):
+                    file.seek(place)
+                    head = file.read(HEAD_BYTES)
+                    begin, size = place + HEAD_BYTES, int.from_bytes(head[KEY_BYTES:], "little")
+                    if begin + size > end:  # not complete yet
+                        break
+                    self._places[head[:KEY_BYTES]] = path, begin, size
+                    place = begin + size
+                self._n_read[path] = place
         self._refreshed = time.monotonic()
-
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            self._begin()
 
 
 @cache
@@ -348,51 +331,14 @@ def _segments_of(folder: Path) -> _Segments:
     return _Segments(folder)
 
 
-class _Writer:
-    """The segment that this process appends to."""
-
-    def __init__(self, folder: Path):
-        self.name = f"segment-{secrets.token_hex(8)}"
-        self.path = folder / f"{self.name}.vwc"
-        self._entries: BinaryIO = open(self.path, "xb", buffering=0)  # noqa: SIM115
-        self._index: BinaryIO = open(folder / f"{self.name}.vwi", "xb", buffering=0)  # noqa: SIM115
-        self.size = self.n_entries = 0
-
-    def append(self, key: bytes, entry: bytes) -> int:
-        """Write an entry, then list it; return where it begins."""
-        offset = self.size
-        _append(self._entries, offset, key + len(entry).to_bytes(8, "little") + entry)
-        _append(self._index, PLACE_BYTES * self.n_entries, struct.pack("<8sQ", key[:8], offset))
-        self.size += HEAD_BYTES + len(entry)
-        self.n_entries += 1
-        return offset
-
-    def close(self) -> None:
-        """Close both files; so does the end of the process."""
-        for file in vars(self).get("_entries"), vars(self).get("_index"):
-            if file is not None:  # else it could not be opened
-                file.close()
-
-    __del__ = close
-
-
-def _append(file: BinaryIO, end: int, content: bytes) -> None:
-    """Write to the end of a file all or, where the disk is full, nothing."""
-    try:
-        file.seek(end)
-        if file.write(content) != len(content):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    except OSError:
-        with suppress(OSError):
-            file.truncate(end)
-        raise
+if hasattr(os, "register_at_fork"):  # a forked process must not write to its parent's segment
+    os.register_at_fork(after_in_child=_segments_of.cache_clear)
 
 
 def _delete(path: Path) -> bool:
-    """Delete a segment and its index; False if it can't be, as on Windows while it is open."""
+    """Delete a segment; False if it can't be, as on Windows while it is open."""
     try:
-        for suffix in ".vwc", ".vwi":
-            path.with_suffix(suffix).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     except OSError:
         return False
     return True

@@ -156,15 +156,10 @@ def vector_bytes() -> int:
     if numba.config.DISABLE_JIT or not llvm.get_process_triple().startswith("x86_64"):
         return 0
     most = 64 if _features().get("avx512bw") else 32 if _features().get("avx2") else 16
-    return min(most, _limit())
-
-
-def _limit() -> int:
-    """Return the most bytes that the user allows."""
-    given = os.environ.get(OVERRIDE, "").strip() or str(max(WIDTHS))
-    if given not in map(str, WIDTHS):
-        raise ValueError(f"{OVERRIDE}={given}; choose one of {', '.join(map(str, WIDTHS))}")
-    return int(given)
+    limit = os.environ.get(OVERRIDE, "").strip() or str(most)
+    if limit not in map(str, WIDTHS):
+        raise ValueError(f"{OVERRIDE}={limit}; choose one of {', '.join(map(str, WIDTHS))}")
+    return min(most, int(limit))
 
 
 def check_fitted(estimator: Any, learned: str) -> None:

@@ -27,12 +27,7 @@ from PIL.ImageFile import ImageFile
 from PIL.TiffImagePlugin import ImageFileDirectory_v2, TiffImageFile
 
 from visualwords import isolation, tiff
-from visualwords.errors import (
-    DamagedImageError,
-    ImageError,
-    ImageTooLargeError,
-    UnknownFormatError,
-)
+from visualwords.errors import DamagedImageError, ImageError, ImageTooLargeError, UnknownFormatError
 from visualwords.tiff import ORIENTATION, DeepTIFF, decode_with_opencv, to_eight_bits
 
 try:

@@ -10,15 +10,13 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import cv2
 import numpy as np
-from scipy import sparse
+from scipy.cluster.hierarchy import DisjointSet
 from scipy.fft import dct
-from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
-from visualwords.compiled import njit
 from visualwords.folders import ImageFolder
 from visualwords.images import shrink
 
@@ -27,10 +25,8 @@ MIN_CORRELATION = 0.985
 MAX_COLOR_DISTANCE = 12.0  # of the mean colours, in levels of 256
 MIN_CONTRAST = 4.0  # standard deviation of a portrait, in levels of 256
 N_COLORS = 3  # coordinates of an image that are its mean colour; the others are of its pattern
-GRID = (0, 3, 4, 5, 6)  # coordinates that the index divides into cells of side 1
-NEAR = np.float32(MIN_CORRELATION)
-ROUNDED = np.float32(1.0001)  # distances that rounding must not put beyond the limit
-PRIMES = (73856093, 19349663, 83492791, 49979687, 67867979)
+ROUNDED = 1.0001  # of squared distances, which rounding must not put beyond the limit
+FRESH = 512  # leaders that are compared one by one before the tree of all is made again
 
 
 def find_duplicates(fingerprints: Sequence[bytes]) -> list[list[int]]:
@@ -158,23 +154,18 @@ class NearDuplicates:
         """Positions of images that pairs of near ones connect; these may be chains."""
         pairs = [(one[0], other) for one in self.sets for other in one[1:]]
         pairs += [link[:2] for link in self.links]
-        if not pairs:
-            return []
-        first, second = np.array(pairs).T
-        n = int(max(first.max(), second.max())) + 1
-        graph = sparse.coo_matrix((np.ones(len(first), bool), (first, second)), shape=(n, n))
-        names = connected_components(graph, directed=False)[1]
-        order = np.argsort(names, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(names[order])) + 1)
-        return sorted(group.tolist() for group in groups if len(group) > 1)
+        joined = DisjointSet(sorted({i for pair in pairs for i in pair}))
+        for pair in pairs:
+            joined.merge(*pair)
+        return sorted(sorted(group) for group in joined.subsets())
 
 
 def find_near_duplicates(portraits: np.ndarray) -> NearDuplicates:
     """Find the images that look nearly the same, in memory in proportion to their number.
 
-    Portraits are projected to a few directions, in which near ones can only be nearer; an index of
-    cells finds the candidates, which are then compared exactly. Time is nearly in proportion to
-    the number of images as long as those that are alike form few sets.
+    Portraits are projected to a few directions, in which near ones can only be nearer; a tree of
+    the leaders finds the candidates, which are then compared exactly. Time is nearly in proportion
+    to the number of images as long as those that are alike form few sets.
 
     Parameters
     ----------
@@ -190,25 +181,71 @@ def find_near_duplicates(portraits: np.ndarray) -> NearDuplicates:
     [[0, 2]]
     """
     portraits = np.asarray(portraits, np.float32).reshape(-1, SIDE**2 + 5)
-    patterns = np.ascontiguousarray(portraits[:, : SIDE**2])
-    n = len(patterns)
-    low = _coordinates(patterns, portraits[:, SIDE**2 : SIDE**2 + 3])
-    index = (
-        np.empty(n, np.int64),
-        np.zeros(1, np.int64),
-        np.full(1 << max(n, 1).bit_length(), -1, np.int64),
-        np.empty(n, np.int64),
-    )
-    leader_of = np.where(patterns.any(axis=1), 0, -1)
-    _follow_leaders(patterns, low, index, leader_of)
-    members = np.lexsort((np.arange(n) != leader_of, leader_of))
-    starts = np.searchsorted(leader_of[members], np.arange(n + 1))
-    pairs, similarity = np.empty((n, 2), np.int64), np.empty(n, np.float32)
-    n_links = _join_sets(patterns, low, index, leader_of, members, starts, pairs, similarity)
-    return NearDuplicates(
-        [members[a:b].tolist() for a, b in pairwise(starts) if b - a > 1],
-        [(*pairs[k].tolist(), float(similarity[k])) for k in range(n_links)],
-    )
+    index = _Leaders(portraits[:, : SIDE**2], portraits[:, SIDE**2 : SIDE**2 + 3])
+    members: dict[int, list[int]] = {}
+    leader_of: dict[int, int] = {}
+    for i in np.flatnonzero(index.patterns.any(axis=1)).tolist():
+        others, similarity = index.similar(i, index.near(i, 1))
+        leader = int(others[similarity.argmax()]) if others.size else i
+        if leader == i:
+            index.add(i)
+        members.setdefault(leader, []).append(i)
+        leader_of[i] = leader
+    links = []
+    joined = DisjointSet(members)
+    for i, leader in leader_of.items():
+        # Images a and b of sets with leaders L and M are near only if a is within 2 of M.
+        for other in index.near(i, 2).tolist() if i != leader else ():
+            if not joined.connected(leader, other):
+                found, similarity = index.similar(i, np.array(members[other]))
+                if found.size:
+                    links.append((*sorted((i, int(found[0]))), float(similarity[0])))
+                    joined.merge(leader, other)
+    return NearDuplicates([one for one in members.values() if len(one) > 1], links)
+
+
+class _Leaders:
+    """Where images lie, and which of those that lead sets lie near an image.
+
+    Attributes
+    ----------
+    patterns : (n, SIDE²) float32
+    places : (n, 19) float32
+        Of `_coordinates`.
+    """
+
+    def __init__(self, patterns: np.ndarray, colors: np.ndarray):
+        self.patterns, self.places = patterns, _coordinates(patterns, colors)
+        self._indexed: list[int] = []
+        self._fresh: list[int] = []
+        self._tree: cKDTree | None = None
+
+    def add(self, i: int) -> None:
+        """Let image i be a leader."""
+        self._fresh.append(i)
+        if len(self._fresh) == FRESH:
+            self._indexed += self._fresh
+            self._fresh = []
+            self._tree = cKDTree(self.places[self._indexed])
+
+    def near(self, i: int, reach: float) -> np.ndarray:
+        """The leaders whose colours and projections lie within ``reach`` of image i's."""
+        found = self._fresh.copy()
+        if self._tree is not None:  # 1.5 is more than √2
+            around = self._tree.query_ball_point(self.places[i], 1.5 * reach)
+            found += [self._indexed[k] for k in around]
+        leaders = np.array(sorted(found), np.int64)
+        squares = (self.places[leaders] - self.places[i]) ** 2
+        parts = squares[:, :N_COLORS].sum(axis=1), squares[:, N_COLORS:].sum(axis=1)
+        return leaders[np.maximum(*parts) <= reach**2 * ROUNDED]
+
+    def similar(self, i: int, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Those of some images that are near image i, and the correlations of their patterns."""
+        apart = ((self.places[others] - self.places[i])[:, :N_COLORS] ** 2).sum(axis=1)
+        # no product of BLAS, whose last digit depends on how many there are
+        found = np.einsum("kd,d->k", self.patterns[others], self.patterns[i])
+        near = (apart <= 1) & (found >= MIN_CORRELATION)
+        return others[near], found[near]
 
 
 def _coordinates(patterns: np.ndarray, colors: np.ndarray) -> np.ndarray:
@@ -229,177 +266,3 @@ def _coordinates(patterns: np.ndarray, colors: np.ndarray) -> np.ndarray:
             patterns @ directions.astype(np.float32).T / np.float32(farthest),
         ]
     )
-
-
-# Loops: an index of the leaders, in chains of those whose cells have the same bucket
-#
-# index : (leaders, their number [1], heads of chains by bucket, next of each leader)
-# low : (n, 19) float32, of `_coordinates`
-
-
-@njit()
-def _bucket_of(cell, n_buckets):
-    """Place of a cell in a table of a power of two of buckets."""
-    code = np.int64(0)
-    for k in range(len(GRID)):
-        code ^= cell[k] * PRIMES[k]
-    return code & (n_buckets - 1)
-
-
-@njit()
-def _is_in_cell(low, j, cell):
-    """Whether an image lies in a cell; a bucket may have images of others."""
-    equal = True
-    for k in range(len(GRID)):
-        equal &= np.int64(np.floor(low[j, GRID[k]])) == cell[k]
-    return equal
-
-
-@njit()
-def _distance(low, i, j, start, stop, most):
-    """Squared distance of some coordinates; what exceeds ``most`` is not exact."""
-    total = np.float32(0.0)
-    for k in range(start, stop):
-        step = low[i, k] - low[j, k]
-        total += step * step
-        if total > most:
-            break
-    return total
-
-
-@njit()
-def _is_within(low, i, j, most):
-    """Whether colours, and projections, lie within a squared distance of each other."""
-    if _distance(low, i, j, 0, N_COLORS, most) > most:
-        return False
-    return _distance(low, i, j, N_COLORS, low.shape[1], most) <= most
-
-
-@njit()
-def _correlation(patterns, low, i, j):
-    """Correlation of two patterns; -1 if the colours differ by more than 1."""
-    if _distance(low, i, j, 0, N_COLORS, np.float32(1.0)) > 1:
-        return np.float32(-1.0)
-    a = np.float32(0.0)  # four sums, whose order no compiler changes
-    b = np.float32(0.0)
-    c = np.float32(0.0)
-    d = np.float32(0.0)
-    for k in range(0, patterns.shape[1], 4):
-        a += patterns[i, k] * patterns[j, k]
-        b += patterns[i, k + 1] * patterns[j, k + 1]
-        c += patterns[i, k + 2] * patterns[j, k + 2]
-        d += patterns[i, k + 3] * patterns[j, k + 3]
-    return (a + b) + (c + d)
-
-
-@njit()
-def _candidates(low, i, reach, index, out):
-    """Write the leaders whose coordinates lie within ``reach`` of image i's; return how many."""
-    leaders, n_leaders, heads, following = index
-    most = np.float32(reach * reach) * ROUNDED
-    side = 2 * reach + 1
-    count = 0
-    if n_leaders[0] <= side ** len(GRID):  # fewer leaders than cells
-        for j in leaders[: n_leaders[0]]:
-            if _is_within(low, i, j, most):
-                out[count] = j
-                count += 1
-        return count
-    cell = np.empty(len(GRID), np.int64)
-    for number in range(side ** len(GRID)):
-        rest = number
-        for k in range(len(GRID)):
-            cell[k] = np.int64(np.floor(low[i, GRID[k]])) + rest % side - reach
-            rest //= side
-        j = heads[_bucket_of(cell, len(heads))]
-        while j >= 0:
-            if _is_within(low, i, j, most) and _is_in_cell(low, j, cell):
-                out[count] = j
-                count += 1
-            j = following[j]
-    return count
-
-
-@njit()
-def _insert(low, i, index):
-    """Add a leader to the index."""
-    leaders, n_leaders, heads, following = index
-    leaders[n_leaders[0]] = i
-    n_leaders[0] += 1
-    cell = np.empty(len(GRID), np.int64)
-    for k in range(len(GRID)):
-        cell[k] = np.int64(np.floor(low[i, GRID[k]]))
-    bucket = _bucket_of(cell, len(heads))
-    following[i] = heads[bucket]
-    heads[bucket] = i
-
-
-@njit()
-def _follow_leaders(patterns, low, index, leader_of):
-    """Give every image the most similar earlier leader that it is near to; else it leads itself.
-
-    leader_of : (n,) int, -1 for images that are not compared; the leaders are written to it
-    """
-    out = np.empty(len(patterns), np.int64)
-    for i in range(len(patterns)):
-        if leader_of[i] < 0:
-            continue
-        leader_of[i] = i
-        best = NEAR
-        for k in range(_candidates(low, i, 1, index, out)):
-            found = _correlation(patterns, low, i, out[k])
-            if found > best or (found == best and (leader_of[i] == i or out[k] < leader_of[i])):
-                best = found
-                leader_of[i] = out[k]
-        if leader_of[i] == i:
-            _insert(low, i, index)
-
-
-@njit()
-def _root_of(parent, i):
-    """Name of a component; the way to it is shortened."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-@njit()
-def _similar_member(patterns, low, i, members):
-    """The first of some images that is near to image i, and how near; -1 if none is."""
-    for j in members:
-        if _is_within(low, i, j, ROUNDED):
-            found = _correlation(patterns, low, i, j)
-            if found >= NEAR:
-                return j, found
-    return np.int64(-1), np.float32(0.0)
-
-
-@njit()
-def _join_sets(patterns, low, index, leader_of, members, starts, pairs, similarity):
-    """Find one pair of images for sets that are near each other, unless others connect them.
-
-    Images a and b of sets with leaders L and M are near only if a is within 2 of M.
-
-    members, starts : the images by their leaders, the leader first in each set
-    pairs, similarity : (n, 2) and (n,), written; returns how many
-    """
-    n_links = 0
-    parent = leader_of.copy()
-    out = np.empty(len(patterns), np.int64)
-    for i in range(len(patterns)):
-        if leader_of[i] < 0 or leader_of[i] == i:
-            continue
-        for k in range(_candidates(low, i, 2, index, out)):
-            other = out[k]
-            if _root_of(parent, other) == _root_of(parent, i):
-                continue
-            of_other = members[starts[other] : starts[other + 1]]
-            j, found = _similar_member(patterns, low, i, of_other)
-            if j >= 0:
-                pairs[n_links, 0] = min(i, j)
-                pairs[n_links, 1] = max(i, j)
-                similarity[n_links] = found
-                n_links += 1
-                parent[_root_of(parent, other)] = _root_of(parent, i)
-    return n_links

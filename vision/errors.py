@@ -104,13 +104,6 @@ class Skipped:
         """The skipped image, with the reason that an error gives."""
         return cls(source, str(problem), problem.kind)
 
-    def error(self) -> ImageError:
-        """Return an error that says why, of the class that the kind stands for."""
-        known = [ImageError]
-        for one in known:
-            known += one.__subclasses__()
-        return next((one for one in known if one.kind == self.kind), ImageError)(self.reason)
-
     @property
     def may_pass(self) -> bool:
         """Whether the same bytes could be read another time: the fault is not in them."""

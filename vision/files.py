@@ -118,8 +118,6 @@ def write_atomically(
     path: str | os.PathLike[str],
     content: bytes | Callable[[BinaryIO], object],
     durable: bool = True,
-    *,
-    temporary_folder: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write a file under a temporary name, then rename it.
 
@@ -133,9 +131,6 @@ def write_atomically(
     durable : bool
         Wait until the content is on the disk, so that even a power failure leaves the old file or
         the new one. Without it such a failure may leave a damaged file.
-    temporary_folder : path-like, optional
-        Where the temporary file is, on the same disk. By default it is beside the file, and
-        what writers that were killed left there is removed.
 
     Examples
     --------
@@ -148,12 +143,10 @@ def write_atomically(
     target = Path(os.path.abspath(path))
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-    folder = target.parent if temporary_folder is None else Path(temporary_folder)
     temporary = None
     try:
-        if temporary_folder is None:
-            remove_abandoned(folder)
-        temporary, file = create_temporary(folder, target.suffix)
+        remove_abandoned(target.parent)
+        temporary, file = create_temporary(target.parent, target.suffix)
         with file:
             if callable(content):
                 content(file)

@@ -36,14 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visualwords.errors import FolderError
-from visualwords.files import (
-    NOT_IMAGES,
-    files_below,
-    files_in,
-    folders_in,
-    images_in,
-    list_files,
-)
+from visualwords.files import NOT_IMAGES, files_below, files_in, folders_in, images_in, list_files
 from visualwords.tables import (
     SPLITS,
     TABLES,

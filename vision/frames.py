@@ -12,8 +12,6 @@ import numpy as np
 
 from visualwords.errors import VisualWordsError
 
-__all__ = ["Frame", "Frames", "LiveFrames", "VideoError", "frames_of", "kind_of_source"]
-
 SILENT = 0  # OpenCV's log level
 VIDEOS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mpg", ".mpeg", ".wmv")
 ADDRESSES = ("rtsp://", "rtsps://", "http://", "https://", "rtmp://", "udp://", "tcp://")

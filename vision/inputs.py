@@ -25,8 +25,6 @@ from visualwords.decoding import grey_of, pixels_of, rgb_of, shrink
 from visualwords.errors import ImageError
 from visualwords.images import MAX_PIXELS, read_image
 
-__all__ = ["Images", "Source", "as_images", "as_pixels", "as_source", "check_array", "is_one_image"]
-
 Source = str | bytes | np.ndarray  # path, content of a file, or uint8 pixels: grey or RGB
 
 IMAGE_KEYS = ("image", "img")  # of the rows of datasets

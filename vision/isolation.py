@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,6 @@ LARGE = 16_000_000  # pixels; of larger images one at a time is decoded
 MOST_IDLE = max(2, (os.cpu_count() or 1) // 2)  # processes that are kept for the next images
 START_SECONDS = 60.0  # for a process to start
 STEP = 0.5  # seconds between looks at a decoder
-PIECE = 1 << 20
 
 _idle: list["_Decoder"] = []  # the last one was used last
 _of_the_parent: list["_Decoder"] = []  # after a fork: kept, and never used
@@ -148,10 +148,11 @@ class _Decoder:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            bufsize=0,
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
+        self._requests: Any = self.process.stdin
+        self._answers: Any = self.process.stdout
         self.is_ready = self._is_late = False
         self._start_seconds = START_SECONDS
 
@@ -168,9 +169,8 @@ class _Decoder:
         threading.Thread(target=self._kill_if_late, args=(patience, done), daemon=True).start()
         try:
             for part in head, data:
-                left = memoryview(part)
-                while left:
-                    left = left[self.process.stdin.write(left[:PIECE]) :]  # type: ignore[union-attr]
+                self._requests.write(part)
+            self._requests.flush()
             kind, *sizes = ANSWER.unpack(self._receive(ANSWER.size))
             self._start_seconds = 0.0
             shape = sizes[:1] if kind == REFUSED else sizes if sizes[2] else sizes[:2]
@@ -205,21 +205,17 @@ class _Decoder:
 
     def _receive(self, n_bytes: int) -> bytearray:
         content = bytearray(n_bytes)
-        left = memoryview(content)
-        while left:
-            n_read = self.process.stdout.readinto(left[:PIECE])  # type: ignore[union-attr]
-            if not n_read:
-                raise EOFError
-            left = left[n_read:]
+        if self._answers.readinto(content) < n_bytes:
+            raise EOFError
         return content
 
     def end(self) -> None:
         """End the process, whatever it does."""
         self.process.kill()
         self.process.wait()
-        for pipe in self.process.stdin, self.process.stdout:
+        for pipe in self._requests, self._answers:
             with suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+                pipe.close()
 
 
 # What the process does

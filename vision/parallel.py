@@ -21,20 +21,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = [
-    "free_memory",
-    "in_threads",
-    "map_in_threads",
-    "map_on_workers",
-    "n_threads",
-    "n_workers",
-    "one_library_thread",
-    "return_freed_memory",
-    "with_one_library_thread",
-    "within_reach",
-    "workers_share_memory",
-]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -75,11 +75,6 @@ def multiply_add(builder, a, b, c):
     return call(builder, name, c.type, [a, b, c])
 
 
-def smaller(builder, a, b):
-    """Return the minima of two vectors of unsigned whole numbers."""
-    return builder.select(builder.icmp_unsigned("<", a, b), a, b)
-
-
 def call(builder, name, result, arguments):
     """Call an LLVM intrinsic by its name."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
@@ -89,13 +84,6 @@ def call(builder, name, result, arguments):
 def lanes(builder, vector):
     """Return the elements of a vector."""
     return [builder.extract_element(vector, _LANE(k)) for k in range(vector.type.count)]
-
-
-def pairwise_sum(add, parts):
-    """Return the sum of a power of two of values, by pairs, pairs of pairs, …; ``add`` adds two."""
-    while len(parts) > 1:
-        parts = [add(a, b) for a, b in zip(parts[::2], parts[1::2])]
-    return parts[0]
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type = np.float32) -> np.ndarray:

@@ -6,7 +6,7 @@ from benchmarks.papers.experiments import PMK, experiment
 from benchmarks.papers.lab import Lab
 from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.codebook.feature_sets import FeatureSets
-from visualwords.codebook.pyramid_match import GridBins, refine
+from visualwords.codebook.grid_bins import GridBins, refine
 
 SIDE = 1000
 Costs = tuple[np.ndarray, np.ndarray, np.ndarray]  # optimal, pyramid match, L1 embedding

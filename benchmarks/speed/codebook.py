@@ -30,7 +30,7 @@ from visualwords.codebook import (
     SecondOrderPooling,
     SpatialPyramid,
 )
-from visualwords.codebook._second_order import log_matrices
+from visualwords.codebook.second_order import log_matrices
 from visualwords.features import DenseSIFT
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 from visualwords.folders import ImageFolder

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.data import DATA
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSetEncoder, FeatureSets
-from visualwords.codebook.pyramid_match import GridBins
+from visualwords.codebook.grid_bins import GridBins
 from visualwords.compiled import njit
 from visualwords.features import DenseSIFT
 from visualwords.images import read_image

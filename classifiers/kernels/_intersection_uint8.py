@@ -5,6 +5,8 @@ LLVM does not form them from a loop over several rows, so the block kernel below
 LLVM's language. Other processors take a plain loop over |x − y|, which LLVM knows.
 """
 
+from functools import reduce
+
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -43,12 +45,13 @@ def _emit_block(context, builder, signature, arguments):
         left = [simd.load(builder, row, position, _BYTES) for row in a]
         right = [simd.load(builder, column, position, _BYTES) for column in b]
         for k, where in enumerate(sums):
-            minima = simd.smaller(builder, left[k // COLUMNS], right[k % COLUMNS])
+            u, v = left[k // COLUMNS], right[k % COLUMNS]
+            minima = builder.select(builder.icmp_unsigned("<", u, v), u, v)
             pair = [minima, simd.constant(_BYTES, 0)]
             added = simd.call(builder, _SUM_OF_BYTES[WIDTH], _SUMS, pair)
             builder.store(builder.add(builder.load(where), added), where)
     for k, where in enumerate(sums):
-        total = simd.pairwise_sum(builder.add, simd.lanes(builder, builder.load(where)))
+        total = reduce(builder.add, simd.lanes(builder, builder.load(where)))
         builder.store(total, builder.gep(out.data, [simd.INDEX(k)]))
     return context.get_dummy_value()
 

@@ -85,12 +85,7 @@ def _hermite_cells(value: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def gcs(
-    X: Matrix,
-    Y: Matrix | None = None,
-    *,
-    radius: float,
-    a: float = 1.0,
-    sparse: bool = False,
+    X: Matrix, Y: Matrix | None = None, *, radius: float, a: float = 1.0, sparse: bool = False
 ) -> np.ndarray:
     """Geometric compactly supported kernel: the overlap of two balls of radius r.
 
@@ -180,12 +175,7 @@ def cs(
 
 
 def triangular(
-    X: Matrix,
-    Y: Matrix | None = None,
-    *,
-    radius: float,
-    a: float = 1.0,
-    sparse: bool = False,
+    X: Matrix, Y: Matrix | None = None, *, radius: float, a: float = 1.0, sparse: bool = False
 ) -> np.ndarray:
     """1 − u with u = ‖xᵃ − yᵃ‖ / 2r, for u < 1; positive definite on R only.
 
@@ -201,12 +191,7 @@ def triangular(
 
 
 def circular(
-    X: Matrix,
-    Y: Matrix | None = None,
-    *,
-    radius: float,
-    a: float = 1.0,
-    sparse: bool = False,
+    X: Matrix, Y: Matrix | None = None, *, radius: float, a: float = 1.0, sparse: bool = False
 ) -> np.ndarray:
     """arccos u − u √(1−u²) with u = ‖xᵃ − yᵃ‖ / 2r, for u < 1; positive definite up to R².
 
@@ -222,12 +207,7 @@ def circular(
 
 
 def spherical(
-    X: Matrix,
-    Y: Matrix | None = None,
-    *,
-    radius: float,
-    a: float = 1.0,
-    sparse: bool = False,
+    X: Matrix, Y: Matrix | None = None, *, radius: float, a: float = 1.0, sparse: bool = False
 ) -> np.ndarray:
     """1 − 3u/2 + u³/2 with u = ‖xᵃ − yᵃ‖ / 2r, for u < 1; positive definite up to R³.
 

@@ -1,9 +1,8 @@
 """The min–max family: histogram intersection, GInt, GMM and NGMM.
 
-Each takes ``X, Y`` (array-like or sparse matrix of shape (n, d), (m, d); ``Y`` defaults to ``X``),
-``diag=True`` for K(x, x) of every row of ``X`` only, shape (n,), and ``n_jobs`` threads, on which
-the result does not depend. It returns (n, m) float32 where both sides are float32 or integers of
-at most 16 bits, else float64.
+Each takes ``X, Y`` (array-like or sparse matrix of shape (n, d), (m, d); ``Y`` defaults to ``X``)
+and ``n_jobs`` threads, on which the result does not depend. It returns (n, m) float32 where both
+sides are float32 or integers of at most 16 bits, else float64.
 
 A row of zeros has no mass: its ``gint``, ``gmm`` and ``ngmm`` with any row, itself included, is 0.
 
@@ -47,9 +46,7 @@ _ROWS_AT_A_TIME = 64  # these stay in the second-level cache while all columns p
 _COPIED_AT_A_TIME = 16  # rows
 
 
-def intersection(
-    X: Matrix, Y: Matrix | None = None, *, diag: bool = False, n_jobs: int | None = None
-) -> np.ndarray:
+def intersection(X: Matrix, Y: Matrix | None = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Histogram intersection kernel K(x, y) = Σ_k min(x_k, y_k).
 
     Counts are compared exactly, as bytes where they fit.
@@ -70,13 +67,10 @@ def intersection(
     array([[3., 1.],
            [1., 3.]])
     """
-    x, y = _rows(X, Y, "intersection", diag)
-    return row_sums(x).astype(_float_type(x)) if diag else min_sums(x, y, n_jobs=n_jobs)
+    return min_sums(*_rows(X, Y, "intersection"), n_jobs=n_jobs)
 
 
-def gint(
-    X: Matrix, Y: Matrix | None = None, *, diag: bool = False, n_jobs: int | None = None
-) -> np.ndarray:
+def gint(X: Matrix, Y: Matrix | None = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Generalized intersection kernel: intersection of signed rows scaled to unit mass.
 
     K(u, v) = Σᵢ min(ũᵢ, ṽᵢ), where ũ splits u by sign (``split_signs``) and sums to one; 0 … 1.
@@ -95,13 +89,10 @@ def gint(
     array([[1.   , 0.375],
            [0.375, 1.   ]])
     """
-    x, y = _rows(X, Y, "gint", diag)
-    return _has_mass(x) if diag else min_sums(*on_both(_unit, x, y), n_jobs=n_jobs)
+    return min_sums(*on_both(_unit, *_rows(X, Y, "gint")), n_jobs=n_jobs)
 
 
-def gmm(
-    X: Matrix, Y: Matrix | None = None, *, diag: bool = False, n_jobs: int | None = None
-) -> np.ndarray:
+def gmm(X: Matrix, Y: Matrix | None = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Generalized min–max kernel K(u, v) = Σᵢ min(ũᵢ, ṽᵢ) / Σᵢ max(ũᵢ, ṽᵢ), 0 … 1.
 
     Notes
@@ -118,13 +109,10 @@ def gmm(
     array([[1.    , 0.2308],
            [0.2308, 1.    ]])
     """
-    x, y = _rows(X, Y, "gmm", diag)
-    return _has_mass(x) if diag else _ratios(x, y, n_jobs)
+    return _ratios(*_rows(X, Y, "gmm"), n_jobs)
 
 
-def ngmm(
-    X: Matrix, Y: Matrix | None = None, *, diag: bool = False, n_jobs: int | None = None
-) -> np.ndarray:
+def ngmm(X: Matrix, Y: Matrix | None = None, *, n_jobs: int | None = None) -> np.ndarray:
     """Normalized generalized min–max kernel: ``gmm`` of rows scaled to unit mass.
 
     K(u, v) = G / (2 − G) with G = ``gint``: a monotone transformation of it.
@@ -143,8 +131,7 @@ def ngmm(
     array([[1.    , 0.2308],
            [0.2308, 1.    ]])
     """
-    x, y = _rows(X, Y, "ngmm", diag)
-    return _has_mass(x) if diag else _ratios(*on_both(_unit, x, y), n_jobs)
+    return _ratios(*on_both(_unit, *_rows(X, Y, "ngmm")), n_jobs)
 
 
 def min_sums(x: Rows, y: Rows, *, n_jobs: int | None = None) -> np.ndarray:
@@ -290,10 +277,8 @@ def _dense(x: Rows, dtype: type | np.dtype) -> np.ndarray:
     return x.toarray() if sparse.issparse(x) else x
 
 
-def _rows(X: Matrix, Y: Matrix | None, kernel: str, diag: bool) -> tuple[Rows, Rows]:
+def _rows(X: Matrix, Y: Matrix | None, kernel: str) -> tuple[Rows, Rows]:
     """Both sides checked and, if either has negative values, split by sign."""
-    if diag and Y is not None:
-        raise ValueError(f"{kernel}: diag=True gives K(x, x) of the rows of X; leave out Y")
     x, y = on_both(_unsigned_or_float, *check_rows(X, Y, kernel, "numeric"))
     return on_both(split_signs, x, y) if has_negative(x) or has_negative(y) else (x, y)
 
@@ -306,11 +291,6 @@ def _float_type(x: Rows) -> type:
 def _unsigned_or_float(x: Rows) -> Rows:
     """Signed integers become floats, whose negation can't overflow."""
     return x if x.dtype in (np.uint8, np.uint16) else x.astype(_float_type(x), copy=False)
-
-
-def _has_mass(x: Rows) -> np.ndarray:
-    """1 for every row with a non-zero, else 0: the diagonal of all normalised kernels."""
-    return (row_sums(x) > 0).astype(_float_type(x))
 
 
 def _unit(x: Rows) -> Rows:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from visualwords.codebook.feature_sets import as_feature_sets
-from visualwords.codebook.pyramid_match import GridBins, refine
+from visualwords.codebook.grid_bins import GridBins, refine
 from visualwords.compiled import njit
 
 NORMALIZATIONS = ("min_cardinality", "self", None)
@@ -63,7 +63,7 @@ def pyramid_match(
 
     Notes
     -----
-    Deviations from the paper: see :class:`visualwords.codebook.pyramid_match.GridBins` for shifts.
+    Deviations from the paper: see :class:`visualwords.codebook.grid_bins.GridBins` for shifts.
     K̃ and "self" are positive semi-definite. "min_cardinality" is so for sets of equal size, but
     *not* in general, although Section 3.3 claims it: of {a}, {b} and {a, b}, the first two match
     the third fully and each other not at all, and the determinant is −1.

@@ -87,12 +87,7 @@ def rbf(X: Matrix, Y: Matrix | None = None, *, gamma: float = 1.0, a: float = 1.
 
 
 def polynomial(
-    X: Matrix,
-    Y: Matrix | None = None,
-    *,
-    degree: float = 2,
-    a: float = 1.0,
-    gamma: float = 1.0,
+    X: Matrix, Y: Matrix | None = None, *, degree: float = 2, a: float = 1.0, gamma: float = 1.0
 ) -> np.ndarray:
     """Polynomial kernel K(x, y) = (1 + γ⟨xᵃ, yᵃ⟩)^degree.
 

@@ -9,8 +9,6 @@ shrunk for them, they take some three times as many passes.
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from math import ceil, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +17,6 @@ from scipy.linalg import cho_factor, cho_solve
 from visualwords.classifiers import one_vs_rest
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.solvers import _byte_rows as loops
 from visualwords.classifiers.solvers.dual_blocks import (
     BlockSamples,
     Machines,
@@ -30,6 +27,7 @@ from visualwords.classifiers.solvers.dual_blocks import (
 )
 from visualwords.classifiers.solvers.dual_gram import solve_dual_gram
 from visualwords.classifiers.solvers.problems import dual_problem
+from visualwords.compiled import njit
 from visualwords.parallel import (
     map_on_workers,
     n_threads,
@@ -155,21 +153,15 @@ def solve_on_products(
     regression = problem.loss == "squared_error"
     gram = (products / mean_square).astype(np.float64 if regression else np.float32, copy=False)
     signs = one_vs_rest.signs(problem.codes, problem.n_classes)
-    if regression:
-        shared, pieces = [gram, signs, problem.costs], [(rows,) for rows in parts]
-        solved = list(map_on_workers(_factorize, pieces, shared=shared, n_jobs=problem.n_jobs))
-    else:
-        blocks = one_vs_rest.blocks(len(signs))
-        solve = partial(_solve_on_gram, tol=problem.tol, seed=problem.seed)
-        pieces = [(rows, block) for rows in parts for block in blocks]
-        shared = [gram, signs, problem.costs]
-        each = list(map_on_workers(solve, pieces, shared=shared, n_jobs=problem.n_jobs))
-        solved = [
-            (np.concatenate(values), max(n_iter), max(violation))
-            for values, n_iter, violation in (
-                zip(*each[k : k + len(blocks)]) for k in range(0, len(each), len(blocks))
-            )
-        ]
+    solve = partial(_solve_on_gram, tol=problem.tol, seed=problem.seed)
+    solved = list(
+        map_on_workers(
+            _factorize if regression else solve,
+            [(rows,) for rows in parts],
+            shared=[gram, signs, problem.costs],
+            n_jobs=problem.n_jobs,
+        )
+    )
     (values, n_iter, violation), *others = solved
     held_out = None
     if problem.folds is not None:
@@ -206,7 +198,6 @@ def _solve_on_gram(
     signs: np.ndarray,
     costs: np.ndarray,
     rows: np.ndarray,
-    block: np.ndarray,
     *,
     tol: float,
     seed: int,
@@ -214,7 +205,7 @@ def _solve_on_gram(
     """Return α y of some problems of squared hinge on some rows, passes and violation."""
     if len(rows) < len(gram):
         gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
-    signs = signs[np.ix_(block, rows)]
+    signs = signs[:, rows]
     problem = dual_problem(costs[rows], np.diagonal(gram).astype(np.float64), "squared_hinge")
     how = {"tol": tol, "max_iter": MAX_ITER, "seed": seed}
     alpha, n_iter, violation = solve_dual_gram(gram, signs, problem, **how)
@@ -293,15 +284,15 @@ class ByteBlocks:
         """Return the wanted scores of a block's rows; 0 for the others."""
         lanes, counts = _marked(wanted)
         sums = np.zeros(lanes.shape, weights.dtype)
-        loops.score(rows, weights, lanes, counts, sums)
+        score(rows, weights, lanes, counts, sums)
         found = np.zeros(wanted.shape, weights.dtype)
-        loops.spread(sums, lanes, counts, found.dtype.type(self.factor), found)
+        spread(sums, lanes, counts, found.dtype.type(self.factor), found)
         return found
 
     def update(self, rows: np.ndarray, coefficients: np.ndarray, weights: np.ndarray) -> None:
         """Add the rows of a block times their coefficients to the weights."""
         places, counts = _marked(coefficients.T)
-        loops.add(rows, coefficients, places, counts, weights)
+        add(rows, coefficients, places, counts, weights)
 
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the weights of some machines."""
@@ -310,9 +301,9 @@ class ByteBlocks:
 
 def _marked(marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return where each row of marks is not 0, as `_byte_rows.list_marked` writes it."""
-    places = np.empty((len(marks), marks.shape[1] + loops.SIDE_BY_SIDE - 1), np.int64)
+    places = np.empty((len(marks), marks.shape[1] + SIDE_BY_SIDE - 1), np.int64)
     counts = np.empty(len(marks), np.int64)
-    loops.list_marked(marks, places, counts)
+    list_marked(marks, places, counts)
     return places, counts
 
 
@@ -357,14 +348,100 @@ def products_of(X: np.ndarray, n_jobs: int | None) -> np.ndarray:
     several = max(n_workers(), n_threads(n_jobs) if workers_share_memory() else 1)
     if several == 1:
         return exact_product(X, X)
-    edges = np.linspace(0, len(X), ceil(sqrt(2 * several)) + 1).astype(int)
-    places = [slice(*edge) for edge in pairwise(edges)]
-    tiles = [X[place] for place in places]  # a tile with itself takes half of the time
-    pairs = [(k, j) for k in range(len(tiles)) for j in range(k)]
-    pairs += [(k, k) for k in range(len(tiles))]  # the shorter ones last
-    gram = np.empty((len(X), len(X)))
-    pieces = ((tiles[k], tiles[j]) for k, j in pairs)
-    products = map_on_workers(exact_product, pieces, n_jobs=n_jobs)
-    for (k, j), found in zip(pairs, products, strict=True):
-        gram[places[k], places[j]], gram[places[j], places[k]] = found, found.T
-    return gram
+    stripes = ((part,) for part in np.array_split(X, several))
+    product = partial(exact_product, X)
+    return np.concatenate(list(map_on_workers(product, stripes, n_jobs=n_jobs)), axis=1)
+
+
+# Loops: products of rows with weights, only those that are wanted
+
+COLUMNS = 1024  # at a time, of which the weights of a group of machines stay near the processor
+SIDE_BY_SIDE = 4  # sums, or rows added, in a loop
+SUMS = {"contract", "reassoc", "nsz"}
+
+
+@njit()
+def list_marked(marks, places, counts):
+    """places[i, :counts[i]] = where marks[i] != 0; the rest repeats the last of these.
+
+    marks : (m, k)      places : (m, k + 3) int64      counts : (m,) int64
+    """
+    for i in range(marks.shape[0]):
+        n = 0
+        for k in range(marks.shape[1]):
+            if marks[i, k] != 0:
+                places[i, n] = k
+                n += 1
+        counts[i] = n
+        for k in range(n, places.shape[1]):
+            places[i, k] = places[i, n - 1] if n else 0
+
+
+@njit(fastmath=SUMS)
+def dots(x, weights, lanes, start, sums):
+    """sums += x · weights[lanes] of four machines, of the columns from ``start`` on."""
+    stop = start + x.size
+    first, second = weights[lanes[0], start:stop], weights[lanes[1], start:stop]
+    third, fourth = weights[lanes[2], start:stop], weights[lanes[3], start:stop]
+    p = q = r = s = sums.dtype.type(0)
+    for k in range(np.uint64(x.size)):
+        value = sums.dtype.type(x[k])
+        p += value * first[k]
+        q += value * second[k]
+        r += value * third[k]
+        s += value * fourth[k]
+    sums[0] += p
+    sums[1] += q
+    sums[2] += r
+    sums[3] += s
+
+
+@njit()
+def score(rows, weights, lanes, counts, scores):
+    """scores[i, k] = rows[i] · weights[lanes[i, k]], k < counts[i].
+
+    rows : (b, d) int8      weights : (n_lanes, d)      scores : (b, n_lanes + 3) zeros
+    lanes, counts :         as of `list_marked`
+    """
+    for start in range(0, rows.shape[1], COLUMNS):
+        stop = min(start + COLUMNS, rows.shape[1])
+        for i in range(rows.shape[0]):
+            for k in range(0, counts[i], SIDE_BY_SIDE):
+                four = slice(k, k + SIDE_BY_SIDE)
+                dots(rows[i, start:stop], weights, lanes[i, four], start, scores[i, four])
+
+
+@njit()
+def spread(scores, lanes, counts, factor, found):
+    """found[i, lanes[i, k]] = factor × scores[i, k], k < counts[i]."""
+    for i in range(found.shape[0]):
+        for k in range(counts[i]):
+            found[i, lanes[i, k]] = factor * scores[i, k]
+
+
+@njit(fastmath=SUMS)
+def add_four(rows, a, b, c, d, factors, weights):
+    """weights += factors · (rows[a], rows[b], rows[c], rows[d])."""
+    first, second, third, fourth = rows[a], rows[b], rows[c], rows[d]
+    p, q, r, s = factors[0], factors[1], factors[2], factors[3]
+    for k in range(np.uint64(weights.size)):
+        weights[k] += p * first[k] + q * second[k] + r * third[k] + s * fourth[k]
+
+
+@njit()
+def add(rows, coefficients, places, counts, weights):
+    """weights[c] += sum_i coefficients[i, c] rows[i] over the rows that are listed for a machine.
+
+    rows : (b, d) int8      coefficients : (b, n_lanes)      weights : (n_lanes, d)
+    places, counts :        as of `list_marked`, (n_lanes, b + 3) and (n_lanes,)
+    """
+    factors = np.empty(SIDE_BY_SIDE, weights.dtype)
+    for start in range(0, rows.shape[1], COLUMNS):
+        some = rows[:, start : start + COLUMNS]
+        for c in range(weights.shape[0]):
+            for k in range(0, counts[c], SIDE_BY_SIDE):
+                i = places[c, k : k + SIDE_BY_SIDE]
+                for m in range(SIDE_BY_SIDE):
+                    factors[m] = coefficients[i[m], c] if k + m < counts[c] else 0.0
+                target = weights[c, start : start + COLUMNS]
+                add_four(some, i[0], i[1], i[2], i[3], factors, target)

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers import _dual_blocks as loops
 from visualwords.classifiers.solvers.problems import (
@@ -36,7 +35,7 @@ from visualwords.classifiers.solvers.problems import (
     LevelProblem,
     dual_problem,
 )
-from visualwords.classifiers.tables.level_tables import CellLists, TableLayout, layout_of_features
+from visualwords.classifiers.tables.level_tables import CellLists, TableLayout
 from visualwords.compiled import as_compiled
 from visualwords.parallel import map_in_threads, map_on_workers, n_workers, within_reach
 
@@ -46,7 +45,6 @@ LANES = 32  # machines of a group
 GROUPS_AT_A_TIME = 8  # of machines: what each needs is n × 32 numbers of α, and weights
 LEVELS_OF_A_BLOCK = 512  # rows
 FEWEST_PROBLEMS = 4  # fewer do not fill vectors
-_BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
 
 
 class BlockRows(Protocol):
@@ -468,34 +466,3 @@ class LevelBlocks:
     def lanes_of(self, weights: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the tables of some machines, (k, cells)."""
         return weights[:, lanes].T
-
-
-def levels_in_file(
-    X: RowFile, learn: Callable[[np.ndarray, np.ndarray | None], Quantizer]
-) -> tuple[RowFile, TableLayout]:
-    """Return a file with the levels of all rows, by a quantisation learned from the first rows.
-
-    Parameters
-    ----------
-    X : RowFile
-        Rows of numbers in random order.
-    learn : function of rows and weights that gives a quantizer
-
-    Returns
-    -------
-    levels : RowFile
-        Beside X.
-    layout : TableLayout
-    """
-    n_sample = max(1, _BYTES_OF_SAMPLE // max(X.shape[1] * X.dtype.itemsize, 1))
-    quantizer = learn(X[:n_sample], None)
-    levels = RowFile(f"{X.path}-levels")
-    present, highest = np.zeros(256, np.bool_), np.zeros(X.shape[1], np.uint8)
-    for start in range(0, len(X), n_sample):
-        some = quantizer.levels_of(X[start : start + n_sample])
-        if some.dtype != np.uint8:
-            raise ValueError("rows of a file need at most 256 levels; lower n_bins")
-        levels.append(some)
-        present[np.unique(some)] = True
-        highest = np.maximum(highest, some.max(axis=0))
-    return levels, layout_of_features(present, highest)

@@ -4,16 +4,20 @@ A model depends neither on the order in which samples are given nor on whether a
 or given a weight: training rows are ordered by their content, and equal ones are merged.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from visualwords.classifiers.quantizer import Quantizer
+from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.tables import _tables as loops
 from visualwords.parallel import in_threads
 
 _FEATURES_AT_A_TIME = 256  # their tables stay in the second-level cache while all rows pass
 _ROWS_AT_A_TIME = 512
+_BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
 Levels = np.ndarray | sparse.csr_matrix  # (n, d), unsigned
 
 
@@ -77,6 +81,37 @@ def layout_of_features(present: np.ndarray, highest: np.ndarray) -> TableLayout:
         heights = np.arange(heights[-1] + 1)
     sizes = np.searchsorted(heights, highest) + 1
     return layout_of(heights, np.concatenate([[0], np.cumsum(sizes)]), present.size)
+
+
+def levels_in_file(
+    X: RowFile, learn: Callable[[np.ndarray, np.ndarray | None], Quantizer]
+) -> tuple[RowFile, TableLayout]:
+    """Return a file with the levels of all rows, by a quantisation learned from the first rows.
+
+    Parameters
+    ----------
+    X : RowFile
+        Rows of numbers in random order.
+    learn : function of rows and weights that gives a quantizer
+
+    Returns
+    -------
+    levels : RowFile
+        Beside X.
+    layout : TableLayout
+    """
+    n_sample = max(1, _BYTES_OF_SAMPLE // max(X.shape[1] * X.dtype.itemsize, 1))
+    quantizer = learn(X[:n_sample], None)
+    levels = RowFile(f"{X.path}-levels")
+    present, highest = np.zeros(256, np.bool_), np.zeros(X.shape[1], np.uint8)
+    for start in range(0, len(X), n_sample):
+        some = quantizer.levels_of(X[start : start + n_sample])
+        if some.dtype != np.uint8:
+            raise ValueError("rows of a file need at most 256 levels; lower n_bins")
+        levels.append(some)
+        present[np.unique(some)] = True
+        highest = np.maximum(highest, some.max(axis=0))
+    return levels, layout_of_features(present, highest)
 
 
 def cells_of_rows(levels: Levels, order: np.ndarray, layout: TableLayout) -> Levels:

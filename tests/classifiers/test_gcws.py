@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from visualwords.classifiers import GCWSHasher, _gcws, kernels
+from visualwords.classifiers import GCWSHasher, gcws, kernels
 from visualwords.classifiers.kernels.rows import split_signs
 
 PINNED_I = [[4, 3, 0, 3, 3, 4, 3, 4], [7, 7, 7, 7, 7, 7, 0, 2]]
@@ -15,7 +15,7 @@ def definition(X, seed, n_hashes, normalize):
     """[Li16], Algorithm 1, in float64 with the hasher's draws."""
     X = split_signs(np.asarray(X, dtype=float))
     draws = np.empty((X.shape[1], 3, n_hashes), np.float32)
-    _gcws.draw(seed, 0, np.arange(X.shape[1]), draws)
+    gcws.draw(seed, 0, np.arange(X.shape[1]), draws)
     r, beta, log_c = (draws[:, k].astype(float) for k in range(3))
     i, t = np.full((len(X), n_hashes), -1), np.zeros((len(X), n_hashes))
     for row, u in enumerate(X):
@@ -69,7 +69,7 @@ def test_a_coordinate_is_chosen_in_proportion_to_its_weight():
 
 def test_draws_follow_their_distributions():
     draws = np.empty((500, 3, 64), np.float32)
-    _gcws.draw(3, 0, np.arange(500), draws)
+    gcws.draw(3, 0, np.arange(500), draws)
     r, beta, c = draws[:, 0], draws[:, 1], np.exp(draws[:, 2])
     for gamma in (r, c):  # Gamma(2, 1): mean 2, variance 2
         assert gamma.mean() == pytest.approx(2, abs=0.04)
@@ -81,7 +81,7 @@ def test_draws_follow_their_distributions():
 def test_logarithm_needs_no_library(rng):
     x = np.concatenate([rng.random(1000), rng.random(100) * 1e-300, [1.0, 5e-324, 1e300]])
     logs = np.empty_like(x)
-    _gcws.log_all(x, logs)
+    gcws.log_all(x, logs)
     np.testing.assert_allclose(logs, np.log(x), rtol=1e-14, atol=1e-16)
 
 

@@ -196,7 +196,7 @@ def test_contradicting_parameters_and_data_are_refused(histograms):
     for bad, message in [
         ({"kernel": "cosine"}, "not known; give a function or one of hik, chi2"),
         ({"C": 0}, "C is 0"),
-        ({"multi_class": "ecoc"}, "ovr or ovo"),
+        ({"multi_class": "ecoc"}, "choose one of ovr, ovo"),
         ({"kernel": "gcs", "kernel_params": {"radius": "wide"}}, "a number or 'median'"),
         ({"sub_polynomial": 2.0}, "sub_polynomial"),
         ({"kernel": "precomputed"}, "square"),

@@ -18,7 +18,6 @@ from visualwords.codebook import (
     SpatialPyramid,
     find_codebook,
 )
-from visualwords.codebook.codebook import in_parts, map_parts
 
 
 @pytest.fixture
@@ -40,13 +39,6 @@ def test_words_are_the_same_for_any_number_of_jobs(kind, dtype, small_parts):
     for other in (1, 3):
         for name, array in found[None].items():
             np.testing.assert_array_equal(found[other][name], array, err_msg=name)
-
-
-def test_parts_cover_all_rows_in_order(small_parts):
-    X = np.arange(150).reshape(150, 1)
-    with in_parts(X) as parts:
-        assert len(parts) == 3
-        np.testing.assert_array_equal(np.concatenate(map_parts(np.ravel, parts, 2)), np.arange(150))
 
 
 def test_parts_of_bytes_give_the_words_of_the_whole(monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 
 from tests.reference.words import intersection_distances
 from visualwords.codebook import HIKCodebook
-from visualwords.codebook._hik import ROWS, add_counts, city_block_distances
 
 
 @pytest.fixture
@@ -71,13 +70,6 @@ def test_medians_minimise_city_block_distance(histograms):
     np.testing.assert_allclose(distances, distances.round(), atol=1e-9)
 
 
-@pytest.mark.parametrize("d", [1, 21, 256, 700])
-def test_seeding_distance_is_that_of_feature_space(rng, d):
-    levels, rows = rng.choice([0, 7, 255], (30, d)).astype(np.uint8), np.array([3, 5])
-    expected = np.abs(levels[rows, None].astype(int) - levels).sum(axis=2)
-    np.testing.assert_array_equal(city_block_distances(levels, rows, levels.T.copy()), expected)
-
-
 @pytest.mark.parametrize("n_levels", [16, 64, 200])
 def test_fewer_levels_give_similar_words(histograms, n_levels):
     codebook = HIKCodebook(6, n_levels, random_state=0).fit(histograms)
@@ -107,19 +99,6 @@ def test_members_beyond_the_largest_sum_do_not_overflow():
     labels = codebook.predict(x)
     assert (labels[:10] == labels[0]).all()
     assert (labels[10:] == 1 - labels[0]).all()
-
-
-def test_members_are_counted_by_word_dimension_and_level(rng):
-    levels = rng.integers(0, 7, (3 * ROWS + 5, 6)).astype(np.uint8)
-    label = rng.integers(0, 3, len(levels)).astype(np.int32)
-    label[label == 1] = 2  # word 1 has no members, word 2 more than are counted at a time
-    rows, expected = np.argsort(label), np.zeros((6, 7, 3), np.int32)
-    for row in rows[4:]:
-        expected[np.arange(6), levels[row], label[row]] += 1
-    counts = np.zeros_like(expected)
-    add_counts(levels, rows, label, np.int32(1), counts)
-    add_counts(levels, rows[:4], label, np.int32(-1), counts)
-    np.testing.assert_array_equal(counts, expected)
 
 
 def test_no_word_stays_empty_while_descriptors_differ(rng, monkeypatch):

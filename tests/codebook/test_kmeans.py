@@ -39,15 +39,6 @@ def test_seeding_is_as_good_as_that_of_scikit_learn(bytes_and_seeds):
     assert np.mean(ours) <= 1.01 * np.mean(peer)
 
 
-def test_labels_are_the_nearest_words(bytes_and_seeds):
-    x, _ = bytes_and_seeds
-    codebook = KMeansCodebook(30, random_state=0).fit(x)
-    labels = codebook.predict(x)
-    np.testing.assert_array_equal(labels, nearest_words(x, codebook.words_))
-    np.testing.assert_array_equal(labels, codebook.transform(x).argmax(axis=1))
-    assert codebook.counts_.sum() == len(x)
-
-
 def test_similarities_are_negative_squared_distances(bytes_and_seeds):
     x, _ = bytes_and_seeds
     codebook = KMeansCodebook(5, random_state=0).fit(x)

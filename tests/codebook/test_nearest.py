@@ -57,9 +57,3 @@ def test_labels_do_not_depend_on_the_company(rng):
     labels = words.find(x)
     np.testing.assert_array_equal(np.concatenate([words.find(x[:7]), words.find(x[7:])]), labels)
     np.testing.assert_array_equal(words.find(x[::-1].copy())[::-1], labels)
-
-
-def test_read_only_descriptors_are_taken(rng):
-    x = rng.integers(0, 256, (9, 8)).astype(np.uint8)
-    x.flags.writeable = False
-    assert NearestWords(np.zeros((1, 8))).find(x).tolist() == [0] * 9

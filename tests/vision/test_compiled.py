@@ -10,7 +10,6 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
-from numba.core.caching import FunctionCache
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import validate_data
 
@@ -102,19 +101,6 @@ def test_code_is_compiled_again_when_a_file_changes_whose_intrinsics_it_holds(
     assert run(folder, **cache) == ([], 0)
 
 
-@pytest.mark.parametrize("names", ["njit", "njit, vector_bytes"])
-def test_only_files_with_vectors_are_compiled_for_each_width(names, folder, monkeypatch):
-    module = {"__name__": "loops", "__file__": str(folder / "loops.py")}
-    code = compile(MODULE.replace("import njit", f"import {names}"), module["__file__"], "exec")
-    exec(code, module)
-    codegen = types.SimpleNamespace(magic_tuple=lambda: ("target",))
-    keys = set()
-    for width in ("0", "16"):
-        monkeypatch.setenv("VISUALWORDS_VECTOR_BYTES", width)
-        keys.add(module["double"]._cache._index_key("signature", codegen))
-    assert len(keys) == 1 + ("vector_bytes" in names and vector_bytes() > 0)
-
-
 WITHOUT = """
 import warnings
 import numba.core.caching, numba.core.ccallback  # which imports it itself
@@ -142,18 +128,6 @@ def test_with_another_cache_of_numba_loops_are_compiled_in_memory(folder, run, m
     for warning in without, message:
         assert warning.startswith("numba ")
         assert "compiled again in every process" in warning
-
-
-def abs_of(x):
-    return abs(x)
-
-
-def test_numbas_private_cache_is_as_we_extend_it():
-    assert callable(FunctionCache._index_key)
-    assert callable(FunctionCache.flush)
-    cache = compiled.njit()(abs_of)._cache
-    assert isinstance(cache, FunctionCache)
-    assert isinstance(cache._cache_file._source_stamp, tuple)
 
 
 DESCRIBE = """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.reference.pyramid_match import match
 from visualwords.classifiers.kernels import pyramid_match
 from visualwords.codebook import FeatureSets
-from visualwords.codebook.pyramid_match import GridBins
+from visualwords.codebook.grid_bins import GridBins
 
 
 def random_sets(rng, n, d, side, most=12):

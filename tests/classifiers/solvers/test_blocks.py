@@ -11,7 +11,6 @@ from visualwords.classifiers import ICDClassifier
 from visualwords.classifiers.linear import ByteLinearClassifier
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers import byte_rows, dual_blocks
-from visualwords.classifiers.solvers.byte_rows import ByteBlocks
 
 
 @pytest.fixture(autouse=True)
@@ -155,29 +154,6 @@ def test_a_row_of_zeros_and_a_class_of_one_row_are_no_trouble(kind):
     y[:] = "a"
     y[50:], y[0] = "b", "c"
     assert np.isfinite(build().fit(X, y).decision_function(X)).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("share", [0.3, 1.0])
-def test_wanted_scores_and_updates_of_bytes_match_the_definition(rng, dtype, share):
-    """Each has the same bits whatever else is wanted: machines are solved together or apart."""
-    X = rng.integers(-127, 128, (10, 1300)).astype(np.int8)
-    blocks = ByteBlocks(X, None, np.zeros((10, 10), np.float32), 2.0)
-    wanted = (rng.random((10, 16)) < share).astype(dtype)
-    weights = rng.normal(size=(16, 1300)).astype(dtype)
-    scores = blocks.scores(X, weights, wanted)
-    expected = X.astype(np.float64) @ weights.T / 2 * wanted
-    assert scores.dtype == dtype
-    np.testing.assert_allclose(scores, expected, atol=1e-2 if dtype == np.float32 else 1e-9)
-    np.testing.assert_array_equal(scores, blocks.scores(X, weights, np.ones((10, 16))) * wanted)
-    coefficients = wanted * rng.normal(size=wanted.shape).astype(dtype)
-    updated, alone = weights.copy(), weights.copy()
-    blocks.update(X, coefficients, updated)
-    expected = weights + coefficients.T @ X.astype(np.float64)
-    np.testing.assert_allclose(updated, expected, atol=1e-3 if dtype == np.float32 else 1e-9)
-    coefficients[:, 1:] = 0
-    blocks.update(X, coefficients, alone)
-    np.testing.assert_array_equal(alone[0], updated[0])
 
 
 def test_a_file_gives_neighbouring_rows_and_refuses_others(tmp_path):

@@ -5,10 +5,8 @@ import pytest
 from scipy import sparse
 
 from visualwords.classifiers.tables.level_pairs import (
-    canonical,
     level_rows,
     level_scale,
-    level_weights,
     survey,
 )
 
@@ -41,31 +39,3 @@ def test_small_values_get_levels_even_in_the_root():
     assert level_rows(X, scale).levels.tolist() == [3, 4, 5, 3, 4, 1000]
     even = level_scale(survey(X / 100000 + 0.5, "global"), "global", 1000, "auto")
     assert not even.root
-
-
-def test_survey_samples_all_columns_of_a_large_matrix(rng):
-    X = np.ones((3000, 600), np.float32)
-    found = survey(X, "global")
-    assert np.unique(found.columns).size == 600
-    assert found.columns.size < 200_000
-    weights = level_weights(found, level_scale(found, "global", 10, "uniform"))
-    assert np.flatnonzero(weights).tolist() == [10]
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_survey_refuses_what_is_not_finite(rng, wrong):
-    X = rng.random((7, 5)) + 0.1
-    for row, column in ((0, 0), (6, 4)):
-        bad = X.copy()
-        bad[row, column] = wrong
-        for matrix in (bad, bad.astype(np.float32), bad.T, sparse.csr_matrix(bad)):
-            with pytest.raises(ValueError, match=r"NaN|infinity"):
-                survey(matrix, "global")
-
-
-def test_sparse_negative_values_are_refused_and_duplicates_summed():
-    with pytest.raises(ValueError, match="dense"):
-        survey(sparse.csr_matrix([[-1.0, 2.0]]), "global")
-    twice = sparse.csr_matrix((np.array([1.0, 2.0, 0.0]), np.array([0, 0, 1]), np.array([0, 3])))
-    assert canonical(twice).nnz == 1
-    assert twice.nnz == 3

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from tests.reference import hik
 from visualwords.classifiers.tables import level_tables as lv
-from visualwords.classifiers.tables.level_tables import CellLists, build_tables, table_scores
+from visualwords.classifiers.tables.level_tables import build_tables, table_scores
 
 
 def test_equal_rows_of_the_same_class_are_merged():
@@ -64,22 +64,3 @@ def test_tables_of_many_features_equal_their_definition(rng, kind, n_outputs):
         np.testing.assert_allclose(values[cells], smaller @ coefficients, rtol=1e-5, atol=1e-5)
     thin = build_tables(sparse.csr_matrix(levels), np.arange(30), coefficients, layout)
     np.testing.assert_allclose(thin, values, rtol=1e-5, atol=1e-6)
-
-
-def test_tables_grow_by_the_rows_of_a_block(rng):
-    levels = rng.integers(0, 30, (60, 300)).astype(np.uint8)
-    layout, coefficients = lv.learn_layout(levels), rng.normal(size=(60, 16))
-    tables = np.zeros((layout.offsets[-1], 16))
-    for rows in np.split(np.arange(60), 3):
-        lists = CellLists.of(levels, rows, layout)
-        lists.add_tables(coefficients[rows], layout.offsets, layout.cell_heights(), tables)
-    whole = build_tables(levels, np.arange(60), coefficients, layout)
-    np.testing.assert_allclose(tables, whole, rtol=1e-5, atol=1e-5)
-
-
-@settings(max_examples=50, deadline=None)
-@given(arrays(np.float64, (8, 3), elements=st.floats(0, 1e6)))
-def test_the_intersection_kernel_is_positive_semidefinite_for_real_values(X):
-    gram = hik.intersection_gram(X, X)
-    scale = max(gram.max(), 1.0)
-    assert np.linalg.eigvalsh(gram / scale).min() > -1e-9
