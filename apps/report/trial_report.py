@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.saving import library_versions
@@ -31,6 +30,10 @@ from visualwords.progress import Progress, Silent
 NAMES = ("Classes", "Confusion", "Mistakes", "Discriminative words", "Operating points")
 PARTS = dict(zip(("classes", "confusion", "mistakes", "words", "points"), NAMES))
 PARTS |= {"calibration": "Calibration", "repeat": "Repeat"}
+CLASSES = (
+    "Recall: the share of a class's images that were recognised. Precision: the share of the "
+    "images predicted as a class that belong to it."
+)
 
 
 def write_report(
@@ -66,7 +69,7 @@ def write_report(
     progress.start("drawing the report", 1)
     parts = [
         _headline(model, trial, title),
-        _classes(trial.evaluation),
+        section("classes", "Classes", CLASSES, classes_of(trial.evaluation)),
         confusion(trial, thumbnails),
         wrong,
         discriminative,
@@ -126,14 +129,6 @@ def _warnings(trial: Trial) -> list[str]:
     if trial.skipped:
         sentences.append(f"{len(trial.skipped):,} images were unreadable and are not counted.")
     return sentences
-
-
-def _classes(evaluation: Evaluation) -> Markup:
-    lead = (
-        "Recall: the share of a class's images that were recognised. Precision: the share of the "
-        "images predicted as a class that belong to it."
-    )
-    return section("classes", "Classes", lead, classes_of(evaluation))
 
 
 def _timing(seconds: dict[str, float]) -> Markup:
