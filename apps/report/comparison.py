@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -70,7 +69,7 @@ def comparison_plot(rows: "Sequence[ComparedRecipe]") -> Markup:
                 '<path d="M{:.1f} {:.1f}H{:.1f}" stroke="#4878a8" stroke-width="3"/>'
                 '<circle cx="{:.1f}" cy="{:.1f}" r="5" fill="#1f4e79"/>'
                 '<text x="{}" y="{:.1f}">{:.1f} %</text>',
-                *(LEFT - 10, y + 4, text(shorten(row.name, 46, placeholder="…"))),
+                *(LEFT - 10, y + 4, text(row.name if len(row.name) < 47 else f"{row.name[:45]}…")),
                 *(x - spread * scale, y, x + spread * scale, x, y),
                 *(LEFT + WIDTH + 8, y + 4, 100 * row.mean),
             )

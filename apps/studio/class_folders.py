@@ -3,6 +3,7 @@
 import hashlib
 import os
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +37,11 @@ class ImageFile:
     id: str
     label: str
     place: str
+
+    @property
+    def name(self) -> str:
+        """Its file's name."""
+        return self.place.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ def check_layout(root: Path) -> None:
             raise FolderError(f"{root}: its labels come from a table; the studio has class folders")
 
 
-def check_label(name: str, others: Listed) -> str:
+def check_label(name: str, others: Iterable[str]) -> str:
     """Return the name of a new class as it will be written; ``ValueError`` says what is wrong."""
     label = unicodedata.normalize("NFC", name.strip())
     if not label:
@@ -156,7 +162,7 @@ def check_label(name: str, others: Listed) -> str:
         )
     if split_of(label) is not None:
         raise ValueError(f"{label} is the name of a part of a data set; choose another one")
-    twin = next((known for known in others.folders if alike(known) == alike(label)), None)
+    twin = next((known for known in others if alike(known) == alike(label)), None)
     if twin is not None:
         raise ValueError(f"there is a class {twin} already; choose another name")
     return label

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -31,12 +32,7 @@ from visualwords.apps.page.server import STATIC as PAGE_STATIC
 from visualwords.apps.studio.change_log import PartlyMovedError
 from visualwords.apps.studio.class_folders import shown
 from visualwords.apps.studio.learning import Learning
-from visualwords.apps.studio.tested_models import (
-    images_json,
-    look_alikes,
-    questions,
-    what_changed,
-)
+from visualwords.apps.studio.tested_models import images_json, look_alikes, questions, what_changed
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import ImageError
 from visualwords.files import open_regular
@@ -108,7 +104,9 @@ class StudioApi(ModelApi):
         """Return the routes of the studio and of its models."""
         values = {
             "/studio/status": self._status,
-            "/studio/images": self._images,
+            "/studio/images": lambda _: images_json(
+                self.workspace.listed(), self.learning.preferred()
+            ),
             "/studio/queue": self._queue,
             "/studio/changed": self._changed,
         }
@@ -168,15 +166,10 @@ class StudioApi(ModelApi):
         kind = (self.learning.models.names or ["quick"])[0]
         tested, model = self.learning.shelf.newest(kind), str(self.learning.file_of(kind))
         unknown = self.learning.says_unknown if tested is None else bool(tested.table["unknown"])
-        commands = {
-            "train": self.learning.command(kind, "model.vw", unknown=unknown),
-            "predict": typed("classify-images", "predict", model, "new.jpg"),
-            "serve": typed("classify-images", "serve", model),
-        }
-        return {name: printable(command) for name, command in commands.items()}
-
-    def _images(self, request: Request) -> Asked:
-        return images_json(self.workspace.listed(), self.learning.preferred())
+        train = self.learning.command(kind, "model.vw", unknown=unknown)
+        words = {"predict": [model, "new.jpg"], "serve": [model]}
+        others = {verb: typed("classify-images", verb, *rest) for verb, rest in words.items()}
+        return {name: printable(one) for name, one in {"train": train, **others}.items()}
 
     def _queue(self, request: Request) -> Asked:
         model = self.learning.preferred()
@@ -187,11 +180,10 @@ class StudioApi(ModelApi):
 
     def _changed(self, request: Request) -> Asked:
         known = {str(model.number): model for model in self.learning.shelf.models}
-        wanted = [known.get(request.query_params.get(name, "")) for name in ("first", "second")]
-        first, second = wanted
-        if first is None or second is None:
+        numbers = [request.query_params.get(name, "") for name in ("first", "second")]
+        if not known.keys() >= set(numbers):
             raise RefusedError(404, "there is no such model; choose from those of the list")
-        changed = what_changed(first, second, self.workspace.listed())
+        changed = what_changed(*(known[number] for number in numbers), self.workspace.listed())
         if changed is None:
             raise RefusedError(409, "the two models were not tested on the same images")
         return changed
@@ -234,12 +226,12 @@ class StudioApi(ModelApi):
         return Response(content, media_type="text/html", headers=headers)
 
     def _report(self) -> bytes | None:
-        try:
-            path = self.learning.file_of("better", ".html")
-            with open_regular(path, follow_links=False) as file:
-                return file.read()
-        except OSError:
-            return None
+        with (
+            suppress(OSError),
+            open_regular(self.learning.file_of("better", ".html"), follow_links=False) as file,
+        ):
+            return file.read()
+        return None
 
     # what people do
 

@@ -4,13 +4,12 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from visualwords.apps.command_line.sort_into import alike
 from visualwords.apps.page.guards import RefusedError
-from visualwords.apps.studio.change_log import TRASH, ChangeLog, Move
+from visualwords.apps.studio.change_log import TRASH, ChangeLog
 from visualwords.apps.studio.class_folders import (
     HIDDEN,
     ImageFile,
@@ -26,7 +25,7 @@ from visualwords.apps.studio.class_folders import (
 from visualwords.files import create_temporary, remove_abandoned
 
 INCOMING = f"{HIDDEN}/incoming"
-LOOK_AGAIN = 20.0  # seconds
+SHARE = 0.1  # of the time that goes into looking at the folder, at most
 
 
 class Workspace:
@@ -48,38 +47,24 @@ class Workspace:
         remove_abandoned(incoming)
         self._lock = threading.RLock()
         self._listed = Listed({}, [])
-        self._watched: dict[str, int] = {}  # folder below the root → when it was changed last
-        self._looked = 0.0
-        self._look()
+        self._look_again, self._seen = 0.0, -1  # on the clock; and steps of the log
+        self.listed()
 
     def listed(self) -> Listed:
         """What the folder holds now, whoever changed it.
 
-        All files are looked at when a folder has changed, and now and then: a file that was
-        replaced does not change its folder.
+        Looking takes time in proportion to the images; it takes no more than `SHARE` of all time.
         """
         with self._lock:
-            is_old = time.monotonic() > self._looked + LOOK_AGAIN
-            if is_old or self._watched != self._times(self._watched):
-                self._look()
+            start = time.monotonic()
+            if start >= self._look_again or self._seen != self.log.n_steps:
+                self._seen = self.log.n_steps
+                found = list_classes(self.root)
+                end = time.monotonic()
+                self._look_again = end + (end - start) / SHARE
+                if found.version != self._listed.version:
+                    self._listed = found
             return self._listed
-
-    def _look(self) -> None:
-        found = list_classes(self.root)
-        places = {image.place.rpartition("/")[0] for image in found.images}
-        self._watched = self._times({"", *chain(*found.folders.values()), *places})
-        self._looked = time.monotonic()
-        if found.version != self._listed.version:
-            self._listed = found
-
-    def _times(self, places: "dict[str, int] | set[str]") -> dict[str, int]:
-        times = dict.fromkeys(places, 0)
-        for place in places:
-            try:
-                times[place] = os.stat(self.root / place).st_mtime_ns
-            except OSError:  # gone
-                continue
-        return times
 
     def image(self, number: str) -> ImageFile:
         """An image by what requests call it."""
@@ -90,20 +75,19 @@ class Workspace:
 
     def label(self, name: str) -> str:
         """The class that the page shows by a name."""
-        for label in self.listed().folders:
-            if shown(label) == name:
-                return label
-        raise RefusedError(404, "the class is no longer there; it was renamed or deleted")
+        label = next((one for one in self.listed().folders if shown(one) == name), "")
+        _folders(self.listed(), label)
+        return label
 
     def add_class(self, name: str) -> str:
         """Make a class, or find the one of that name; return its label."""
         with self._lock:
             listed = self.listed()
-            known = {alike(label): label for label in listed.folders}
-            if alike(name.strip()) in known:
-                return known[alike(name.strip())]
-            label = _checked(name, listed)
-            self._do(f"add class {label}", [("", label)])
+            for label in listed.folders:
+                if alike(label) == alike(name.strip()):
+                    return label
+            label = _checked(name, listed.folders)
+            self.log.do(_token(), f"add class {label}", [("", label)])
             return label
 
     def rename_class(self, label: str, name: str) -> str:
@@ -117,10 +101,9 @@ class Workspace:
                     f"{shown(label)} has {1 + len(twins)} folders, whose names differ in their "
                     "encoding; move its images to another class instead",
                 )
-            others = {known: place for known, place in listed.folders.items() if known != label}
-            new = _checked(name, Listed(others, []))
+            new = _checked(name, listed.folders.keys() - {label})
             if new != label:
-                self._do(f"rename {label} to {new}", [(folder, new)])
+                self.log.do(_token(), f"rename {label} to {new}", [(folder, new)])
             return new
 
     def delete_class(self, label: str) -> None:
@@ -135,8 +118,8 @@ class Workspace:
         """
 
         def is_equal(path: Path) -> bool:
-            is_long = path.is_file() and path.stat().st_size == len(data)
-            return is_long and path.read_bytes() == data
+            same_size = path.is_file() and path.stat().st_size == len(data)
+            return same_size and path.read_bytes() == data
 
         temporary, file = create_temporary(self.root / INCOMING)
         try:
@@ -158,15 +141,13 @@ class Workspace:
     def move_images(self, numbers: Sequence[str], label: str) -> int:
         """Move images to another class; return how many."""
         with self._lock:
-            listed = self.listed()
-            folder = _folders(listed, label)[0]
-            found = [image for image in _found(listed, numbers) if image.label != label]
+            folder = _folders(self.listed(), label)[0]
+            found = [image for image in self._found(numbers) if image.label != label]
             moves: dict[str, str] = {}
             for image in found:
-                name = image.place.rpartition("/")[2]
-                moves[image.place] = self._free(folder, name, taken=moves.values())
+                moves[image.place] = self._free(folder, image.name, taken=moves.values())
             if moves:
-                self._do(f"move {_counted(found)} to {label}", list(moves.items()))
+                self.log.do(_token(), f"move {_counted(found)} to {label}", list(moves.items()))
             return len(moves)
 
     def _free(
@@ -190,7 +171,7 @@ class Workspace:
     def delete_images(self, numbers: Sequence[str]) -> int:
         """Move images to the trash; return how many."""
         with self._lock:
-            found = _found(self.listed(), numbers)
+            found = self._found(numbers)
             if found:
                 self._throw_away(f"delete {_counted(found)}", [image.place for image in found])
             return len(found)
@@ -198,7 +179,7 @@ class Workspace:
     def accept_images(self, numbers: Sequence[str]) -> int:
         """Confirm the labels of images, so that they are not asked about again."""
         with self._lock:
-            found = _found(self.listed(), numbers)
+            found = self._found(numbers)
             pairs = [(image.id, image.label) for image in found]
             if pairs:
                 self.log.do(_token(), f"accept {_counted(found)}", [], pairs)
@@ -208,20 +189,20 @@ class Workspace:
         """Let other processes have the folder."""
         self.log.close()
 
+    def _found(self, numbers: Sequence[str]) -> list[ImageFile]:
+        by_id = self.listed().by_id
+        return [by_id[number] for number in numbers if number in by_id]
+
     def _throw_away(self, what: str, places: Sequence[str]) -> None:
         token = _token()
-        self._do(what, [(place, f"{TRASH}/{token}/{place}") for place in places], token)
-
-    def _do(self, what: str, moves: Sequence[Move], token: str | None = None) -> None:
-        self.log.do(token or _token(), what, moves)
-        self.listed()
+        self.log.do(token, what, [(place, f"{TRASH}/{token}/{place}") for place in places])
 
 
 def _token() -> str:
     return secrets.token_hex(8)
 
 
-def _checked(name: str, others: Listed) -> str:
+def _checked(name: str, others: Iterable[str]) -> str:
     try:
         return check_label(name, others)
     except ValueError as problem:
@@ -232,10 +213,6 @@ def _folders(listed: Listed, label: str) -> list[str]:
     if label not in listed.folders:
         raise RefusedError(404, "the class is no longer there; it was renamed or deleted")
     return listed.folders[label]
-
-
-def _found(listed: Listed, numbers: Sequence[str]) -> list[ImageFile]:
-    return [listed.by_id[number] for number in numbers if number in listed.by_id]
 
 
 def _counted(images: Sequence[ImageFile]) -> str:
