@@ -97,10 +97,9 @@ def evaluate(
     if curves is not None:
         write_atomically(curves, detection_report.draw_curves(figures))
     if report is not None:
-        command = terminal.equivalent_command()
-        detection_report.write_detection_report(
-            report, figures, paths, detections, marked, threshold=usual, command=command
-        )
+        about = {"threshold": usual, "command": terminal.equivalent_command()}
+        scenes_shown = paths, detections, marked
+        detection_report.write_detection_report(report, figures, *scenes_shown, **about)
     _print(figures, usual, as_json, left_out)
     terminal.say_skipped(left_out)
     return SKIPPED if left_out else DONE
@@ -120,9 +119,8 @@ def _print(
     print(f"average precision      {figures.average_precision:.3f}")
     print(f"log-average miss rate  {figures.log_average_miss_rate:.3f}")
     for point in (0.01, 0.1, 1.0):
-        print(
-            f"miss rate at {point:<4g} false positives per image  {figures.miss_rate_at(point):.3f}"
-        )
+        rate = figures.miss_rate_at(point)
+        print(f"miss rate at {point:<4g} false positives per image  {rate:.3f}")
     print(
         f"from confidence {threshold:g}: precision {at['precision']:.1%}, recall "
         f"{at['recall']:.1%}, {at['false_per_image']:.2f} false positives per image"

@@ -10,7 +10,6 @@ import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,6 @@ __all__ = ["ResultFiles", "Searching", "search_files"]
 
 CODECS = {".mp4": "mp4v", ".m4v": "mp4v", ".mov": "mp4v", ".avi": "MJPG", ".mkv": "MJPG"}
 
-CHUNK = 8  # paths sent together to another machine
 COLUMNS = ("x0", "y0", "x1", "y1")
 UNSURE = 3  # images without detections that are searched again for a hint
 LEAST_HINT = 0.02  # confidence of a candidate that is worth a hint
@@ -51,17 +49,14 @@ def search_files(
 ) -> Iterator[BoxedImage | Skipped]:
     """Yield the detections of every image file, in order; why it is skipped if unreadable.
 
-    Threads search one file each, or the scales of a single one. Workers of a cluster get paths in
-    chunks and return boxes.
+    Threads search one file each, or the scales of a single one. Workers of a cluster get paths and
+    return boxes.
     """
-    here = workers_share_memory()
-    size = 1 if here else CHUNK
-    absolute = [os.path.abspath(path) for path in paths]
-    chunks = ((absolute[i : i + size],) for i in range(0, len(paths), size))
-    if here and len(paths) == 1:
+    if workers_share_memory() and len(paths) == 1:
         detector = copy.copy(detector).set_params(n_jobs=n_jobs)
-    found = map_on_workers(_search_chunk, chunks, shared=[detector], n_jobs=n_jobs)
-    for path, answer in zip(paths, chain.from_iterable(found), strict=True):
+    pieces = ((os.path.abspath(path),) for path in paths)
+    answers = map_on_workers(_search_file, pieces, shared=[detector], n_jobs=n_jobs)
+    for path, answer in zip(paths, answers, strict=True):
         if isinstance(answer, Skipped):
             answer = replace(answer, source=path)
             check_seen([answer])  # workers warn of an end unseen
@@ -70,14 +65,11 @@ def search_files(
             yield replace(answer, name=path)
 
 
-def _search_chunk(detector: PedestrianDetector, paths: Sequence[str]) -> list[BoxedImage | Skipped]:
-    answers: list[BoxedImage | Skipped] = []
-    for path in paths:
-        try:
-            answers.append(search(detector, read_image(path)))
-        except ImageError as problem:
-            answers.append(Skipped.of(path, problem))
-    return answers
+def _search_file(detector: PedestrianDetector, path: str) -> BoxedImage | Skipped:
+    try:
+        return search(detector, read_image(path))
+    except ImageError as problem:
+        return Skipped.of(path, problem)
 
 
 def search(detector: PedestrianDetector, pixels: np.ndarray) -> BoxedImage:
@@ -286,9 +278,7 @@ class Searching:
         ``stream`` are the parameters of `visualwords.frames.frames_of`.
         """
         if not workers_share_memory():
-            terminal.say(
-                f"{source}: frames are searched on this machine; a cluster searches image files"
-            )
+            terminal.say(f"{source}: frames are searched here; a cluster searches image files")
         frames, every = frames_of(source, **stream), stream["every"]
         name = f"camera {source}" if kind_of_source(source) == "camera" else source
         detector, last = copy.copy(self.detector).set_params(n_jobs=self.n_jobs), None
@@ -319,12 +309,9 @@ class Searching:
         elif self.form == "csv" and not self.as_they_come:
             self._print_rows(self.found)
         elif not self.as_they_come:
-            boxes = [
-                {"source": image.name, "frame": image.frame, **box}
-                for image in self.found
-                for box in _listed(image)
-            ]
             images = [_described(image, self.detector.label) for image in self.found]
+            pairs = [(image, box) for image in self.found for box in _listed(image)]
+            boxes = [{"source": one.name, "frame": one.frame, **box} for one, box in pairs]
             skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
             terminal.print_json({"detections": boxes, "images": images, "skipped": skipped})
         if not self.n_found:
@@ -387,23 +374,19 @@ class Searching:
             if confidences.max(initial=0) > best:
                 best, where = float(confidences[0]), name
         if where:
-            terminal.note(
-                f"nothing has a confidence of {self.detector.threshold:g}; the best candidate has "
-                f"{best:.2f}, in {terminal.printable(where)}: try --threshold "
-                f"{math.floor(100 * best) / 100:g}"
-            )
+            sentence = f"nothing has a confidence of {self.detector.threshold:g}; the best "
+            sentence += f"candidate has {best:.2f}, in {terminal.printable(where)}: try "
+            terminal.note(f"{sentence}--threshold {math.floor(100 * best) / 100:g}")
 
 
 def _listed(image: BoxedImage) -> list[dict[str, Any]]:
     """Return the boxes of an image as JSON has them."""
-    confidences = [] if image.confidences is None else image.confidences.tolist()
-    boxes: list[dict[str, Any]] = [
-        {**dict(zip(COLUMNS, box)), "confidence": confidence}
-        for box, confidence in zip(image.boxes_xyxy.tolist(), confidences)
-    ]
-    if image.tracks is None:
-        return boxes
-    return [box | {"track": number or None} for box, number in zip(boxes, image.tracks.tolist())]
+    boxes: list[dict[str, Any]] = []
+    for k, (box, confidence) in enumerate(zip(image.boxes_xyxy, np.array(image.confidences))):
+        boxes.append({**dict(zip(COLUMNS, box.tolist())), "confidence": float(confidence)})
+        if image.tracks is not None:
+            boxes[-1]["track"] = int(image.tracks[k]) or None
+    return boxes
 
 
 def _described(image: BoxedImage, label: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def pair(kind: type, example: str) -> Callable[[str], tuple[float, float]]:
 
     def read(value: str) -> tuple[float, float]:
         try:
-            width, height = (kind(part) for part in value.lower().split("x"))
+            width, height = map(kind, value.lower().split("x"))
         except ValueError:
             raise click.BadParameter(f"{value!r}; two numbers like {example}") from None
         return width, height
@@ -88,15 +88,15 @@ def train(
 
     given |= {"n_rounds": rounds, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     settings = {name: value for name, value in given.items() if value is not None}
-    if annotations is None and negatives is None:
+    if annotations is not None:
+        detector, data = _from_boxes(positives, negatives, annotations, settings)
+    elif negatives is not None:
+        detector, data = _detector(settings), _from_crops(positives, negatives)
+    else:
         raise click.UsageError(
             "give NEGATIVES, a folder of photographs without the object, or --annotations with the "
             "boxes of the objects"
         )
-    if annotations is None:
-        detector, data = _detector(settings), _from_crops(positives, negatives or "")
-    else:
-        detector, data = _from_boxes(positives, negatives, annotations, settings)
     crops, backgrounds, summary, skipped = data
     with progress_bars(quiet) as progress:
         detector.fit(crops, backgrounds, progress=progress)
@@ -122,11 +122,8 @@ def _from_crops(positives: str, negatives: str) -> TrainingData:
     from visualwords.folders import list_files
 
     (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
-    summary = (
-        f"{len(crops)} crops and their mirror images, {len(photographs)} photographs without the "
-        "object"
-    )
-    return crops, photographs, summary, [*skipped, *others]
+    summary = f"{len(crops)} crops and their mirror images, {len(photographs)} photographs without"
+    return crops, photographs, f"{summary} the object", [*skipped, *others]
 
 
 def _from_boxes(

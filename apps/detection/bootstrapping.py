@@ -20,6 +20,7 @@ __all__ = ["Bootstrap", "Image", "enlarged_again"]
 HARD_STAGES = -1.0  # of all features: at the margin, where a window hardly counts in training
 HARD_TREES = -0.3  # of the sum of trees, in the units of their weight
 FIRST_TREES = 0.25  # of the trees, while windows are collected
+N_RANDOM = 20  # windows of every photograph to begin with
 MOST_HARD = 50  # windows of one photograph and round
 
 Image = Callable[[], np.ndarray]  # reads an image on demand
@@ -54,10 +55,10 @@ class Bootstrap:
 
     def run(self, crops: Sequence[Image], photographs: Sequence[Image]) -> Samples:
         """Return the crops' windows and all windows collected from the photographs."""
-        shape, seed, n = self.search.shape, self.settings["random_state"], self.settings["n_random"]
+        shape, seed = self.search.shape, self.settings["random_state"]
 
         def random(k: int, image: np.ndarray) -> Vectors:
-            return training.random_windows(image, n, self.search, [seed, k])
+            return training.random_windows(image, N_RANDOM, self.search, [seed, k])
 
         positives = self._windows("reading crops", crops, self._views_of_crop, True)
         negatives = self._windows("reading photographs", photographs, random, False)
@@ -112,7 +113,7 @@ class Bootstrap:
 
         Trees meet all windows of a photograph, later stages only those that trees let pass.
         """
-        least = HARD_TREES * self.settings["acf_weight"]
+        least = HARD_TREES * training.TREES_WEIGHT
         used = samples if by_all else replace(samples, vectors=samples.vectors[:1])
         self.progress.start("training", 1)
         cascade = self.train(used, share=FIRST_TREES)

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from visualwords.apps.annotations.boxed_image import BoxedImage
-from visualwords.apps.detection.detector import PedestrianDetector
+from visualwords.apps.detection.detector import ENLARGEMENT, PedestrianDetector
 from visualwords.apps.detection.detector_figures import true_boxes
 from visualwords.apps.detection.windows import CELL
 from visualwords.boxes import area, suppress
@@ -90,8 +90,7 @@ def training_regions(
     window_wh = np.array(detector.window, float)
     object_wh = window_wh * detector.object_share
     by = int(object_wh.argmax())  # the side that decides an object's scale
-    enlargement = detector.training_enlargement
-    least = object_wh[by] / enlargement
+    least = object_wh[by] / ENLARGEMENT
     crops, backgrounds, skipped = [], [], []
     for image in photographs:
         boxes, ignored = true_boxes(image, label)
@@ -106,7 +105,7 @@ def training_regions(
             corners = np.concatenate([center - half, center + half])
             wide = detector.window[0] + 2 * CELL, detector.window[1] + 2 * CELL
             crops.append(Region(image.name, tuple(corners.tolist()), wide))
-        parts = empty_parts(image.size_wh, np.vstack([boxes, ignored]), window_wh / enlargement)
+        parts = empty_parts(image.size_wh, np.vstack([boxes, ignored]), window_wh / ENLARGEMENT)
         backgrounds += [Region(image.name, tuple(part)) for part in parts.tolist()]
     return TrainingRegions(crops, backgrounds, skipped)
 

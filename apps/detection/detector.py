@@ -27,6 +27,7 @@ __all__ = ["OBJECT_DETECTOR", "PedestrianDetector"]
 OBJECT_DETECTOR = "object-detector"  # the kind of its model files
 BUNDLED = "pedestrian"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
+ENLARGEMENT = 2.0  # photographs are searched for hard windows up to this scale
 OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
 RANGES: dict[str, tuple[type, float, float]] = {  # they bound the search's time and memory, too
     "window": (Integral, 8, 10_000),
@@ -38,17 +39,11 @@ RANGES: dict[str, tuple[type, float, float]] = {  # they bound the search's time
     "threshold": (Real, 1e-6, 1 - 1e-6),
     "overlap": (Real, 0, 1),
     "fusion": (Real, 0, 100),
-    "C": (Real, 1e-30, 1e30),
-    "census_weight": (Real, 0, 1e6),
-    "acf_weight": (Real, 0, 1e6),
     "random_state": (Integral, 0, 2**32 - 1),
     "n_trees": (Integral, 1, 100_000),
     "tree_depth": (Integral, 1, 8),
     "n_rounds": (Integral, 0, 1000),
-    "n_random": (Integral, 0, 100_000),
     "max_negatives": (Integral, 1, 10**9),
-    "training_enlargement": (Real, 0.01, 100),
-    "stage_recall": (Real, 0, 1),
 }
 PAIRS = ("window", "object_share")
 ORDERS = ("rgb", "bgr")
@@ -120,24 +115,13 @@ class PedestrianDetector:
     fusion : float
         How much windows around a detection's best one change its box and raise its score: they
         weigh exp(difference of scores / fusion). 0: not at all.
-    C : float
-        Cost of errors in training the SVMs.
-    census_weight, acf_weight : float
-        Factors of the scores of census codes and of trees beside the HOG score.
     n_trees, tree_depth : int
         Trees that are boosted, and comparisons from the root of a tree to a leaf.
     n_rounds : int
         Rounds of collecting hard windows from the photographs: hard for the trees alone, in the
         last round for all features.
-    n_random : int, default 20
-        Windows of every photograph to begin with.
     max_negatives : int, default 25000
         Most windows to collect; bounds the memory (20 kB each).
-    training_enlargement : float, default 2
-        Photographs are searched for hard windows up to this scale.
-    stage_recall : float
-        Share of held-out windows of the object that must pass each stage of the cascade, of those
-        that would be accepted at any useful threshold.
     label : str, default "person"
         Class name of the objects.
     random_state : int, default 0
@@ -190,16 +174,10 @@ class PedestrianDetector:
     threshold: float = 0.5
     overlap: float = 0.7
     fusion: float = 0.75
-    C: float = 1e-4
-    census_weight: float = 1.0
-    acf_weight: float = 2.0
     n_trees: int = 512
     tree_depth: int = 4
     n_rounds: int = 3
-    n_random: int = 20
     max_negatives: int = 25_000
-    training_enlargement: float = 2.0
-    stage_recall: float = 0.995
     label: str = "person"
     random_state: int = 0
     n_jobs: int | None = None
@@ -231,14 +209,14 @@ class PedestrianDetector:
             This object.
         """
         from visualwords.apps.detection.bootstrapping import Bootstrap
-        from visualwords.apps.detection.held_out import hold_out, with_stages
+        from visualwords.apps.detection.held_out import STAGE_RECALL, hold_out, with_stages
 
         self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
         crops, photographs = self._readable(positives, "crop"), self._readable(negatives, "photo")
         own = self.object_share[1] * self.window[1]
         bootstrap = Bootstrap(
-            self._search(min_height=own / self.training_enlargement, padding=0),
+            self._search(min_height=own / ENLARGEMENT, padding=0),
             self.get_params(),
             smallest=min(self.min_height / own, 1.0),
             progress=progress or Silent(),
@@ -246,7 +224,7 @@ class PedestrianDetector:
         samples = bootstrap.run(crops, photographs)
         held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
         windows = held_out.parts, held_out.scores
-        self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, self.stage_recall)
+        self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, STAGE_RECALL)
         self.confidence_ = held_out.confidence()
         self.box_scale_ = held_out.box_scale
         self.training_: dict[str, Any] = {

@@ -21,7 +21,9 @@ from visualwords.parallel import map_on_workers
 __all__ = ["HeldOut", "hold_out", "with_stages"]
 
 N_FOLDS = 3
-STAGE_RECALL = 0.998  # of the held-out crops, while detections are collected
+# Shares of the held-out windows of the object that must pass each stage of the cascade, of those
+# that would be accepted at any useful threshold: in the end, and while detections are collected.
+STAGE_RECALL, COLLECTING_RECALL = 0.995, 0.998
 
 Boxes = tuple[np.ndarray, np.ndarray]  # (n, 4) and their scores (n,)
 Join = Callable[[np.ndarray, np.ndarray], Boxes]  # of the boxes of windows to detections
@@ -129,7 +131,7 @@ def hold_out(
     for k, model in enumerate(list(_cascades_without_a_fold(bootstrap, samples))):
         own, others = _part(crops, k), _part(photographs, k)
         parts, scores = _crop_scores(bootstrap, model, own)
-        cascade = with_stages(model, parts, scores, STAGE_RECALL)
+        cascade = with_stages(model, parts, scores, COLLECTING_RECALL)
         right, ratios = _right_scores(bootstrap, cascade, own, join)
         false = _false_scores(bootstrap, cascade, others, join)
         found.append((parts, scores.T, right, ratios, false))

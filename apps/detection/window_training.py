@@ -22,6 +22,8 @@ __all__ = ["Samples", "Vectors", "tables_of", "train_cascade", "with_constants"]
 
 LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
 MOST_LOOKED_AT = 640
+C = 1e-4  # cost of errors in training the SVMs
+TREES_WEIGHT = 2.0  # factor of the trees' score beside those of the SVMs
 SHRINKAGE = 0.1  # of the leaves of each tree
 N_CONSTANTS, CONSTANT = 16, 255  # together about a tenth of the levels of a window
 HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
@@ -161,11 +163,9 @@ def train_cascade(
     """
     first, *others = samples.vectors
     trees, tables = _train_trees(first, samples.positive, settings, share), []
-    for vectors, weight in zip(others, (settings["census_weight"], 1.0)):
-        svm = ICDClassifier(
-            C=settings["C"], quantization="integer", random_state=settings["random_state"]
-        ).fit(with_constants(vectors), samples.positive)
-        tables.append(tables_of(svm, weight))
+    for vectors in others:
+        svm = ICDClassifier(C=C, quantization="integer", random_state=settings["random_state"])
+        tables.append(tables_of(svm.fit(with_constants(vectors), samples.positive)))
     no_thresholds = np.array([-np.inf], np.float32), (-np.inf,) * len(others)
     return Cascade(shape, trees, tables, *no_thresholds)
 
@@ -175,7 +175,7 @@ def _train_trees(
 ) -> BoostedTrees:
     """Boost trees on the bytes of windows.
 
-    Training windows score 1 × ``acf_weight`` away from 0 on average, as SVMs have margins of 1;
+    Training windows score 1 × `TREES_WEIGHT` away from 0 on average, as SVMs have margins of 1;
     leaves have half precision, as a model file keeps them.
     """
     trees = boost_trees(
@@ -189,33 +189,31 @@ def _train_trees(
     )
     margins = np.where(positive, 1, -1) * trees.scores(vectors)
     unit = (margins[positive].mean() + margins[~positive].mean()) / 2 or 1.0
-    leaves = (trees.leaves * np.float32(settings["acf_weight"] / unit)).astype(np.float16)
+    leaves = (trees.leaves * np.float32(TREES_WEIGHT / unit)).astype(np.float16)
     return replace(trees, leaves=leaves.astype(np.float32))
 
 
-def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.ndarray:
+def with_constants(vectors: np.ndarray) -> np.ndarray:
     """Append constant columns to levels, which give a classifier its offset.
 
     Without an offset a window without gradients, all levels 0, would score 0 whatever was learned.
     """
-    return np.hstack([vectors, np.full((len(vectors), n_constants), CONSTANT, vectors.dtype)])
+    return np.hstack([vectors, np.full((len(vectors), N_CONSTANTS), CONSTANT, vectors.dtype)])
 
 
-def tables_of(
-    classifier: ICDClassifier, scale: float = 1.0, n_constants: int = N_CONSTANTS
-) -> RaggedTables:
+def tables_of(classifier: ICDClassifier) -> RaggedTables:
     """Return the tables of a classifier of two classes that was trained on levels with constants.
 
     Levels between those that training met have values between theirs. The offset is spread evenly
     over all tables. Cells are rounded to half precision, which is how a model file keeps them.
     """
     full = classifier.tables_[0]
-    n_columns = len(full) - n_constants
+    n_columns = len(full) - N_CONSTANTS
     offset = full[n_columns:, CONSTANT].sum(dtype=np.float64)
     n_cells = np.diff(classifier.layout_.offsets)[:n_columns]
     tops = classifier.layout_.heights[np.maximum(n_cells, 1) - 1]
     starts = np.concatenate([[0], np.cumsum(tops + 1)]).astype(np.int64)
     column = np.repeat(np.arange(n_columns), tops + 1)
     level = np.arange(starts[-1]) - np.repeat(starts[:-1], tops + 1)
-    cells = (full[column, level] + offset / n_columns) * scale
+    cells = full[column, level] + offset / n_columns
     return RaggedTables(starts, cells.astype(np.float16).astype(np.float32))

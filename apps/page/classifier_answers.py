@@ -71,8 +71,8 @@ class ClassifierAnswers:
             "name": self.name,
             "summary": f"Distinguishes {len(model.classes_)} classes of images.",
             "classes": [
-                {"label": label, "images": int(count)}
-                for label, count in zip(self.labels, model.class_counts_)
+                {"label": label, "images": count}
+                for label, count in zip(self.labels, model.class_counts_.tolist())
             ],
             "facts": [{"name": name, "value": value} for name, value in facts.items()],
             "explains": True,
@@ -82,10 +82,10 @@ class ClassifierAnswers:
         """Return the best classes of an image."""
         start = time.perf_counter()
         answer = self.model.predict_one(data)
-        scores = np.array([answer.scores[str(name)] for name in self.model.classes_])
-        shares = None
+        names = [str(name) for name in self.model.classes_]
+        scores, shares = np.array([answer.scores[name] for name in names]), None
         if answer.probabilities is not None:
-            shares = np.array([answer.probabilities[str(name)] for name in self.model.classes_])
+            shares = np.array([answer.probabilities[name] for name in names])
         label = self._label(answer, shares, question)
         return {
             "kind": "classifier",
@@ -102,9 +102,10 @@ class ClassifierAnswers:
         if not (thresholds or question.unknown is not None or question.min_confidence):
             return printable(answer.label)
         if shares is None or (question.unknown is not None and answer.novelty is None):
-            raise RefusedError(
-                409, "the model has no probabilities, or can't tell unknown images; train it again"
+            sentence = (
+                "the model has no probabilities or can't tell unknown images; train it again"
             )
+            raise RefusedError(409, sentence)
         rule = self.model.decision_
         asked = Decision.of(rule.classes, None, thresholds, question.unknown)
         changes = {"thresholds": asked.thresholds} if thresholds else {}
@@ -203,15 +204,12 @@ def _reasons(found: Explanation, column: int) -> list[dict[str, Any]]:
         strongest = np.argsort(-np.abs(values), kind="stable")[:N_REASONS]
         if channel.words is not None:
             for word in strongest:
-                where = np.flatnonzero(channel.words == word)
-                reasons.append(
-                    _reason(f"{kind} like these", values[word], _patches(channel, where, column))
-                )
+                patches = _patches(channel, np.flatnonzero(channel.words == word), column)
+                reasons.append(_reason(f"{kind} like these", values[word], patches))
         elif _color(channel.names, 0):
             for bin_ in strongest:
-                reasons.append(
-                    _reason("this colour", values[bin_], [], _color(channel.names, bin_))
-                )
+                color = _color(channel.names, bin_)
+                reasons.append(_reason("this colour", values[bin_], [], color))
         else:
             several = len(channel.positions) > 1
             where = np.arange(len(channel.positions) if several else 0)

@@ -26,14 +26,9 @@ Found = TypeVar("Found")
 Handler = Callable[[Request], Awaitable[Response]]
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-STATIC = {  # address → file; nothing else is served
-    "/": "index.html",
-    **{
-        f"/{name}": name
-        for name in ("style.css", "asking.js", "camera.js", "drawing.js", "intake.js", "panels.js")
-    },
-    **{f"/{name}": name for name in ("table.js", "script.js", "icon.svg")},
-}
+SCRIPTS = ("asking.js", "camera.js", "drawing.js", "intake.js", "panels.js", "table.js")
+STATIC = {"/": "index.html"}  # address → file; nothing else is served
+STATIC |= {f"/{name}": name for name in (*SCRIPTS, "script.js", "style.css", "icon.svg")}
 PREVIEW_SIDE = 1280
 RELOAD_SECONDS = 1.0  # between two looks at the model files
 REPORT_POLICY = (  # a report has its style and images inside, and no scripts
@@ -143,17 +138,9 @@ class ModelApi:
 
     def routes(self) -> list[Route]:
         """Return the routes of the API."""
-        read = {
-            "/healthz": self.health,
-            "/api/model": self.model,
-            "/api/models": self.list_models,
-        }
-        asked = {
-            "/api/predict": self.predict,
-            "/api/predict/batch": self.predict_batch,
-            "/api/explain": self.explain,
-            "/api/preview": self.preview,
-        }
+        read = {"/healthz": self.health, "/api/model": self.model, "/api/models": self.list_models}
+        asked = {"/api/predict": self.predict, "/api/predict/batch": self.predict_batch}
+        asked |= {"/api/explain": self.explain, "/api/preview": self.preview}
         return [*routes_of("GET", read), *routes_of("POST", asked)]
 
     async def health(self, request: Request) -> Response:

@@ -43,13 +43,13 @@ def mistakes(
     wrong = [k for k in range(len(trial.paths)) if trial.truth[k] != trial.guesses[k]]
     if not wrong:
         return section("mistakes", "Mistakes", "None.", "")
-    order = np.argsort(-trial.confidence[wrong], kind="stable")[:MOST_MISTAKES]
-    progress.start("explaining mistakes", len(order))
+    surest = sorted(wrong, key=lambda k: -trial.confidence[k])[:MOST_MISTAKES]
+    progress.start("explaining mistakes", len(surest))
     shown = []
-    for i in order:
-        shown.append(_mistake(model, trial, wrong[i], thumbnails))
+    for k in surest:
+        shown.append(_mistake(model, trial, k, thumbnails))
         progress.advance()
-    shown_of_all = f", the {len(order)} most confident shown" if len(order) < len(wrong) else ""
+    shown_of_all = f", the {len(surest)} most confident shown" if len(surest) < len(wrong) else ""
     lead = html(
         "{:,} in all{}. <b class=for>Orange</b> regions raise the score of the class, "
         "<b class=against>blue</b> ones lower it; both pictures share one scale.",

@@ -17,7 +17,7 @@ from visualwords.apps.command_line.terminal import printable, typed
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
-from visualwords.apps.studio.class_folders import HIDDEN, Listed, own_folder
+from visualwords.apps.studio.class_folders import HIDDEN, own_folder
 from visualwords.apps.studio.tested_models import MOST_TABLE, UNKNOWN, Shelf, TestedModel
 from visualwords.apps.studio.trainer import BUDGET, FOLDS, warm_up
 from visualwords.apps.studio.workspace import Workspace
@@ -112,13 +112,10 @@ class TrainingProcess:
 
     def _started(self) -> "subprocess.Popen[str]":
         # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the server's.
+        command = [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"]
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"],
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            command, text=True, stderr=subprocess.DEVNULL, start_new_session=True, **streams
         )
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
         return process
@@ -259,8 +256,9 @@ class Learning:
                 "output": str(self.file_of(f"new-{kind}")),
                 "unknown": self.says_unknown,
                 "command": self.command(kind, str(self.file_of(kind)), unknown=False),
+                "settings": self._settings,
             }
-        self._processes[kind].send(job | self._settings)
+        self._processes[kind].send(job)
 
     def _hear(self, news: dict[str, Any]) -> None:
         """Take over what a training process reports."""
@@ -295,12 +293,8 @@ class Learning:
             self.models.put(kind, answers_of(self.file_of(kind), self.max_pixels))
         except VisualWordsError as problem:
             logger.warning("%s", problem)
-        self.prefer(self.workspace.listed())
-
-    def prefer(self, listed: Listed) -> None:
-        """Put the model first that is to answer requests that name none."""
-        if len(self.models.names) == len(KINDS):
+        if len(self.models.names) == len(KINDS):  # which one is to answer requests?
             known = {one["label"] for one in self.models.find("better").about()["classes"]}
-            lacks = known != {printable(label) for label in listed.classes}
+            lacks = known != set(map(printable, self.workspace.listed().classes))
             kind = "quick" if lacks else "better"
             self.models.put(kind, self.models.find(kind))

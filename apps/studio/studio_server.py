@@ -38,19 +38,12 @@ from visualwords.errors import ImageError
 from visualwords.files import open_regular
 from visualwords.images import read_bytes
 
-STATIC = {
-    "/": "studio.html",
-    "/studio.css": "studio.css",
-    **{
-        f"/studio-{name}.js": f"studio-{name}.js"
-        for name in ("main", "state", "grid", "intake", "review", "models", "dialogs")
-    },
-}
+SCRIPTS = ("main", "state", "grid", "intake", "review", "models", "dialogs")
+STATIC = {"/": "studio.html", "/studio.css": "studio.css"}
+STATIC |= {f"/studio-{name}.js": f"studio-{name}.js" for name in SCRIPTS}
 POLICY = f"{PAGE_POLICY}; frame-src 'self'"
 FRAMED_REPORT = {
-    "content-security-policy": REPORT_POLICY.replace(
-        "frame-ancestors 'none'", "frame-ancestors 'self'"
-    ),
+    "content-security-policy": REPORT_POLICY.replace("ancestors 'none'", "ancestors 'self'"),
     "x-frame-options": "SAMEORIGIN",
 }
 FOR_EVER = "private, max-age=31536000, immutable"  # the id of an image changes with its content
@@ -102,11 +95,10 @@ class StudioApi(ModelApi):
 
     def routes(self) -> list[Route]:
         """Return the routes of the studio and of its models."""
+        folder, learning = self.workspace, self.learning
         values = {
             "/studio/status": self._status,
-            "/studio/images": lambda _: images_json(
-                self.workspace.listed(), self.learning.preferred()
-            ),
+            "/studio/images": lambda _: images_json(folder.listed(), learning.preferred()),
             "/studio/queue": self._queue,
             "/studio/changed": self._changed,
         }
@@ -119,19 +111,19 @@ class StudioApi(ModelApi):
         }
         read |= {path: partial(self._value, work) for path, work in values.items()}
         changes = {
-            "/studio/class": self._add_class,
+            "/studio/class": lambda asked: {"class": shown(folder.add_class(_text(asked, "name")))},
             "/studio/class/rename": self._rename_class,
-            "/studio/class/delete": self._delete_class,
+            "/studio/class/delete": lambda asked: folder.delete_class(self._label(asked)),
             "/studio/move": self._move,
-            "/studio/delete": self._delete,
-            "/studio/undo": lambda _: {"what": printable(self.workspace.log.undo() or "")},
-            "/studio/redo": lambda _: {"what": printable(self.workspace.log.redo() or "")},
+            "/studio/delete": lambda asked: folder.delete_images(_numbers(asked)),
+            "/studio/undo": lambda _: {"what": printable(folder.log.undo() or "")},
+            "/studio/redo": lambda _: {"what": printable(folder.log.redo() or "")},
             "/studio/settings": self._settings,
         }
         others = {  # what no model needs to learn
-            "/studio/accept": self._accept,
-            "/studio/train": lambda _: self.learning.train_better(),
-            "/studio/cancel": lambda _: self.learning.cancel(),
+            "/studio/accept": lambda asked: folder.accept_images(_numbers(asked)),
+            "/studio/train": lambda _: learning.train_better(),
+            "/studio/cancel": lambda _: learning.cancel(),
         }
         posts: dict[str, Handler] = {"/studio/add": self._add_image}
         posts |= {path: partial(self._act, work) for path, work in changes.items()}
@@ -144,8 +136,7 @@ class StudioApi(ModelApi):
         return JSONResponse(await asyncio.to_thread(work, request))
 
     def _status(self, request: Request) -> Asked:
-        log, learning = self.workspace.log, self.learning
-        preferred = learning.preferred()
+        log, learning, preferred = self.workspace.log, self.learning, self.learning.preferred()
         return {
             "version": self.workspace.listed().version,
             "folder": printable(str(self.workspace.root)),
@@ -194,9 +185,8 @@ class StudioApi(ModelApi):
         return Response(picture, media_type="image/jpeg", headers={"cache-control": FOR_EVER})
 
     async def _explain(self, request: Request) -> Response:
-        answers, label = self.models.find(None), request.query_params.get("label")
-        top = Question.of(request.query_params).top
-        work = partial(answers.explain, top=top, label=label)
+        top, label = Question.of(request.query_params).top, request.query_params.get("label")
+        work = partial(self.models.find(None).explain, top=top, label=label)
         return JSONResponse(await self._of_own_image(request, work))
 
     async def _of_own_image(self, request: Request, work: Callable[[bytes], Any]) -> Any:
@@ -236,7 +226,7 @@ class StudioApi(ModelApi):
     # what people do
 
     async def _act(
-        self, action: Callable[[Asked], Asked | None], request: Request, learn: bool = True
+        self, action: Callable[[Asked], Asked | int | None], request: Request, learn: bool = True
     ) -> Response:
         """Do what a request in JSON asks for."""
         if not request.headers.get("content-type", "").startswith("application/json"):
@@ -248,7 +238,8 @@ class StudioApi(ModelApi):
                 raise RefusedError(400, "the request is no JSON") from None
         if not isinstance(asked, dict):
             raise RefusedError(400, "send a JSON object")
-        return JSONResponse(await self._change(action, asked, learn=learn) or {})
+        done = await self._change(action, asked, learn=learn)
+        return JSONResponse({"images": done} if isinstance(done, int) else done or {})
 
     async def _change(self, action: Callable[..., Any], *arguments: Any, learn: bool = True) -> Any:
         """Change files in a thread; a full disk is an answer, not a failure of the server."""
@@ -264,25 +255,16 @@ class StudioApi(ModelApi):
             self.learning.note_change()
         return done
 
-    def _add_class(self, asked: Asked) -> Asked:
-        return {"class": shown(self.workspace.add_class(_text(asked, "name")))}
+    def _label(self, asked: Asked) -> str:
+        return self.workspace.label(_text(asked, "class"))
+
+    def _move(self, asked: Asked) -> int:
+        label = self._label(asked)
+        return self.workspace.move_images(_numbers(asked), label)
 
     def _rename_class(self, asked: Asked) -> Asked:
-        label = self.workspace.label(_text(asked, "class"))
-        return {"class": shown(self.workspace.rename_class(label, _text(asked, "name")))}
-
-    def _delete_class(self, asked: Asked) -> None:
-        self.workspace.delete_class(self.workspace.label(_text(asked, "class")))
-
-    def _move(self, asked: Asked) -> Asked:
-        label = self.workspace.label(_text(asked, "class"))
-        return {"images": self.workspace.move_images(_numbers(asked), label)}
-
-    def _delete(self, asked: Asked) -> Asked:
-        return {"images": self.workspace.delete_images(_numbers(asked))}
-
-    def _accept(self, asked: Asked) -> Asked:
-        return {"images": self.workspace.accept_images(_numbers(asked))}
+        name = self.workspace.rename_class(self._label(asked), _text(asked, "name"))
+        return {"class": shown(name)}
 
     def _settings(self, asked: Asked) -> None:
         if not isinstance(asked.get("unknown"), bool):

@@ -17,6 +17,8 @@ MOST_CHANGED = 400  # images whose label changed
 UNSURE = 0.25  # lead of the best class below which an image is worth a look
 UNKNOWN = 0.05  # share of known images that models may take for none of the classes
 
+ROW = {"id", "truth", "guess", "confidence", "own", "margin", "novelty", "suspicious", "twin"}
+
 Accepted = set[tuple[str, str]]  # images, and the labels that a person confirmed
 
 
@@ -86,7 +88,8 @@ class Shelf:
                 number = int(path.stem.removeprefix("tested-"))
                 model = TestedModel(number, json.loads(read_settings(path, MOST_TABLE)))
                 _ = model.to_json(), model.table["classes"], model.table["copies"]
-                self.models.append(model)
+                if all(row.keys() == ROW for row in model.rows.values()):
+                    self.models.append(model)
             except (ValueError, TypeError, KeyError, OSError):
                 continue  # a table that others wrote
 

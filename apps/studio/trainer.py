@@ -71,10 +71,8 @@ def run(
     root: str,
     output: str,
     unknown: bool,
-    max_pixels: int,
-    n_jobs: int | None,
-    cache_dir: str | None,
     command: str,
+    settings: dict[str, Any],
 ) -> None:
     """Train, save, test by cross-validation, and write what the studio shows of it.
 
@@ -85,8 +83,8 @@ def run(
     root : folder of classes
     output : the model file; a table of the trial (.json) and the report (.html) go beside it
     unknown : whether images unlike all classes get the label "unknown"
-    max_pixels, n_jobs, cache_dir : as in `ImageClassifier`
     command : the equivalent command, for the report
+    settings : parameters of `ImageClassifier`
     """
     is_better = kind == "better"
     if is_better and hasattr(os, "nice"):
@@ -98,12 +96,10 @@ def run(
     knows_unknown = unknown and smallest >= ENOUGH
     model = ImageClassifier(
         "auto" if is_better else "tiny",
-        n_jobs=n_jobs,
-        cache_dir=cache_dir,
         budget=BUDGET,
         unknown=UNKNOWN if knows_unknown else None,
-        max_pixels=max_pixels,
         thumbnails=len(data) <= MOST_THUMBNAILS,
+        **settings,
     )
     news.tell(phase="training")
     model.fit(data, progress=times, warn=False)
@@ -145,14 +141,11 @@ def _rows(
     for path, truth, share, strange in zip(trial.paths, trial.truth, chances, novelty.tolist()):
         guess, (second, first) = trial.classes[share.argmax()], np.sort(share)[-2:].tolist()
         own = float(share[column[truth]]) if truth in column else 0.0
-        row = {"confidence": first, "own": own, "margin": first - second, "novelty": strange}
-        row = {name: round(value, 4) for name, value in row.items()}
-        twin = _twin(model, path, guess, named) if path in doubts else None
-        rows.append(
-            {"id": ids[path], "truth": truth, "guess": guess, "suspicious": path in doubts}
-            | row
-            | {"twin": twin}
-        )
+        row: dict[str, Any] = {"confidence": first, "own": own, "margin": first - second}
+        row = {name: round(value, 4) for name, value in (row | {"novelty": strange}).items()}
+        row |= {"id": ids[path], "truth": truth, "guess": guess, "suspicious": path in doubts}
+        row["twin"] = _twin(model, path, guess, named) if path in doubts else None
+        rows.append(row)
     return rows
 
 
@@ -189,10 +182,9 @@ def main() -> None:
         news = News(job.pop("number"))
         try:
             run(news, **job)
-        except (VisualWordsError, OSError) as problem:
-            news.tell(failed=str(problem))
         except Exception as problem:
-            news.tell(failed=f"training failed: {type(problem).__name__}: {problem}")
+            is_told = isinstance(problem, VisualWordsError | OSError)
+            news.tell(failed=f"{'' if is_told else f'{type(problem).__name__}: '}{problem}")
         if job["kind"] == "better":  # its memory is given back
             os._exit(0)
 

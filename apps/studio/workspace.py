@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from visualwords.apps.command_line.sort_into import alike
@@ -68,7 +68,9 @@ class Workspace:
 
     def image(self, number: str) -> ImageFile:
         """An image by what requests call it."""
-        found = self._listed.by_id.get(number) or self.listed().by_id.get(number)
+        found = self._listed.by_id.get(number)
+        if found is None or not os.path.lexists(self.root / found.place):
+            found = self.listed().by_id.get(number)
         if found is None:
             raise RefusedError(404, "the image is no longer there; it was deleted or replaced")
         return found
@@ -86,7 +88,7 @@ class Workspace:
             for label in listed.folders:
                 if alike(label) == alike(name.strip()):
                     return label
-            label = _checked(name, listed.folders)
+            label = check_label(name, listed.folders)
             self.log.do(_token(), f"add class {label}", [("", label)])
             return label
 
@@ -101,7 +103,7 @@ class Workspace:
                     f"{shown(label)} has {1 + len(twins)} folders, whose names differ in their "
                     "encoding; move its images to another class instead",
                 )
-            new = _checked(name, listed.folders.keys() - {label})
+            new = check_label(name, listed.folders.keys() - {label})
             if new != label:
                 self.log.do(_token(), f"rename {label} to {new}", [(folder, new)])
             return new
@@ -200,13 +202,6 @@ class Workspace:
 
 def _token() -> str:
     return secrets.token_hex(8)
-
-
-def _checked(name: str, others: Iterable[str]) -> str:
-    try:
-        return check_label(name, others)
-    except ValueError as problem:
-        raise RefusedError(422, str(problem)) from None
 
 
 def _folders(listed: Listed, label: str) -> list[str]:

@@ -179,7 +179,7 @@ def test_parameters_follow_the_conventions_of_scikit_learn():
     detector = PedestrianDetector(stride=16, label="mug")
     assert repr(detector) == "PedestrianDetector(label='mug', stride=16)"
     assert clone(detector).get_params() == detector.get_params()
-    with pytest.raises(ValueError, match="no parameter 'strides'; a detector has C, acf"):
+    with pytest.raises(ValueError, match="no parameter 'strides'; a detector has fusion, label"):
         detector.set_params(strides=8)
     with pytest.raises(NotFittedError, match="call fit"):
         detector.detect(np.zeros((160, 120), np.uint8))
