@@ -9,6 +9,7 @@ import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -126,15 +127,15 @@ class ResultFiles:
                     "by one"
                 )
 
-    def begin_video(self, rate: float) -> None:
-        """Write the pictures that follow into a video, if that is wanted."""
-        if self.output is not None and self.is_video:
-            self.video = VideoFile(self.output, rate)
-
-    def end_video(self) -> None:
-        """Complete the video."""
-        if self.video is not None:
-            self.video.close()
+    @contextmanager
+    def writing_video(self, rate: float) -> Iterator[None]:
+        """Write the pictures of a block into a video, if that is wanted."""
+        self.video = VideoFile(self.output, rate) if self.output and self.is_video else None
+        try:
+            yield
+        finally:  # keep what was recorded when Ctrl-C ends a camera
+            if self.video is not None:
+                self.video.close()
             self.video = None
 
     def add(self, image: BoxedImage, source: str | np.ndarray) -> None:
@@ -187,14 +188,13 @@ class VideoFile:
 
     def __init__(self, path: str, rate: float):
         self.path, self.rate = Path(path), rate
-        self.ending = self.path.suffix.lower()
-        self.partial = self.path.with_name(f".writing-{secrets.token_hex(8)}{self.ending}")
+        self.partial = self.path.with_name(f".writing-{secrets.token_hex(8)}{self.path.suffix}")
         self.writer: cv2.VideoWriter | None = None
 
     def add(self, frame: np.ndarray) -> None:
         """Append an RGB frame; all must have the first one's size."""
         if self.writer is None:
-            codec = cv2.VideoWriter.fourcc(*CODECS[self.ending])
+            codec = cv2.VideoWriter.fourcc(*CODECS[self.path.suffix.lower()])
             self.writer = cv2.VideoWriter(str(self.partial), codec, self.rate, frame.shape[1::-1])
             if not self.writer.isOpened():
                 raise VideoError(f"{self.path}: this video can't be written; use .avi or a folder")
@@ -221,7 +221,7 @@ class Searching:
         Written beside what is printed.
     form : "json", "csv" or "table"
     as_they_come : bool
-        Print every image or frame when it was searched, not all of them at the end; no tables.
+        Print the JSON of every image or frame when it was searched, not one document at the end.
     raw : bool
         Leave texts of CSV as they are.
     n_jobs : int or None
@@ -252,7 +252,6 @@ class Searching:
     skipped: list[Skipped | tuple[str, str]] = field(default_factory=list)
     n_searched: int = 0
     n_found: int = 0
-    has_header: bool = False
 
     def folder(self, path: str) -> None:
         """Search all images of a folder."""
@@ -284,21 +283,20 @@ class Searching:
         detector, last = copy.copy(self.detector).set_params(n_jobs=self.n_jobs), None
         if self.tracker is not None:
             self.tracker.forget()
-        self.files.begin_video(frames.rate / every)
-        try:
-            with terminal.progress_bars(self.quiet) as progress:
-                progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
-                for number, frame, seconds in frames:
-                    image = search(detector, frame)
-                    image = replace(image, name=name, frame=number, seconds=seconds)
-                    if self.tracker is not None:
-                        steps = (number - last) / every if last is not None else 1.0
-                        tracks = self.tracker.update(image.boxes_xyxy, steps)
-                        image, last = replace(image, tracks=tracks), number
-                    self._add(image, frame)
-                    progress.advance()
-        finally:  # keep what was recorded when Ctrl-C ends a camera
-            self.files.end_video()
+        with (
+            self.files.writing_video(frames.rate / every),
+            terminal.progress_bars(self.quiet) as progress,
+        ):
+            progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
+            for number, frame, seconds in frames:
+                image = search(detector, frame)
+                image = replace(image, name=name, frame=number, seconds=seconds)
+                if self.tracker is not None:
+                    steps = (number - last) / every if last is not None else 1.0
+                    tracks = self.tracker.update(image.boxes_xyxy, steps)
+                    image, last = replace(image, tracks=tracks), number
+                self._add(image, frame)
+                progress.advance()
         if fault := frames.fault():
             self.skipped.append((name, fault))
 
@@ -306,9 +304,7 @@ class Searching:
         """Print all detections, unless they were printed as they came, and a hint if none."""
         if self.form == "table":
             self._print_table()
-        elif self.form == "csv" and not self.as_they_come:
-            self._print_rows(self.found)
-        elif not self.as_they_come:
+        elif self.form == "json" and not self.as_they_come:
             images = [_described(image, self.detector.label) for image in self.found]
             pairs = [(image, box) for image in self.found for box in _listed(image)]
             boxes = [{"source": one.name, "frame": one.frame, **box} for one, box in pairs]
@@ -335,23 +331,15 @@ class Searching:
         if not len(image) and len(self.unsure) < UNSURE:
             self.unsure.append((image.name, source))
         self.files.add(image, source)
-        if self.form == "table" or not self.as_they_come:
-            if len(image) or self.form != "table":  # a camera may run for days
-                self.found.append(image)
-        elif self.form == "csv":
-            self._print_rows([image])
-        else:
+        if self.form == "csv":
+            rows = [csv_cells(row, is_raw(self.raw)) for row in box_rows(image)]
+            csv.writer(sys.stdout).writerows([HEADER, *rows] if self.n_searched == 1 else rows)
+            sys.stdout.flush()
+        elif self.form == "json" and self.as_they_come:
             one = _described(image, self.detector.label) | {"boxes": _listed(image)}
             print(json.dumps(one), flush=True)
-
-    def _print_rows(self, found: list[BoxedImage]) -> None:
-        writer = csv.writer(sys.stdout)
-        if not self.has_header:
-            writer.writerow(HEADER)
-            self.has_header = True
-        for image in found:
-            writer.writerows(csv_cells(row, is_raw(self.raw)) for row in box_rows(image))
-        sys.stdout.flush()
+        elif len(image) or self.form == "json":  # a camera may run for days
+            self.found.append(image)
 
     def _print_table(self) -> None:
         tracks, rows = [] if self.tracker is None else ["track"], []

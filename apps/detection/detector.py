@@ -14,12 +14,12 @@ from typing import Any, Self
 import numpy as np
 
 from visualwords.apps.detection.cascade import LEAST_SCORE, Cascade
-from visualwords.apps.detection.windows import CELL, Level, Search, WindowShape, clip_boxes
+from visualwords.apps.detection.windows import CELL, Search, WindowShape, clip_boxes
 from visualwords.boxes import join, scaled
 from visualwords.errors import FolderError, ImageError, ModelFileError
 from visualwords.images import read_image
 from visualwords.model_file import read_model, write_model
-from visualwords.parallel import map_in_threads, with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
 __all__ = ["OBJECT_DETECTOR", "PedestrianDetector"]
@@ -258,10 +258,11 @@ class PedestrianDetector:
         pixels = _as_image(image, order)
         least = self.score_of(self.threshold)
         lowest = min(least, LEAST_SCORE) if self.fusion else least
-        joined, score = self._join(*self._windows(pixels, lowest))
+        search = partial(self.model_.search, search=self._search(), n_jobs=self.n_jobs)
+        joined, score = self._join(*search(pixels, threshold=lowest))
         is_open = order is None and isinstance(image, np.ndarray) and image.ndim == 3
         if is_open and self._order.left:
-            exchanged = self._windows(_as_image(image, "bgr"), lowest)
+            exchanged = search(_as_image(image, "bgr"), threshold=lowest)
             self._order.note(score, self._join(*exchanged)[1])
         joined, score = scaled(joined, self.box_scale_)[score >= least], score[score >= least]
         return clip_boxes(joined, pixels), self.confidence_of(score)
@@ -383,14 +384,6 @@ class PedestrianDetector:
         own = {name: getattr(self, name) for name in names}
         return Search(WindowShape(*self.window), self.object_share, **(own | changes))
 
-    def _windows(self, image: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes in the image, and scores, of all windows that pass the cascade."""
-        search = self._search()
-        scan = partial(_scan, search, self.model_, least)
-        found = map_in_threads(scan, search.levels(image), self.n_jobs)
-        boxes = np.vstack([np.empty((0, 4)), *(own for own, _ in found)])
-        return boxes, np.concatenate([np.empty(0, np.float32), *(own for _, own in found)])
-
     def _join(self, boxes_xyxy: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the detections that windows add up to, best first."""
         return join(boxes_xyxy, scores, overlap=self.overlap, softness=self.fusion)
@@ -417,20 +410,6 @@ class PedestrianDetector:
 def _is(value: Any, kind: type, least: float, most: float) -> bool:
     is_kind = isinstance(value, kind) and not isinstance(value, bool)
     return is_kind and bool(least <= value <= most)
-
-
-def _scan(
-    search: Search, model: Cascade, least: float, make_level: Callable[[], Level]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scan one level, strip by strip if it is large; boxes in the image and scores."""
-    level = make_level()
-    corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
-    for start, rows, strip in search.strips(level):
-        found, score = model.scan(strip, search.stride, least)
-        own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
-        corners.append(found[own] + np.array([start, 0]))
-        scores.append(score[own])
-    return search.boxes(level, np.vstack(corners)), np.concatenate(scores)
 
 
 def _as_image(image: ImageOrPath, order: str | None = None) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cv2
@@ -132,9 +133,11 @@ def hold_out(
         own, others = _part(crops, k), _part(photographs, k)
         parts, scores = _crop_scores(bootstrap, model, own)
         cascade = with_stages(model, parts, scores, COLLECTING_RECALL)
+        detect = partial(_detections, bootstrap.search, cascade, join)
+        false = bootstrap.collect("looking for false detections", others, detect)
         right, ratios = _right_scores(bootstrap, cascade, own, join)
-        false = _false_scores(bootstrap, cascade, others, join)
-        found.append((parts, scores.T, right, ratios, false))
+        wrong = np.concatenate([np.empty(0), *(scores for _, scores in false)])
+        found.append((parts, scores.T, right, ratios, wrong))
     parts, scores, right, ratios, false = (np.concatenate(one) for one in zip(*found))
     return HeldOut(parts, scores.T, right, ratios, false, len(photographs))
 
@@ -203,7 +206,7 @@ def _right_scores(
         size_wh = np.rint(np.array(crop.shape[1::-1]) * factor).astype(int)
         scaled = resize_image(crop, *size_wh.tolist())
         moved = cv2.copyMakeBorder(scaled, top, 0, left, 0, cv2.BORDER_REPLICATE)
-        boxes, scores = _detections(search, cascade, moved, join)
+        boxes, scores = _detections(search, cascade, join, k, moved)
         center, half = size_wh / 2 + [left, top], window_wh * search.object_wh / 2 * factor
         wanted = np.concatenate([center - half, center + half])[None]
         found = np.flatnonzero(intersection_over_union(boxes, wanted)[:, 0] >= 0.5)
@@ -217,24 +220,6 @@ def _right_scores(
     return scores, ratios
 
 
-def _false_scores(
-    bootstrap: Bootstrap, cascade: Cascade, photographs: Sequence[Image], join: Join
-) -> np.ndarray:
-    """Return the scores of the detections in photographs."""
-
-    def detect(_: int, image: np.ndarray) -> np.ndarray:
-        return _detections(bootstrap.search, cascade, image, join)[1]
-
-    found = bootstrap.collect("looking for false detections", photographs, detect)
-    return np.concatenate([np.empty(0), *found])
-
-
-def _detections(search: Search, cascade: Cascade, image: np.ndarray, join: Join) -> Boxes:
+def _detections(search: Search, cascade: Cascade, join: Join, _: int, image: np.ndarray) -> Boxes:
     """Return all detections that could be of use."""
-    boxes, scores = [np.empty((0, 4))], [np.empty(0)]
-    for make in search.levels(image):
-        level = make()
-        corners, found = cascade.scan(level.image, search.stride, LEAST_SCORE)
-        boxes.append(search.boxes(level, corners))
-        scores.append(found)
-    return join(np.vstack(boxes), np.concatenate(scores))
+    return join(*cascade.search(image, search, LEAST_SCORE))

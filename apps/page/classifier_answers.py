@@ -1,9 +1,9 @@
 """Predictions and explanations of a classifier, as plain values for JSON."""
 
-import base64
 import math
 import re
 import time
+from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer
 from visualwords.images import encode_image
 
+JPEG = "data:image/jpeg;base64,"
 MAP_SIDE = 64  # places along the longer side of an evidence map
 N_REASONS = 9
 N_PATCHES = 12
@@ -102,9 +103,7 @@ class ClassifierAnswers:
         if not (thresholds or question.unknown is not None or question.min_confidence):
             return printable(answer.label)
         if shares is None or (question.unknown is not None and answer.novelty is None):
-            sentence = (
-                "the model has no probabilities or can't tell unknown images; train it again"
-            )
+            sentence = "the model has no probabilities or can't tell unknown images; train it again"
             raise RefusedError(409, sentence)
         rule = self.model.decision_
         asked = Decision.of(rule.classes, None, thresholds, question.unknown)
@@ -150,7 +149,7 @@ class ClassifierAnswers:
                 "name": printable(name),
                 "label": printable(label),
                 "similarity": round(similarity, 4),
-                "thumbnail": _data_url(pictures[name]) if name in pictures else "",
+                "thumbnail": JPEG + b64encode(pictures[name]).decode() if name in pictures else "",
             }
             for name, label, similarity in self.model.similar(data, N_SIMILAR)
         ]
@@ -241,7 +240,3 @@ def _patches(channel: ChannelEvidence, where: np.ndarray, column: int) -> list[l
     strongest = strongest[:N_PATCHES]
     corners = channel.positions[strongest] - channel.sizes[strongest] / 2
     return np.round(np.hstack([corners, channel.sizes[strongest]]).astype(float), 4).tolist()
-
-
-def _data_url(jpeg: bytes) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()
