@@ -368,10 +368,7 @@ RAW = {  # what is sent → the status of the answer, after which the connection
     "elsewhere": (b"GET /etc/passwd" + ASKED + b"\r\n", 404),
     "no host": (b"GET / HTTP/1.0\r\n\r\n", 403),
     "two origins": (b"GET /" + ASKED + b"Origin: http://HOST\r\nOrigin: http://HOST\r\n\r\n", 403),
-    "two kinds of length": (
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
+    "two kinds of length": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     "no HTTP": (b"\x00\xff\r\n\r\n", 400),
     "version": (b"GET / HTTP/9\r\n\r\n", 400),
     "two hosts": (b"GET /" + ASKED + b"Host: HOST\r\n\r\n", 400),
