@@ -178,12 +178,6 @@ def test_the_best_candidate_below_the_threshold_is_named(model, street, capsys):
     assert "try --threshold 0." in said
 
 
-def test_frames_end_a_video_on_purpose(model, tmp_path, capsys):
-    write_video(tmp_path / "walk.avi", 5)
-    assert main(["run", str(tmp_path / "walk.avi"), "--frames", "2", "--model", model]) == 0
-    assert "in 2 frames" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("source", "message"), [("97", "camera 97: not found"), ("text.mp4", "not a readable video")]
 )
