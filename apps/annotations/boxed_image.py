@@ -149,4 +149,5 @@ class BoxList:
         if not self.rows:
             return self.empty
         boxes, labels, ignored = zip(*self.rows)
-        return replace(self.empty, boxes_xyxy=boxes, labels=labels, ignored=ignored)
+        corners = np.array(boxes)
+        return replace(self.empty, boxes_xyxy=corners, labels=labels, ignored=np.array(ignored))

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
@@ -52,14 +52,10 @@ def read_coco(path: str | os.PathLike[str]) -> Annotations:
 
 
 def _json_of(name: str) -> object:
-    """The value of a JSON file; NaN and infinity, which JSON lacks, are refused."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not a number")
-
+    """The value of a JSON file."""
     text = checks.text_of(name)
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text)
     except RecursionError:
         raise FolderError(f"{name}: nested too deeply to be annotations") from None
     except ValueError as problem:

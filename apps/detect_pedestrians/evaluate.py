@@ -97,9 +97,10 @@ def evaluate(
     if curves is not None:
         write_atomically(curves, detection_report.draw_curves(figures))
     if report is not None:
-        about = {"threshold": usual, "command": terminal.equivalent_command()}
-        scenes_shown = paths, detections, marked
-        detection_report.write_detection_report(report, figures, *scenes_shown, **about)
+        command = terminal.equivalent_command()
+        detection_report.write_detection_report(
+            report, figures, paths, detections, marked, threshold=usual, command=command
+        )
     _print(figures, usual, as_json, left_out)
     terminal.say_skipped(left_out)
     return SKIPPED if left_out else DONE

@@ -10,7 +10,8 @@ FINE = 4  # drawn at this multiple of the size and reduced, for smooth outlines
 PEOPLE = ((110, 150, 168), (265, 120, 215), (385, 165, 140))  # middle, top, height in pixels
 COATS = ((52, 58, 82), (120, 44, 40), (40, 72, 60))
 
-Colour, Point = tuple[int, int, int], tuple[float, float]
+Colour = tuple[int, int, int]
+Point = tuple[float, float]
 
 
 def demo_picture(seed: int = 0) -> np.ndarray:

@@ -36,7 +36,8 @@ def draw_detections(
         text, color = f"{100 * confidence:.0f}", SURE if confidence >= 0.5 else UNSURE
         if number:
             hue = 0.618034 * number % 1  # successive numbers get hues far apart
-            text, color = f"#{number}", tuple(int(255 * c) for c in hsv_to_rgb(hue, 0.9, 0.65))
+            red, green, blue = (int(255 * part) for part in hsv_to_rgb(hue, 0.9, 0.65))
+            text, color = f"#{number}", (red, green, blue)
         cv2.rectangle(picture, (x0, y0), (x1, y1), color, thickness)
         (width, height), _ = cv2.getTextSize(text, FONT, size, 1)
         x, y = max(x0, 0), max(y0, height + 5)

@@ -22,6 +22,7 @@ from visualwords.parallel import map_on_workers
 __all__ = ["HeldOut", "hold_out", "with_stages"]
 
 N_FOLDS = 3
+LOOKING = "looking for false detections"
 # Shares of the held-out windows of the object that must pass each stage of the cascade, of those
 # that would be accepted at any useful threshold: in the end, and while detections are collected.
 STAGE_RECALL, COLLECTING_RECALL = 0.995, 0.998
@@ -134,12 +135,11 @@ def hold_out(
         parts, scores = _crop_scores(bootstrap, model, own)
         cascade = with_stages(model, parts, scores, COLLECTING_RECALL)
         detect = partial(_detections, bootstrap.search, cascade, join)
-        false = bootstrap.collect("looking for false detections", others, detect)
+        false = [scores for _, scores in bootstrap.collect(LOOKING, others, detect)]
         right, ratios = _right_scores(bootstrap, cascade, own, join)
-        wrong = np.concatenate([np.empty(0), *(scores for _, scores in false)])
-        found.append((parts, scores.T, right, ratios, wrong))
-    parts, scores, right, ratios, false = (np.concatenate(one) for one in zip(*found))
-    return HeldOut(parts, scores.T, right, ratios, false, len(photographs))
+        found.append((parts, scores.T, right, ratios, np.concatenate([np.empty(0), *false])))
+    parts, scores, right, ratios, wrong = (np.concatenate(one) for one in zip(*found))
+    return HeldOut(parts, scores.T, right, ratios, wrong, len(photographs))
 
 
 def _cascades_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> Iterator[Cascade]:

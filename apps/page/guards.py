@@ -9,6 +9,7 @@ import logging
 import traceback
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import TypedDict
 from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -59,6 +60,14 @@ class RefusedError(Exception):
     def response(self) -> JSONResponse:
         """Return the answer."""
         return JSONResponse({"error": str(self)}, self.status, self.headers)
+
+
+class Access(TypedDict, total=False):
+    """Who may ask (`Guard`)."""
+
+    names: Iterable[str]
+    any_address: bool
+    key: str | None
 
 
 class Guard:

@@ -38,9 +38,9 @@ def confusion(trial: Trial, thumbnails: Thumbnails) -> Markup:
     lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
     if len(shown) < n_classes:
         lead += f" The {len(shown)} of {n_classes:,} classes with the most mistakes are shown."
-        linked = {(i, j) for i in shown for j in (*shown, n_classes)}
+        linked: set[tuple[int, int | None]] = {(i, j) for i in shown for j in (*shown, n_classes)}
         linked |= {(i, evaluation.most_confused(i)) for i in range(n_classes)}
-        members = {cell: members[cell] for cell in members.keys() & linked}
+        members = {cell: members[cell] for cell in members if cell in linked}
     urls = _pictures(trial, members, thumbnails)
     panels = joined(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
     return section("confusion", "Confusion", lead, _matrix(trial, shown) + panels)

@@ -4,10 +4,10 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -15,20 +15,10 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable, typed
-from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY, RefusedError
+from visualwords.apps.page import server as page
+from visualwords.apps.page.guards import PAGE_POLICY, Access, RefusedError
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.server import (
-    PREVIEW_SIDE,
-    REPORT_POLICY,
-    Handler,
-    ModelApi,
-    guarded,
-    preview,
-    routes_of,
-    static_pages,
-)
-from visualwords.apps.page.server import STATIC as PAGE_STATIC
 from visualwords.apps.studio.change_log import PartlyMovedError
 from visualwords.apps.studio.class_folders import shown
 from visualwords.apps.studio.learning import Learning
@@ -43,7 +33,7 @@ STATIC = {"/": "studio.html", "/studio.css": "studio.css"}
 STATIC |= {f"/studio-{name}.js": f"studio-{name}.js" for name in SCRIPTS}
 POLICY = f"{PAGE_POLICY}; frame-src 'self'"
 FRAMED_REPORT = {
-    "content-security-policy": REPORT_POLICY.replace("ancestors 'none'", "ancestors 'self'"),
+    "content-security-policy": page.REPORT_POLICY.replace("ancestors 'none'", "ancestors 'self'"),
     "x-frame-options": "SAMEORIGIN",
 }
 FOR_EVER = "private, max-age=31536000, immutable"  # the id of an image changes with its content
@@ -55,13 +45,7 @@ Asked = dict[str, Any]
 
 
 def create_studio(
-    workspace: Workspace,
-    learning: Learning,
-    *,
-    limits: Limits,
-    names: Iterable[str] = LOOPBACK_NAMES,
-    any_address: bool = False,
-    key: str | None = None,
+    workspace: Workspace, learning: Learning, *, limits: Limits, **access: Unpack[Access]
 ) -> Starlette:
     """Make the ASGI application of a studio.
 
@@ -70,16 +54,16 @@ def create_studio(
     workspace : Workspace
     learning : Learning
     limits : Limits
-    names, any_address, key : as in `visualwords.apps.page.server.create_app`
+    access : as in `visualwords.apps.page.server.create_app`
     """
     api = StudioApi(workspace, learning, limits)
-    pages = static_pages("visualwords.apps.page", PAGE_STATIC)
+    pages = page.static_pages("visualwords.apps.page", page.STATIC)
     pages["/page"] = pages.pop("/")
-    own = static_pages("visualwords.apps.studio", STATIC, POLICY)
-    return guarded(api, pages | own, names=names, any_address=any_address, key=key)
+    own = page.static_pages("visualwords.apps.studio", STATIC, POLICY)
+    return page.guarded(api, pages | own, **access)
 
 
-class StudioApi(ModelApi):
+class StudioApi(page.ModelApi):
     """The handlers of a studio, beside those of its models.
 
     Parameters
@@ -102,7 +86,7 @@ class StudioApi(ModelApi):
             "/studio/queue": self._queue,
             "/studio/changed": self._changed,
         }
-        read: dict[str, Handler] = {
+        read: dict[str, page.Handler] = {
             "/studio/thumbnail/{id}": partial(self._picture, side=SMALL),
             "/studio/picture/{id}": self._picture,
             "/studio/explain/{id}": self._explain,
@@ -125,10 +109,10 @@ class StudioApi(ModelApi):
             "/studio/train": lambda _: learning.train_better(),
             "/studio/cancel": lambda _: learning.cancel(),
         }
-        posts: dict[str, Handler] = {"/studio/add": self._add_image}
+        posts: dict[str, page.Handler] = {"/studio/add": self._add_image}
         posts |= {path: partial(self._act, work) for path, work in changes.items()}
         posts |= {path: partial(self._act, work, learn=False) for path, work in others.items()}
-        return [*super().routes(), *routes_of("GET", read), *routes_of("POST", posts)]
+        return [*super().routes(), *page.routes_of("GET", read), *page.routes_of("POST", posts)]
 
     # what there is
 
@@ -174,13 +158,14 @@ class StudioApi(ModelApi):
         numbers = [request.query_params.get(name, "") for name in ("first", "second")]
         if not known.keys() >= set(numbers):
             raise RefusedError(404, "there is no such model; choose from those of the list")
-        changed = what_changed(*(known[number] for number in numbers), self.workspace.listed())
+        first, second = (known[number] for number in numbers)
+        changed = what_changed(first, second, self.workspace.listed())
         if changed is None:
             raise RefusedError(409, "the two models were not tested on the same images")
         return changed
 
-    async def _picture(self, request: Request, side: int = PREVIEW_SIDE) -> Response:
-        work = partial(preview, max_pixels=self.limits.max_pixels, side=side)
+    async def _picture(self, request: Request, side: int = page.PREVIEW_SIDE) -> Response:
+        work = partial(page.preview, max_pixels=self.limits.max_pixels, side=side)
         picture = await self._of_own_image(request, work)
         return Response(picture, media_type="image/jpeg", headers={"cache-control": FOR_EVER})
 
@@ -279,7 +264,7 @@ class StudioApi(ModelApi):
         label = await asyncio.to_thread(self.workspace.label, asked.get("class", ""))
         async with self.bodies.hold(request) as body:
             # Decoded with the limits of all uploads before it is kept.
-            await self.work(request, preview, body, self.limits.max_pixels, SMALL)
+            await self.work(request, page.preview, body, self.limits.max_pixels, SMALL)
             name = asked.get("name", "")
             image, is_new = await self._change(self.workspace.add_image, label, name, body, token)
         return JSONResponse({"id": image.id, "new": is_new})

@@ -113,8 +113,15 @@ def run(
         rows = _rows(model, trial, data, ids)
         if is_better:
             news.tell(phase="report")
-            about = {"title": os.path.basename(root), "command": command, "seconds": times.seconds}
-            write_report(path.with_suffix(".html"), model, trial, progress=news, **about)
+            about: dict[str, Any] = {"title": os.path.basename(root), "command": command}
+            write_report(
+                path.with_suffix(".html"),
+                model,
+                trial,
+                progress=news,
+                seconds=times.seconds,
+                **about,
+            )
     table = {
         "kind": kind,
         "recipe": model.recipe_.name,

@@ -9,22 +9,12 @@ from pathlib import Path
 
 from visualwords.apps.command_line.sort_into import alike
 from visualwords.apps.page.guards import RefusedError
+from visualwords.apps.studio import class_folders as on_disk
 from visualwords.apps.studio.change_log import TRASH, ChangeLog
-from visualwords.apps.studio.class_folders import (
-    HIDDEN,
-    ImageFile,
-    Listed,
-    check_label,
-    check_layout,
-    file_name,
-    id_of,
-    list_classes,
-    own_folder,
-    shown,
-)
+from visualwords.apps.studio.class_folders import ImageFile, Listed
 from visualwords.files import create_temporary, remove_abandoned
 
-INCOMING = f"{HIDDEN}/incoming"
+INCOMING = f"{on_disk.HIDDEN}/incoming"
 SHARE = 0.1  # of the time that goes into looking at the folder, at most
 
 
@@ -40,9 +30,9 @@ class Workspace:
     def __init__(self, root: str | os.PathLike[str]):
         self.root = Path(os.path.abspath(root))
         self.root.mkdir(parents=True, exist_ok=True)
-        check_layout(self.root)
-        own_folder(self.root, HIDDEN)
-        incoming = own_folder(self.root, INCOMING)
+        on_disk.check_layout(self.root)
+        on_disk.own_folder(self.root, on_disk.HIDDEN)
+        incoming = on_disk.own_folder(self.root, INCOMING)
         self.log = ChangeLog(self.root)
         remove_abandoned(incoming)
         self._lock = threading.RLock()
@@ -59,7 +49,7 @@ class Workspace:
             start = time.monotonic()
             if start >= self._look_again or self._seen != self.log.n_steps:
                 self._seen = self.log.n_steps
-                found = list_classes(self.root)
+                found = on_disk.list_classes(self.root)
                 end = time.monotonic()
                 self._look_again = end + (end - start) / SHARE
                 if found.version != self._listed.version:
@@ -77,7 +67,7 @@ class Workspace:
 
     def label(self, name: str) -> str:
         """The class that the page shows by a name."""
-        label = next((one for one in self.listed().folders if shown(one) == name), "")
+        label = next((one for one in self.listed().folders if on_disk.shown(one) == name), "")
         _folders(self.listed(), label)
         return label
 
@@ -88,7 +78,7 @@ class Workspace:
             for label in listed.folders:
                 if alike(label) == alike(name.strip()):
                     return label
-            label = check_label(name, listed.folders)
+            label = on_disk.check_label(name, listed.folders)
             self.log.do(_token(), f"add class {label}", [("", label)])
             return label
 
@@ -98,12 +88,12 @@ class Workspace:
             listed = self.listed()
             folder, *twins = _folders(listed, label)
             if twins:
-                raise RefusedError(
-                    409,
-                    f"{shown(label)} has {1 + len(twins)} folders, whose names differ in their "
-                    "encoding; move its images to another class instead",
+                sentence = (
+                    f"{on_disk.shown(label)} has {1 + len(twins)} folders, whose names differ "
                 )
-            new = check_label(name, listed.folders.keys() - {label})
+                sentence += "in their encoding; move its images to another class instead"
+                raise RefusedError(409, sentence)
+            new = on_disk.check_label(name, listed.folders.keys() - {label})
             if new != label:
                 self.log.do(_token(), f"rename {label} to {new}", [(folder, new)])
             return new
@@ -131,12 +121,13 @@ class Workspace:
                 os.fsync(file.fileno())
             with self._lock:
                 listed = self._listed if label in self._listed.folders else self.listed()
-                place = self._free(_folders(listed, label)[0], file_name(name), or_if=is_equal)
+                folder, name = _folders(listed, label)[0], on_disk.file_name(name)
+                place = self._free(folder, name, or_if=is_equal)
                 is_new = not os.path.lexists(self.root / place)
                 if is_new:
                     move = (f"{TRASH}/{token}/{place}", place)
                     self.log.do(token, f"add to {label}", [move], source=temporary)
-            return ImageFile(id_of(self.root / place), label, place), is_new
+            return ImageFile(on_disk.id_of(self.root / place), label, place), is_new
         finally:
             temporary.unlink(missing_ok=True)
 
