@@ -36,12 +36,10 @@ def read_box_table(path: str | os.PathLike[str]) -> Annotations:
     file = next((one for one in NAME if one in columns), "")
     corners = next((four for four in CORNERS if set(four) <= set(columns)), ())
     label = next((one for one in LABEL if one in columns), "")
-    lacking = [*([] if file else ["file"]), *([] if corners else CORNERS[0])]
-    if lacking:
-        raise FolderError(
-            f"{name}: no column {', '.join(lacking)}; a table of boxes has file, xmin, ymin, xmax, "
-            "ymax"
-        )
+    if not (file and corners):
+        lacking = ", ".join([*([] if file else ["file"]), *([] if corners else CORNERS[0])])
+        needed = "a table of boxes has file, xmin, ymin, xmax, ymax"
+        raise FolderError(f"{name}: no column {lacking}; {needed}")
     lists: dict[str, BoxList] = {}
     for line, row in rows:
         place = f"{name}, line {line}"

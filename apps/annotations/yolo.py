@@ -83,13 +83,11 @@ def read_yolo(
 
 def _label_files(root: str) -> set[str]:
     """Return the text files below a folder that may hold boxes."""
-    files = {
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(root)
-        for name in names
-        if name.endswith(".txt") and not name.startswith(".")
-        if name not in NOT_LABELS or os.path.basename(folder) == "labels"
-    }
+    files = set()
+    for folder, _, names in os.walk(root):
+        other = set() if os.path.basename(folder) == "labels" else NOT_LABELS
+        own = [name for name in names if name.endswith(".txt") and name[0] != "."]
+        files |= {os.path.join(folder, name) for name in own if name not in other}
     if not files:
         raise FolderError(f"{root}: no label files (.txt)")
     return files
@@ -125,9 +123,8 @@ def _corners(place: str, values: Sequence[float]) -> list[float]:
         xs, ys = values[::2], values[1::2]
         corners = [min(xs), min(ys), max(xs), max(ys)]
     else:
-        raise FolderError(
-            f"{place}: {len(values)} numbers after the class; a box has 4, with a confidence 5"
-        )
+        found = f"{len(values)} numbers after the class"
+        raise FolderError(f"{place}: {found}; a box has 4, with a confidence 5")
     if min(corners) < -BEYOND or max(corners) > 1 + BEYOND:
         raise FolderError(f"{place}: a box beyond the image; YOLO's numbers are shares from 0 to 1")
     return corners

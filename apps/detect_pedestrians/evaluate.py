@@ -73,8 +73,8 @@ def evaluate(
     boxes = reading.read_annotations(annotations, scenes)
     wanted = reading.chosen_label(boxes, label, detector.label)
     photographs = reading.find_photographs(boxes, scenes)
-    images = [*photographs.images, *(BoxedImage(path) for path in photographs.others)]
-    images.sort(key=lambda image: image.name)
+    unnamed = [BoxedImage(path) for path in photographs.others]
+    images = sorted([*photographs.images, *unnamed], key=lambda image: image.name)
     names, detections, marked, paths = [image.name for image in images], [], [], []
     left_out: list[Iterable[str]] = [*boxes.skipped, *photographs.missing]
     with terminal.progress_bars(quiet) as progress:

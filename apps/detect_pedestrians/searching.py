@@ -3,14 +3,15 @@
 import copy
 import csv
 import json
-import math
 import os
 import re
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,6 @@ __all__ = ["ResultFiles", "Searching", "search_files"]
 CODECS = {".mp4": "mp4v", ".m4v": "mp4v", ".mov": "mp4v", ".avi": "MJPG", ".mkv": "MJPG"}
 
 COLUMNS = ("x0", "y0", "x1", "y1")
-UNSURE = 3  # images without detections that are searched again for a hint
-LEAST_HINT = 0.02  # confidence of a candidate that is worth a hint
 
 
 def search_files(
@@ -115,17 +114,10 @@ class ResultFiles:
     def check_names(self, paths: Sequence[str]) -> None:
         """Refuse images, before they are searched, that can't be written."""
         if self.is_video:
-            raise FolderError(
-                f"{self.output}: images can't be written to a video; give a folder with -o"
-            )
-        seen: dict[str, str] = {}
-        for path in paths if self.folder else []:
-            other = seen.setdefault(checks.stem_of(path), path)
-            if other != path:
-                raise FolderError(
-                    f"{other} and {path} would have the same label file; search their folders one "
-                    "by one"
-                )
+            raise FolderError(f"{self.output}: images need a folder, not a video, with -o")
+        stems = Counter(map(checks.stem_of, paths) if self.folder else ())
+        if stems and (most := stems.most_common(1)[0])[1] > 1:
+            raise FolderError(f"{most[1]} images would have the same label file, {most[0]}.txt")
 
     @contextmanager
     def writing_video(self, rate: float) -> Iterator[None]:
@@ -167,10 +159,8 @@ class ResultFiles:
             self.video.add(picture)
             return
         stem = stem if frame is None else f"frame{frame:06}"
-        name, number = f"{stem}.png", 1
-        while name in self.pictures:
-            number += 1
-            name = f"{stem}-{number}.png"
+        more = (f"{stem}-{number}.png" for number in count(2))
+        name = next(name for name in chain([f"{stem}.png"], more) if name not in self.pictures)
         self.pictures.add(name)
         path = os.path.join(self.output or "", name)
         write_atomically(path, encode_image(picture), durable=False)
@@ -248,7 +238,6 @@ class Searching:
     quiet: bool = False
     tracker: Tracker | None = None
     found: list[BoxedImage] = field(default_factory=list)
-    unsure: list[tuple[str, str | np.ndarray]] = field(default_factory=list)
     skipped: list[Skipped | tuple[str, str]] = field(default_factory=list)
     n_searched: int = 0
     n_found: int = 0
@@ -311,7 +300,8 @@ class Searching:
             skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
             terminal.print_json({"detections": boxes, "images": images, "skipped": skipped})
         if not self.n_found:
-            self._print_hint()
+            usual = f"--threshold below {self.detector.threshold:g}"
+            terminal.note(f"nothing found; {usual} or a smaller --min-height finds more")
 
     def end(self, strict: bool) -> int:
         """List the skipped sources and return the exit code."""
@@ -328,8 +318,6 @@ class Searching:
         image = replace(image, boxes_xyxy=image.boxes_xyxy.round(1), confidences=confidences)
         self.n_searched += 1
         self.n_found += len(image)
-        if not len(image) and len(self.unsure) < UNSURE:
-            self.unsure.append((image.name, source))
         self.files.add(image, source)
         if self.form == "csv":
             rows = [csv_cells(row, is_raw(self.raw)) for row in box_rows(image)]
@@ -353,18 +341,6 @@ class Searching:
             terminal.print_table(["source", *columns], rows, right=columns)
         things = "frame or image" if self.n_searched == 1 else "frames or images"
         terminal.note(f"{self.n_found} found in {self.n_searched} {things}")
-
-    def _print_hint(self) -> None:
-        """Name the best candidate below the threshold."""
-        detector, best, where = copy.copy(self.detector).set_params(threshold=LEAST_HINT), 0.0, ""
-        for name, image in self.unsure:
-            confidences = detector.detect(image, order="rgb")[1]
-            if confidences.max(initial=0) > best:
-                best, where = float(confidences[0]), name
-        if where:
-            sentence = f"nothing has a confidence of {self.detector.threshold:g}; the best "
-            sentence += f"candidate has {best:.2f}, in {terminal.printable(where)}: try "
-            terminal.note(f"{sentence}--threshold {math.floor(100 * best) / 100:g}")
 
 
 def _listed(image: BoxedImage) -> list[dict[str, Any]]:

@@ -106,11 +106,9 @@ def train(
         name = f"round {number}" if number else "random windows"
         say(f"{name}: {n_new:,} new, {n_negatives:,} negative windows in all")
     held_out = detector.training_["held_out"]
-    say(
-        f"held out, from confidence {detector.threshold:g}: {held_out['found']} of "
-        f"{held_out['crops']} objects found, {held_out['false']} false detections in "
-        f"{held_out['photographs']} images without the object"
-    )
+    sentence = "{found} of {crops} objects found, {false} false detections in {photographs} images "
+    sentence = sentence.format(**held_out) + "without the object"
+    say(f"held out, from confidence {detector.threshold:g}: {sentence}")
     skipped = [*skipped, *detector.skipped_]
     say_skipped(skipped)
     say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
@@ -147,10 +145,11 @@ def _from_boxes(
     detector = _detector({**own, **settings})
     regions = training_regions(found.images, detector, label)
     others, unreadable = list_files(negatives) if negatives is not None else ([], [])
+    n_crops, n_parts, n_images = len(regions.crops), len(regions.backgrounds), len(found.images)
     summary = (
-        f"{len(regions.crops)} objects and their mirror images in {len(found.images)} photographs; "
-        f"{len(regions.backgrounds)} parts and {len(others)} photographs without the object"
+        f"{n_crops} objects and their mirror images in {n_images} photographs; {n_parts} parts "
     )
+    summary += f" and {len(others)} photographs without the object"
     if found.others:
         summary += f"; {len(found.others)} images without annotations left out"
     skipped = [*boxes.skipped, *found.missing, *regions.skipped, *unreadable]

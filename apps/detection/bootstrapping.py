@@ -24,6 +24,7 @@ N_RANDOM = 20  # windows of every photograph to begin with
 MOST_HARD = 50  # windows of one photograph and round
 
 Image = Callable[[], np.ndarray]  # reads an image on demand
+Work = Callable[[int, np.ndarray], Any]  # on the k-th image
 
 
 @dataclass
@@ -63,9 +64,8 @@ class Bootstrap:
         positives = self._windows("reading crops", crops, self._views_of_crop, True)
         negatives = self._windows("reading photographs", photographs, random, False)
         if not len(negatives.positive):
-            raise FolderError(
-                f"none of the photographs is as large as the window of {shape.width}x{shape.height}"
-            )
+            window = f"{shape.width}x{shape.height}"
+            raise FolderError(f"none of the photographs is as large as the window of {window}")
         self.rounds.append(2 * [len(negatives.positive)])
         n_rounds = self.settings["n_rounds"]
         for number in range(1, n_rounds + 1):
@@ -92,9 +92,7 @@ class Bootstrap:
         """Return classifiers of the samples' features; ``share`` is that of the trees."""
         return training.train_cascade(samples, self.search.shape, self.settings, share=share)
 
-    def collect(
-        self, stage: str, images: Sequence[Image], work: Callable[[int, np.ndarray], Any]
-    ) -> Iterator[Any]:
+    def collect(self, stage: str, images: Sequence[Image], work: Work) -> Iterator[Any]:
         """Read images and yield ``work(number, image)`` of each, in order, showing progress."""
         self.progress.start(stage, len(images))
         n_jobs = self.settings["n_jobs"]
@@ -106,9 +104,7 @@ class Bootstrap:
         every = [training.crop_vectors(view, self.search.shape) for view in self.views(k, crop)]
         return [np.vstack(rows) for rows in zip(*every)]
 
-    def _hard(
-        self, samples: Samples, most: int, *, by_all: bool
-    ) -> Callable[[int, np.ndarray], Vectors]:
+    def _hard(self, samples: Samples, most: int, *, by_all: bool) -> Work:
         """Train on the windows so far: trees alone, or all features; the search for hard windows.
 
         Trees meet all windows of a photograph, later stages only those that trees let pass.
@@ -125,11 +121,7 @@ class Bootstrap:
         return lambda _, image: training.hard_windows(image, cascade, self.search, lowest, most)
 
     def _windows(
-        self,
-        stage: str,
-        images: Sequence[Image],
-        vectors_of: Callable[[int, np.ndarray], Vectors],
-        positive: bool,
+        self, stage: str, images: Sequence[Image], vectors_of: Work, positive: bool
     ) -> Samples:
         """Return the vectors of all images in order, whatever the number of threads."""
         parts = list(self.collect(stage, images, vectors_of))
@@ -145,5 +137,5 @@ def enlarged_again(crop: np.ndarray, scale: float) -> np.ndarray:
     return resize_image(small, width, height)
 
 
-def _read(work: Callable[[int, np.ndarray], Any], k: int, image: Image) -> Any:
+def _read(work: Work, k: int, image: Image) -> Any:
     return work(k, image())

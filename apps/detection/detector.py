@@ -215,23 +215,18 @@ class PedestrianDetector:
         self.skipped_: list[tuple[str, str]] = []
         crops, photographs = self._readable(positives, "crop"), self._readable(negatives, "photo")
         own = self.object_share[1] * self.window[1]
-        bootstrap = Bootstrap(
-            self._search(min_height=own / ENLARGEMENT, padding=0),
-            self.get_params(),
-            smallest=min(self.min_height / own, 1.0),
-            progress=progress or Silent(),
-        )
+        search = self._search(min_height=own / ENLARGEMENT, padding=0)
+        smallest = min(self.min_height / own, 1.0)
+        bootstrap = Bootstrap(search, self.get_params(), smallest, progress or Silent())
         samples = bootstrap.run(crops, photographs)
         held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
         windows = held_out.parts, held_out.scores
         self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, STAGE_RECALL)
         self.confidence_ = held_out.confidence()
         self.box_scale_ = held_out.box_scale
-        self.training_: dict[str, Any] = {
-            "rounds": bootstrap.rounds,
-            "skipped": len(self.skipped_),
-            "held_out": held_out.figures(self.score_of(self.threshold)),
-        }
+        figures = held_out.figures(self.score_of(self.threshold))
+        self.training_: dict[str, Any] = {"rounds": bootstrap.rounds, "held_out": figures}
+        self.training_["skipped"] = len(self.skipped_)
         return self
 
     @with_one_library_thread
@@ -400,10 +395,8 @@ class PedestrianDetector:
             else:
                 readers.append(partial(_as_image, image))
         if len(readers) < 3:
-            raise FolderError(
-                f"only {len(readers)} readable {what}s; training needs at least 3 crops of the "
-                "object and 3 photographs without it"
-            )
+            needed = "training needs at least 3 crops of the object and 3 photographs without it"
+            raise FolderError(f"only {len(readers)} readable {what}s; {needed}")
         return readers
 
 
@@ -421,9 +414,8 @@ def _as_image(image: ImageOrPath, order: str | None = None) -> np.ndarray:
     if not isinstance(image, np.ndarray):
         return read_image(image)
     if image.dtype != np.uint8 or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):
-        raise ImageError(
-            f"an array of shape {image.shape} and type {image.dtype}; an image is uint8, (h, w) or "
-            "(h, w, 3); read files with visualwords.images.read_image"
-        )
+        needed = "(h, w) or (h, w, 3); read files with visualwords.images.read_image"
+        found = f"an array of shape {image.shape} and type {image.dtype}"
+        raise ImageError(f"{found}; an image is uint8, {needed}")
     is_blue_first = order == "bgr" and image.ndim == 3
     return np.ascontiguousarray(image[:, :, ::-1] if is_blue_first else image)

@@ -76,20 +76,15 @@ class HeldOut:
         weight = np.where(positive, self.n_photographs / right.size, 1.0)
         slope, intercept = fit_sigmoid(scores, positive, weight)
         if not slope > 0:
-            raise FolderError(
-                "held-out crops score no higher than windows without the object: it can't be told "
-                "from its surroundings; give more or clearer crops"
-            )
+            cure = "it can't be told from its surroundings; give more or clearer crops"
+            raise FolderError(f"held-out crops score no higher than other windows: {cure}")
         return float(slope), float(intercept)
 
     def figures(self, threshold: float) -> dict[str, float]:
         """Return how many crops' objects are found from a score on, and the false detections."""
-        return {
-            "crops": self.right.size,
-            "photographs": self.n_photographs,
-            "found": int((self.right >= threshold).sum()),
-            "false": int((self.false >= threshold).sum()),
-        }
+        found, false = (int((one >= threshold).sum()) for one in (self.right, self.false))
+        shown: dict[str, float] = {"crops": self.right.size, "photographs": self.n_photographs}
+        return shown | {"found": found, "false": false}
 
 
 def with_stages(cascade: Cascade, parts: np.ndarray, scores: np.ndarray, recall: float) -> Cascade:

@@ -143,13 +143,10 @@ class Tracker:
 
     def __init__(self, *, min_overlap: float = 0.3, min_hits: int = 3, max_age: float = 30) -> None:
         if not (0 < min_overlap < 1 and min_hits >= 1 and max_age >= 1):
-            raise ValueError(
-                f"min_overlap={min_overlap}, min_hits={min_hits}, max_age={max_age}; needed are an "
-                "overlap between 0 and 1, and numbers of frames from 1 on"
-            )
-        self.min_overlap = min_overlap
-        self.min_hits = min_hits
-        self.max_age = max_age
+            needed = "needed are an overlap between 0 and 1, and numbers of frames from 1 on"
+            given = f"min_overlap={min_overlap}, min_hits={min_hits}, max_age={max_age}"
+            raise ValueError(f"{given}; {needed}")
+        self.min_overlap, self.min_hits, self.max_age = min_overlap, min_hits, max_age
         self.tracks: list[Track] = []
         self.n_numbers = 0
 

@@ -178,15 +178,11 @@ def _train_trees(
     Training windows score 1 × `TREES_WEIGHT` away from 0 on average, as SVMs have margins of 1;
     leaves have half precision, as a model file keeps them.
     """
-    trees = boost_trees(
-        np.ascontiguousarray(vectors.T),
-        positive,
-        max(round(settings["n_trees"] * share), 1),
-        n_looked_at=min(-(-vectors.shape[1] // LOOKED_AT), MOST_LOOKED_AT),
-        depth=settings["tree_depth"],
-        shrinkage=SHRINKAGE,
-        random_state=settings["random_state"],
-    )
+    n_looked_at = min(-(-vectors.shape[1] // LOOKED_AT), MOST_LOOKED_AT)
+    n_trees = max(round(settings["n_trees"] * share), 1)
+    own = {"depth": settings["tree_depth"], "random_state": settings["random_state"]}
+    columns, more = np.ascontiguousarray(vectors.T), {"n_looked_at": n_looked_at, **own}
+    trees = boost_trees(columns, positive, n_trees, shrinkage=SHRINKAGE, **more)
     margins = np.where(positive, 1, -1) * trees.scores(vectors)
     unit = (margins[positive].mean() + margins[~positive].mean()) / 2 or 1.0
     leaves = (trees.leaves * np.float32(TREES_WEIGHT / unit)).astype(np.float16)

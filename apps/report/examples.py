@@ -50,10 +50,9 @@ def mistakes(
         shown.append(_mistake(model, trial, k, thumbnails))
         progress.advance()
     shown_of_all = f", the {len(surest)} most confident shown" if len(surest) < len(wrong) else ""
-    lead = html(
-        "{:,} in all{}. <b class=for>Orange</b> regions raise the score of the class, "
-        "<b class=against>blue</b> ones lower it; both pictures share one scale.",
-        *(len(wrong), shown_of_all),
+    lead = html("{:,} in all{}. ", len(wrong), shown_of_all) + Markup(
+        "<b class=for>Orange</b> regions raise the score of the class, <b class=against>blue</b> "
+        "ones lower it; both pictures share one scale."
     )
     if trial.n_folds:
         lead += " They explain the final model, which was trained on these images too."
@@ -66,34 +65,32 @@ def _mistake(model: ImageClassifier, trial: Trial, k: int, thumbnails: Thumbnail
     best = trial.classes[trial.certainty[k].argmax()]  # of an image that is none of the classes
     labels = [guess if guess in trial.classes else best, truth]
     labels = [label for label in dict.fromkeys(labels) if label in trial.classes]
-    names = [path, *(f"evidence for {label}" for label in labels)]
-    captions = [
-        text(os.path.basename(path)),
-        *(html("for {}: {}", text(label), _score(trial, k, label)) for label in labels),
-    ]
     try:
         image = read_image(path, max_side=MISTAKE_SIDE)
         explained = overlays(image, model.explain(path), labels)[0]
     except ImageError:  # deleted or changed since the test
-        pictures = [Markup("<p class=soft>The file is no longer readable.</p>")]
+        pictures = Markup("<p class=soft>The file is no longer readable.</p>")
     else:
-        pictures = [
+        shown = [(image, path, text(os.path.basename(path)))]
+        for label, pixels in zip(labels, explained):
+            caption = html("for {}: {}", text(label), _score(trial, k, label))
+            shown.append((pixels, f"evidence for {label}", caption))
+        pictures = joined(
             figure(picture(url, name), caption)
-            for pixels, name, caption in zip([image, *explained], names, captions)
+            for pixels, name, caption in shown
             if (url := thumbnails.of_pixels(pixels, quality=82))
-        ]
+        )
     return html(
         "<article><h3>{} <small>predicted as</small> <span class=bad>{}</span></h3>"
         "<div class=triple>{}</div></article>",
-        *(text(truth), text(guess), joined(pictures)),
+        *(text(truth), text(guess), pictures),
     )
 
 
 def _score(trial: Trial, k: int, label: str) -> str:
-    column = trial.classes.index(label)
-    if trial.probabilities is None:
-        return f"{trial.scores[k, column]:+.2f}"
-    return percent(float(trial.probabilities[k, column]))
+    cell = k, trial.classes.index(label)
+    shares = trial.probabilities
+    return f"{trial.scores[cell]:+.2f}" if shares is None else percent(float(shares[cell]))
 
 
 def words(

@@ -67,20 +67,14 @@ def write_report(
     wrong = mistakes(model, trial, thumbnails, progress)
     discriminative = words(model, trial, thumbnails, progress)
     progress.start("drawing the report", 1)
-    parts = [
-        _headline(model, trial, title),
-        section("classes", "Classes", CLASSES, classes_of(trial.evaluation)),
-        confusion(trial, thumbnails),
-        wrong,
-        discriminative,
-        operating_points(trial),
-        calibration(trial),
-        _timing(seconds or {}),
-        _repeating(model, command),
-    ]
+    body = _headline(model, trial, title)
+    body += section("classes", "Classes", CLASSES, classes_of(trial.evaluation))
+    body += confusion(trial, thumbnails) + wrong + discriminative
+    body += operating_points(trial) + calibration(trial)
+    body += _timing(seconds or {}) + _repeating(model, command)
     progress.advance()
     heading = html("{} right: {}", percent(trial.evaluation.accuracy), text(title))
-    page = document(heading, joined(parts), sections=PARTS)
+    page = document(heading, body, sections=PARTS)
     write_atomically(path, page.encode("utf-8"))
 
 

@@ -199,9 +199,8 @@ class ChangeLog:
             for line in content[:whole].splitlines():
                 self._apply(json.loads(line))
         except (ValueError, TypeError, LookupError, RecursionError):
-            raise FolderError(
-                f"{journal}: not a journal of the studio; move it away to start a new one"
-            ) from None
+            sentence = "not a journal of the studio; move it away to start a new one"
+            raise FolderError(f"{journal}: {sentence}") from None
         if whole < len(content):
             self._file.truncate(whole)
 

@@ -140,13 +140,11 @@ def check_layout(root: Path) -> None:
             raise
         return  # no class yet, or none that has an image
     for item in images:
-        parts = Path(os.path.relpath(item.path, root)).parts
+        first = Path(os.path.relpath(item.path, root)).parts[0]
         if item.split is not None:
-            raise FolderError(
-                f"{root}: has the parts train, val or test; open one of them, such as "
-                f"{root / parts[0]}"
-            )
-        if unicodedata.normalize("NFC", parts[0]) != item.label:
+            sentence = "has the parts train, val or test; open one of them, such as"
+            raise FolderError(f"{root}: {sentence} {root / first}")
+        if unicodedata.normalize("NFC", first) != item.label:
             raise FolderError(f"{root}: its labels come from a table; the studio has class folders")
 
 

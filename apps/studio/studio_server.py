@@ -201,10 +201,8 @@ class StudioApi(page.ModelApi):
         return Response(content, media_type="text/html", headers=headers)
 
     def _report(self) -> bytes | None:
-        with (
-            suppress(OSError),
-            open_regular(self.learning.file_of("better", ".html"), follow_links=False) as file,
-        ):
+        path = self.learning.file_of("better", ".html")
+        with suppress(OSError), open_regular(path, follow_links=False) as file:
             return file.read()
         return None
 

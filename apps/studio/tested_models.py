@@ -195,13 +195,14 @@ def images_json(listed: Listed, model: TestedModel | None) -> dict[str, Any]:
     1 or 0, or −1 where it was not tested.
     """
     place = {label: i for i, label in enumerate(listed.folders)}
-    rows = {} if model is None else model.rows
-    classes = [{"name": shown(n), "images": 0, "right": 0, "tested": 0} for n in place]
-    images = []
+    rows, images = {} if model is None else model.rows, []
+    verdicts: list[list[int]] = [[] for _ in place]
     for image in listed.images:
         i, row = place[image.label], rows.get(image.id)
-        verdict = -1 if row is None else int(row["guess"] == image.label)
-        for name, more in (("images", 1), ("right", verdict == 1), ("tested", verdict >= 0)):
-            classes[i][name] += more  # type: ignore[operator]
-        images.append([image.id, i, printable(image.name), verdict])
+        verdicts[i].append(-1 if row is None else int(row["guess"] == image.label))
+        images.append([image.id, i, printable(image.name), verdicts[i][-1]])
+    classes = [
+        {"name": shown(n), "images": len(v), "right": v.count(1), "tested": len(v) - v.count(-1)}
+        for n, v in zip(place, verdicts)
+    ]
     return {"version": listed.version, "classes": classes, "images": images}

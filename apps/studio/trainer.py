@@ -51,8 +51,7 @@ class News(Silent):
 
     def tell(self, **news: Any) -> None:
         """Send news."""
-        sys.stdout.write(json.dumps({"job": self.number, **news}) + "\n")
-        sys.stdout.flush()
+        print(json.dumps({"job": self.number, **news}) + "\n", end="", flush=True)
 
     def status(self, line: str) -> None:
         """Say which fold is next; a search's guess at how long it takes is not passed on."""
@@ -176,7 +175,7 @@ def _id(path: str) -> str:
 def warm_up() -> ImageClassifier:
     """Train on a few small images, once: what is compiled and loaded then need not be later."""
     images = np.random.default_rng(0).integers(0, 256, (4, 96, 128, 3), dtype=np.uint8)
-    return ImageClassifier("tiny", n_jobs=1).fit(list(images), ["a", "a", "b", "b"], warn=False)
+    return ImageClassifier("tiny", n_jobs=1).fit(list(images), list("aabb"), warn=False)
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from visualwords.apps.command_line.sort_into import alike
@@ -109,9 +109,9 @@ class Workspace:
         A file of the same name and content is not added again.
         """
 
-        def is_equal(path: Path) -> bool:
+        def is_other(path: Path) -> bool:
             same_size = path.is_file() and path.stat().st_size == len(data)
-            return same_size and path.read_bytes() == data
+            return os.path.lexists(path) and not (same_size and path.read_bytes() == data)
 
         temporary, file = create_temporary(self.root / INCOMING)
         try:
@@ -122,7 +122,7 @@ class Workspace:
             with self._lock:
                 listed = self._listed if label in self._listed.folders else self.listed()
                 folder, name = _folders(listed, label)[0], on_disk.file_name(name)
-                place = self._free(folder, name, or_if=is_equal)
+                place = self._free(folder, name, is_other)
                 is_new = not os.path.lexists(self.root / place)
                 if is_new:
                     move = (f"{TRASH}/{token}/{place}", place)
@@ -136,27 +136,21 @@ class Workspace:
         with self._lock:
             folder = _folders(self.listed(), label)[0]
             found = [image for image in self._found(numbers) if image.label != label]
-            moves: dict[str, str] = {}
+            taken: set[Path] = set()
+            moves = []
             for image in found:
-                moves[image.place] = self._free(folder, image.name, taken=moves.values())
+                place = self._free(folder, image.name, lambda p: p in taken or os.path.lexists(p))
+                taken.add(self.root / place)
+                moves.append((image.place, place))
             if moves:
-                self.log.do(_token(), f"move {_counted(found)} to {label}", list(moves.items()))
+                self.log.do(_token(), f"move {_counted(found)} to {label}", moves)
             return len(moves)
 
-    def _free(
-        self,
-        folder: str,
-        name: str,
-        *,
-        taken: Collection[str] = (),
-        or_if: Callable[[Path], bool] = lambda _: False,
-    ) -> str:
+    def _free(self, folder: str, name: str, is_taken: Callable[[Path], bool]) -> str:
         """A place for a file, with a number where there is another of its name."""
         stem, suffix = os.path.splitext(name)
         number, place = 1, f"{folder}/{name}"
-        while place in taken or (
-            os.path.lexists(self.root / place) and not or_if(self.root / place)
-        ):
+        while is_taken(self.root / place):
             number += 1
             place = f"{folder}/{stem}-{number}{suffix}"
         return place
