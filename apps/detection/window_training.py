@@ -189,22 +189,22 @@ def _train_trees(
     return replace(trees, leaves=leaves.astype(np.float32))
 
 
-def with_constants(vectors: np.ndarray) -> np.ndarray:
+def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.ndarray:
     """Append constant columns to levels, which give a classifier its offset.
 
     Without an offset a window without gradients, all levels 0, would score 0 whatever was learned.
     """
-    return np.hstack([vectors, np.full((len(vectors), N_CONSTANTS), CONSTANT, vectors.dtype)])
+    return np.hstack([vectors, np.full((len(vectors), n_constants), CONSTANT, vectors.dtype)])
 
 
-def tables_of(classifier: ICDClassifier) -> RaggedTables:
+def tables_of(classifier: ICDClassifier, n_constants: int = N_CONSTANTS) -> RaggedTables:
     """Return the tables of a classifier of two classes that was trained on levels with constants.
 
     Levels between those that training met have values between theirs. The offset is spread evenly
     over all tables. Cells are rounded to half precision, which is how a model file keeps them.
     """
     full = classifier.tables_[0]
-    n_columns = len(full) - N_CONSTANTS
+    n_columns = len(full) - n_constants
     offset = full[n_columns:, CONSTANT].sum(dtype=np.float64)
     n_cells = np.diff(classifier.layout_.offsets)[:n_columns]
     tops = classifier.layout_.heights[np.maximum(n_cells, 1) - 1]
