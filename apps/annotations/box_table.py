@@ -28,43 +28,32 @@ HEADER = (
 def read_box_table(path: str | os.PathLike[str]) -> Annotations:
     """Read a table with the columns file, xmin, ymin, xmax, ymax; as others write them, too.
 
-    label, width and height (of the image), confidence, track, ignored, frame and time are read if
-    present, other columns are not. A row whose box is empty says that the image shows no object.
+    label, width and height (of the image) and ignored are read if present, other columns are not.
+    A row whose box is empty says that the image shows no object.
     """
     name = os.fspath(path)
     rows, columns = _rows(name)
     file = next((one for one in NAME if one in columns), "")
     corners = next((four for four in CORNERS if set(four) <= set(columns)), ())
     label = next((one for one in LABEL if one in columns), "")
-    lacking = [*([] if file else ["file"]), *([] if corners else CORNERS[0])]
-    if lacking:
-        raise FolderError(
-            f"{name}: no column {', '.join(lacking)}; a table of boxes has file, xmin, ymin, xmax, "
-            "ymax"
-        )
-    lists: dict[tuple[str, str], BoxList] = {}
+    if not (file and corners):
+        lacking = ", ".join([*([] if file else ["file"]), *([] if corners else CORNERS[0])])
+        needed = "a table of boxes has file, xmin, ymin, xmax, ymax"
+        raise FolderError(f"{name}: no column {lacking}; {needed}")
+    lists: dict[str, BoxList] = {}
     for line, row in rows:
         place = f"{name}, line {line}"
         if None in row or None in row.values():
             raise FolderError(f"{place}: {len(columns)} columns, but another number of cells")
         image = checks.name_of(place, _text(row[file]))
         size = checks.size(place, _number(place, row, "width"), _number(place, row, "height"))
-        key = image, row.get("frame", "").strip()
-        if key not in lists:
-            frame, seconds = _whole(place, row, "frame"), _number(place, row, "time")
-            empty = BoxedImage(image, size_wh=size, frame=frame, seconds=seconds)
-            lists[key] = BoxList(empty)
-        elif size != lists[key].empty.size_wh:
+        boxes = lists.setdefault(image, BoxList(BoxedImage(image, size_wh=size)))
+        if size != boxes.empty.size_wh:
             raise FolderError(f"{place}: another size of {image} than in the lines before")
         if any(row[column].strip() for column in corners):
-            lists[key].add(
-                place,
-                [checks.number_of(f"{place}, {column}", row[column]) for column in corners],
-                _text(row.get(label, "")),
-                ignored=_whole(place, row, "ignored") not in (None, 0),
-                confidence=_number(place, row, "confidence"),
-                track=_whole(place, row, "track"),
-            )
+            box = [checks.number_of(f"{place}, {column}", row[column]) for column in corners]
+            is_ignored = bool(_number(place, row, "ignored"))
+            boxes.add(place, box, _text(row.get(label, "")), ignored=is_ignored)
     return Annotations.of(path, lists.values())
 
 
@@ -92,13 +81,6 @@ def _text(cell: str) -> str:
 def _number(place: str, row: dict[str, str], column: str) -> float | None:
     text = row.get(column, "").strip()
     return checks.number_of(f"{place}, {column}", text) if text else None
-
-
-def _whole(place: str, row: dict[str, str], column: str) -> int | None:
-    value = _number(place, row, column)
-    if value is not None and not (value.is_integer() and abs(value) < 2**63):
-        raise FolderError(f"{place}, {column}: {value:g} where a whole number belongs")
-    return None if value is None else int(value)
 
 
 def box_rows(image: BoxedImage) -> list[list[object]]:

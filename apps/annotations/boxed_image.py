@@ -98,8 +98,7 @@ class Annotations:
     def of(cls, path: str | os.PathLike[str], lists: Iterable["BoxList"]) -> "Annotations":
         """Return the images of a file or folder, none of which may be listed twice."""
         lists = list(lists)
-        counts = Counter((one.empty.name, one.empty.frame) for one in lists)
-        for (name, _), n in counts.most_common(1):
+        for name, n in Counter(one.empty.name for one in lists).most_common(1):
             if n > 1:
                 raise FolderError(f"{os.fspath(path)}: the image {name} is listed twice")
         skipped = [fault for one in lists for fault in one.skipped]
@@ -119,23 +118,16 @@ class BoxList:
     empty : BoxedImage
         The image without boxes.
     rows : list of tuple
-        Corners, label, ignored, confidence and track of each box.
+        Corners, label and whether it is ignored, of each box.
     skipped : list of (place, reason)
     """
 
     empty: BoxedImage
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[tuple[list[float], str, bool]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
     def add(
-        self,
-        place: str,
-        box: Sequence[float],
-        label: str = "",
-        *,
-        ignored: bool = False,
-        confidence: float | None = None,
-        track: int | None = None,
+        self, place: str, box: Sequence[float], label: str = "", *, ignored: bool = False
     ) -> None:
         """Add a box; one without an area, or outside the image, is skipped with the reason.
 
@@ -147,19 +139,15 @@ class BoxList:
         fault, corners = checks.box(place, box, self.empty.size_wh)
         if len(label) > MOST_LABEL:
             raise FolderError(f"{place}: a label of more than {MOST_LABEL} characters")
-        if confidence is not None and not 0 <= confidence <= 1:
-            raise FolderError(f"{place}: confidence {confidence}; it lies between 0 and 1")
         if fault:
             self.skipped.append((place, fault))
         else:
-            self.rows.append((corners, label, ignored, confidence, track))
+            self.rows.append((corners, label, ignored))
 
     def image(self) -> BoxedImage:
-        """Return the image with its boxes; confidences and tracks only if all of them have one."""
+        """Return the image with its boxes."""
         if not self.rows:
             return self.empty
-        boxes, labels, ignored, confidences, tracks = zip(*self.rows)
-        parts: dict[str, Any] = {"boxes_xyxy": boxes, "labels": labels, "ignored": ignored}
-        given = {"confidences": confidences, "tracks": tracks}
-        parts |= {name: values for name, values in given.items() if None not in values}
-        return replace(self.empty, **parts)
+        boxes, labels, ignored = zip(*self.rows)
+        corners = np.array(boxes)
+        return replace(self.empty, boxes_xyxy=corners, labels=labels, ignored=np.array(ignored))

@@ -113,12 +113,3 @@ def text_of(path: str | os.PathLike[str], most: int = MOST_BYTES) -> str:
 def stem_of(name: str) -> str:
     """Return the file name without folder and suffix."""
     return Path(name.replace("\\", "/")).stem
-
-
-def free_name(image: str, suffix: str, written: set[str]) -> str:
-    """Return the name of an image's own file of annotations, which no other may have."""
-    name = stem_of(image) + suffix
-    if name in written:
-        raise FolderError(f"{name}: two images would have this file; give them other names")
-    written.add(name)
-    return name

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from visualwords.apps.annotations import checks
 from visualwords.apps.annotations.boxed_image import Annotations, BoxedImage, BoxList
@@ -13,13 +13,12 @@ from visualwords.files import write_atomically
 __all__ = ["read_coco", "write_coco"]
 
 KINDS = {"key": "a whole number or a text", "flag": "a flag", "text": "a text"}
-KINDS |= {"whole": "a whole number", "number": "a number", "numbers": "a list of numbers"}
+KINDS |= {"number": "a number", "numbers": "a list of numbers"}
 CATEGORY = {"id": "key", "name": "text"}
 IMAGE = {"id": "key", "file_name": "text"}
-IMAGE_OPTIONS = {"width": "number", "height": "number", "frame": "whole", "time": "number"}
+IMAGE_OPTIONS = {"width": "number", "height": "number"}
 BOX = {"image_id": "key", "category_id": "key", "bbox": "numbers"}
 BOX_OPTIONS = {"id": "key", "iscrowd": "flag", "ignore": "flag"}
-BOX_OPTIONS |= {"score": "number", "track_id": "whole"}
 
 Members = dict[str, Any]  # of a JSON object, checked
 
@@ -28,7 +27,7 @@ def read_coco(path: str | os.PathLike[str]) -> Annotations:
     """Read a file with ``images``, ``annotations`` and ``categories``.
 
     Boxes are ``[x, y, width, height]``. Annotations with ``iscrowd`` or ``ignore`` are marked as
-    ignored. A ``score``, ``track_id`` and an image's ``frame`` and ``time`` are read if present.
+    ignored.
     """
     name = os.fspath(path)
     document = _json_of(name)
@@ -39,8 +38,7 @@ def read_coco(path: str | os.PathLike[str]) -> Annotations:
     for place, one in _listed(document, name, "images", IMAGE, IMAGE_OPTIONS):
         size_wh = checks.size(place, one["width"], one["height"])
         file = checks.name_of(place, one["file_name"])
-        frame = {"frame": one["frame"], "seconds": one["time"]}
-        lists[one["id"]] = BoxList(BoxedImage(file, size_wh=size_wh, **frame))
+        lists[one["id"]] = BoxList(BoxedImage(file, size_wh=size_wh))
     for place, one in _listed(document, name, "annotations", BOX, BOX_OPTIONS):
         for key, known in (("image_id", lists), ("category_id", labels)):
             if one[key] not in known:
@@ -48,26 +46,16 @@ def read_coco(path: str | os.PathLike[str]) -> Annotations:
         if len(one["bbox"]) != 4:
             raise FolderError(f"{place}: a bbox of {len(one['bbox'])} numbers; it has 4")
         x, y, width, height = one["bbox"]
-        lists[one["image_id"]].add(
-            place,
-            [x, y, x + width, y + height],
-            labels[one["category_id"]],
-            ignored=bool(one["iscrowd"] or one["ignore"]),
-            confidence=one["score"],
-            track=one["track_id"],
-        )
+        box, is_ignored = [x, y, x + width, y + height], bool(one["iscrowd"] or one["ignore"])
+        lists[one["image_id"]].add(place, box, labels[one["category_id"]], ignored=is_ignored)
     return Annotations.of(path, lists.values())
 
 
 def _json_of(name: str) -> object:
-    """The value of a JSON file; NaN and infinity, which JSON lacks, are refused."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not a number")
-
+    """The value of a JSON file."""
     text = checks.text_of(name)
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text)
     except RecursionError:
         raise FolderError(f"{name}: nested too deeply to be annotations") from None
     except ValueError as problem:
@@ -105,13 +93,13 @@ def _is(value: object, kind: str) -> bool:
     """Return whether a JSON value is of a kind; numbers are finite floats."""
     if kind == "numbers":
         return isinstance(value, list) and all(_is(one, "number") for one in value)
-    if kind in ("text", "key") and isinstance(value, str):
-        return True
+    if isinstance(value, str):
+        return kind in ("text", "key")
     if isinstance(value, bool):
         return kind == "flag"
-    if kind == "text" or not isinstance(value, int | float) or not abs(value) < 1e300:
+    if not isinstance(value, int | float) or not abs(value) < 1e300:
         return False
-    return kind == "number" or float(value).is_integer()
+    return kind == "number" or (kind in ("key", "flag") and float(value).is_integer())
 
 
 def write_coco(

@@ -13,7 +13,6 @@ from visualwords.errors import FolderError
 __all__ = ["read_voc"]
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
-DEEPEST = 100  # levels of nesting
 
 
 def read_voc(paths: Sequence[str | os.PathLike[str]]) -> Annotations:
@@ -26,23 +25,11 @@ def read_voc(paths: Sequence[str | os.PathLike[str]]) -> Annotations:
 
 
 class _Builder(Tree.TreeBuilder):
-    """Builds elements; refuses deep nesting, and document types.
+    """Builds elements; refuses document types.
 
-    A document type may declare entities that expand to gigabytes or that name other files, and no
-    format of annotations has one.
+    One may declare entities that expand to gigabytes or that name other files, and no format of
+    annotations has one.
     """
-
-    depth = 0
-
-    def start(self, tag: str, attrs: dict[str, str]) -> Element:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise FolderError("nested too deeply to be annotations")
-        return super().start(tag, attrs)
-
-    def end(self, tag: str) -> Element:
-        self.depth -= 1
-        return super().end(tag)
 
     def doctype(self, *_: object) -> NoReturn:
         raise FolderError(
@@ -78,14 +65,8 @@ def _read_one(path: str) -> BoxList:
         if not label or corners is None:
             raise FolderError(f"{place}: no <{'name' if not label else 'bndbox'}>")
         xmin, ymin, xmax, ymax = _numbers(corners, CORNERS, place)
-        confidence = item.findtext("confidence")
-        boxes.add(
-            place,
-            [xmin - 1, ymin - 1, xmax, ymax],
-            label,
-            ignored=(item.findtext("difficult") or "0").strip() not in ("0", ""),
-            confidence=None if confidence is None else checks.number_of(place, confidence),
-        )
+        is_ignored = (item.findtext("difficult") or "0").strip() not in ("0", "")
+        boxes.add(place, [xmin - 1, ymin - 1, xmax, ymax], label, ignored=is_ignored)
     return boxes
 
 

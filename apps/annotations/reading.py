@@ -123,13 +123,10 @@ def find_photographs(annotations: Annotations, folder: str | os.PathLike[str]) -
         else:
             images[place] = replace(image, name=place, size_wh=size)
     if not images and missing:
-        raise FolderError(
-            f"the annotations name none of the images in {os.fspath(folder)}, but "
-            f"{_some([image.name for image in annotations.images])}"
-        )
-    return Photographs(
-        list(images.values()), missing, [path for path in paths if path not in images]
-    )
+        named = _some([image.name for image in annotations.images])
+        raise FolderError(f"the annotations name none of the images in {folder}, but {named}")
+    others = [path for path in paths if path not in images]
+    return Photographs(list(images.values()), missing, others)
 
 
 def _by_name(name: str, names: dict[str, list[str]]) -> str | None:
@@ -137,10 +134,8 @@ def _by_name(name: str, names: dict[str, list[str]]) -> str | None:
     keys = f"./{name}", os.path.basename(name), f"{checks.stem_of(name)}.*"
     same = next((names[key] for key in keys if key in names), [])
     if len(same) > 1:
-        raise FolderError(
-            f"{name}: {len(same)} files have this name, {_some(same)}; annotations must then hold "
-            "their paths"
-        )
+        found = f"{len(same)} files have this name, {_some(same)}"
+        raise FolderError(f"{name}: {found}; annotations must then hold their paths")
     return same[0] if same else None
 
 

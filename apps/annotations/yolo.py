@@ -36,9 +36,10 @@ def read_yolo(
     """Read a folder of images and label files: those of ``a/images/x.jpg`` in ``a/labels/x.txt``.
 
     A label file may also stand beside its image. Lines have a class and x, y (of the middle),
-    width and height as shares of the image's, and perhaps a confidence; or the corners of a
-    polygon, whose box is taken. Class names are those of ``data.yaml``, ``classes.txt`` or
-    ``obj.names``, else the classes' numbers. An image without a label file has no boxes.
+    width and height as shares of the image's, and perhaps a confidence, which is not read; or the
+    corners of a polygon, whose box is taken. Class names are those of ``data.yaml``,
+    ``classes.txt`` or ``obj.names``, else the classes' numbers. An image without a label file has
+    no boxes.
 
     Parameters
     ----------
@@ -82,13 +83,11 @@ def read_yolo(
 
 def _label_files(root: str) -> set[str]:
     """Return the text files below a folder that may hold boxes."""
-    files = {
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(root)
-        for name in names
-        if name.endswith(".txt") and not name.startswith(".")
-        if name not in NOT_LABELS or os.path.basename(folder) == "labels"
-    }
+    files = set()
+    for folder, _, names in os.walk(root):
+        other = set() if os.path.basename(folder) == "labels" else NOT_LABELS
+        own = [name for name in names if name.endswith(".txt") and name[0] != "."]
+        files |= {os.path.join(folder, name) for name in own if name not in other}
     if not files:
         raise FolderError(f"{root}: no label files (.txt)")
     return files
@@ -110,8 +109,7 @@ def _read_lines(path: str, boxes: BoxList, names: Sequence[str] | None) -> None:
             values = [checks.number_of(place, word) for word in rest]
             x0, y0, x1, y1 = _corners(place, values)
             corners = [x0 * width, y0 * height, x1 * width, y1 * height]
-            confidence = values[4] if len(values) == 5 else None
-            boxes.add(place, corners, _label(place, first, names), confidence=confidence)
+            boxes.add(place, corners, _label(place, first, names))
 
 
 def _corners(place: str, values: Sequence[float]) -> list[float]:
@@ -125,9 +123,8 @@ def _corners(place: str, values: Sequence[float]) -> list[float]:
         xs, ys = values[::2], values[1::2]
         corners = [min(xs), min(ys), max(xs), max(ys)]
     else:
-        raise FolderError(
-            f"{place}: {len(values)} numbers after the class; a box has 4, with a confidence 5"
-        )
+        found = f"{len(values)} numbers after the class"
+        raise FolderError(f"{place}: {found}; a box has 4, with a confidence 5")
     if min(corners) < -BEYOND or max(corners) > 1 + BEYOND:
         raise FolderError(f"{place}: a box beyond the image; YOLO's numbers are shares from 0 to 1")
     return corners
@@ -216,10 +213,10 @@ class YoloFolder:
         if image.size_wh is None:
             raise FolderError(f"{image.name}: its size is needed, as YOLO's boxes are shares of it")
         width, height = image.size_wh
-        path = os.path.join(
-            self.folder, "labels", checks.free_name(image.name, ".txt", self.written)
-        )
-        lines = []
+        name, lines = f"{checks.stem_of(image.name)}.txt", []
+        if name in self.written:
+            raise FolderError(f"{name}: two images would have this file; give them other names")
+        self.written.add(name)
         for k, (x0, y0, x1, y1) in enumerate(image.boxes_xyxy.tolist()):
             shares = (x0 + x1) / 2 / width, (y0 + y1) / 2 / height, (x1 - x0) / width
             values = [f"{share:.12g}" for share in (*shares, (y1 - y0) / height)]
@@ -227,6 +224,7 @@ class YoloFolder:
                 values.append(repr(float(image.confidences[k])))
             number = self.numbers.setdefault(image.labels[k], len(self.numbers))
             lines.append(" ".join([str(number), *values]) + "\n")
+        path = os.path.join(self.folder, "labels", name)
         write_atomically(path, "".join(lines).encode(), durable=False)
 
     def close(self) -> None:

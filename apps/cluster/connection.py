@@ -63,13 +63,11 @@ def on_cluster(scheduler: "str | Client | None") -> Iterator["Client | None"]:
             with joblib.parallel_config(_backend(client)):
                 yield client
         except distributed.scheduler.KilledWorker:
-            raise ClusterError(
-                f"a task ended every worker that tried it; give them more memory, {AGAIN}"
-            ) from None
+            sentence = "a task ended every worker that tried it; give them more memory"
+            raise ClusterError(f"{sentence}, {AGAIN}") from None
         except (distributed.CancelledError, distributed.comm.CommClosedError) as problem:
-            raise ClusterError(
-                f"the connection to the cluster was lost ({problem}); restart it, {AGAIN}"
-            ) from None
+            sentence = f"the connection to the cluster was lost ({problem}); restart it"
+            raise ClusterError(f"{sentence}, {AGAIN}") from None
 
 
 def _backend(client: "Client") -> Any:
@@ -124,10 +122,8 @@ def check_seen(results: Sequence[Any]) -> None:
         return
     for result in results:
         if isinstance(result, Skipped) and result.kind == "missing" and exists(result.source):
-            raise ClusterError(
-                f"a worker lacks {result.source}; put images on a file system that all workers "
-                "mount under the same path"
-            )
+            cure = "put images on a file system that all workers mount under the same path"
+            raise ClusterError(f"a worker lacks {result.source}; {cure}")
 
 
 @contextmanager
@@ -152,10 +148,8 @@ def _connected(distributed: Any, scheduler: "str | Client") -> Iterator["Client"
     try:
         client = distributed.Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError, TimeoutError) as problem:
-        raise ClusterError(
-            f"{scheduler}: no scheduler answers ({problem}); start one with 'dask scheduler' and "
-            "workers with 'dask worker'"
-        ) from None
+        cure = "start one with 'dask scheduler' and workers with 'dask worker'"
+        raise ClusterError(f"{scheduler}: no scheduler answers ({problem}); {cure}") from None
     with client:
         yield client
 

@@ -73,8 +73,8 @@ def evaluate(
     boxes = reading.read_annotations(annotations, scenes)
     wanted = reading.chosen_label(boxes, label, detector.label)
     photographs = reading.find_photographs(boxes, scenes)
-    images = [*photographs.images, *(BoxedImage(path) for path in photographs.others)]
-    images.sort(key=lambda image: image.name)
+    unnamed = [BoxedImage(path) for path in photographs.others]
+    images = sorted([*photographs.images, *unnamed], key=lambda image: image.name)
     names, detections, marked, paths = [image.name for image in images], [], [], []
     left_out: list[Iterable[str]] = [*boxes.skipped, *photographs.missing]
     with terminal.progress_bars(quiet) as progress:
@@ -120,9 +120,8 @@ def _print(
     print(f"average precision      {figures.average_precision:.3f}")
     print(f"log-average miss rate  {figures.log_average_miss_rate:.3f}")
     for point in (0.01, 0.1, 1.0):
-        print(
-            f"miss rate at {point:<4g} false positives per image  {figures.miss_rate_at(point):.3f}"
-        )
+        rate = figures.miss_rate_at(point)
+        print(f"miss rate at {point:<4g} false positives per image  {rate:.3f}")
     print(
         f"from confidence {threshold:g}: precision {at['precision']:.1%}, recall "
         f"{at['recall']:.1%}, {at['false_per_image']:.2f} false positives per image"

@@ -22,15 +22,11 @@ class _RunByDefault(VerbGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and not args[0].startswith("-"):
-            if not _is_source(args[0]):
+            is_source = os.path.exists(args[0]) or args[0].isdecimal() or set(args[0]) & set("./\\")
+            if not is_source:  # an image, a folder, a video or a camera's number
                 self.fail_unknown(ctx, args[0], "verb or file")
             args = ["run", *args]
         return super().parse_args(ctx, args)
-
-
-def _is_source(word: str) -> bool:
-    """Return whether a word can be an image, a folder, a video or a camera's number."""
-    return os.path.exists(word) or word.isdecimal() or any(mark in word for mark in "./\\")
 
 
 @click.group(cls=_RunByDefault, context_settings=HELP_NAMES, epilog=HELP)

@@ -21,9 +21,7 @@ min_height = flag(
     Number(min=8),
 )
 threshold = flag(
-    "--threshold CONFIDENCE",
-    "Lowest confidence of a detection [default: the model's].",
-    SHARE,
+    "--threshold CONFIDENCE", "Lowest confidence of a detection [default: the model's].", SHARE
 )
 annotations = flag(
     "--annotations PATH",

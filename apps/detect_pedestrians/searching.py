@@ -3,14 +3,15 @@
 import copy
 import csv
 import json
-import math
 import os
 import re
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,7 @@ __all__ = ["ResultFiles", "Searching", "search_files"]
 
 CODECS = {".mp4": "mp4v", ".m4v": "mp4v", ".mov": "mp4v", ".avi": "MJPG", ".mkv": "MJPG"}
 
-CHUNK = 8  # paths sent together to another machine
 COLUMNS = ("x0", "y0", "x1", "y1")
-UNSURE = 3  # images without detections that are searched again for a hint
-LEAST_HINT = 0.02  # confidence of a candidate that is worth a hint
 
 
 def search_files(
@@ -51,17 +49,14 @@ def search_files(
 ) -> Iterator[BoxedImage | Skipped]:
     """Yield the detections of every image file, in order; why it is skipped if unreadable.
 
-    Threads search one file each, or the scales of a single one. Workers of a cluster get paths in
-    chunks and return boxes.
+    Threads search one file each, or the scales of a single one. Workers of a cluster get paths and
+    return boxes.
     """
-    here = workers_share_memory()
-    size = 1 if here else CHUNK
-    absolute = [os.path.abspath(path) for path in paths]
-    chunks = ((absolute[i : i + size],) for i in range(0, len(paths), size))
-    if here and len(paths) == 1:
+    if workers_share_memory() and len(paths) == 1:
         detector = copy.copy(detector).set_params(n_jobs=n_jobs)
-    found = map_on_workers(_search_chunk, chunks, shared=[detector], n_jobs=n_jobs)
-    for path, answer in zip(paths, chain.from_iterable(found), strict=True):
+    pieces = ((os.path.abspath(path),) for path in paths)
+    answers = map_on_workers(_search_file, pieces, shared=[detector], n_jobs=n_jobs)
+    for path, answer in zip(paths, answers, strict=True):
         if isinstance(answer, Skipped):
             answer = replace(answer, source=path)
             check_seen([answer])  # workers warn of an end unseen
@@ -70,14 +65,11 @@ def search_files(
             yield replace(answer, name=path)
 
 
-def _search_chunk(detector: PedestrianDetector, paths: Sequence[str]) -> list[BoxedImage | Skipped]:
-    answers: list[BoxedImage | Skipped] = []
-    for path in paths:
-        try:
-            answers.append(search(detector, read_image(path)))
-        except ImageError as problem:
-            answers.append(Skipped.of(path, problem))
-    return answers
+def _search_file(detector: PedestrianDetector, path: str) -> BoxedImage | Skipped:
+    try:
+        return search(detector, read_image(path))
+    except ImageError as problem:
+        return Skipped.of(path, problem)
 
 
 def search(detector: PedestrianDetector, pixels: np.ndarray) -> BoxedImage:
@@ -122,27 +114,20 @@ class ResultFiles:
     def check_names(self, paths: Sequence[str]) -> None:
         """Refuse images, before they are searched, that can't be written."""
         if self.is_video:
-            raise FolderError(
-                f"{self.output}: images can't be written to a video; give a folder with -o"
-            )
-        seen: dict[str, str] = {}
-        for path in paths if self.folder else []:
-            other = seen.setdefault(checks.stem_of(path), path)
-            if other != path:
-                raise FolderError(
-                    f"{other} and {path} would have the same label file; search their folders one "
-                    "by one"
-                )
+            raise FolderError(f"{self.output}: images need a folder, not a video, with -o")
+        stems = Counter(map(checks.stem_of, paths) if self.folder else ())
+        if stems and (most := stems.most_common(1)[0])[1] > 1:
+            raise FolderError(f"{most[1]} images would have the same label file, {most[0]}.txt")
 
-    def begin_video(self, rate: float) -> None:
-        """Write the pictures that follow into a video, if that is wanted."""
-        if self.output is not None and self.is_video:
-            self.video = VideoFile(self.output, rate)
-
-    def end_video(self) -> None:
-        """Complete the video."""
-        if self.video is not None:
-            self.video.close()
+    @contextmanager
+    def writing_video(self, rate: float) -> Iterator[None]:
+        """Write the pictures of a block into a video, if that is wanted."""
+        self.video = VideoFile(self.output, rate) if self.output and self.is_video else None
+        try:
+            yield
+        finally:  # keep what was recorded when Ctrl-C ends a camera
+            if self.video is not None:
+                self.video.close()
             self.video = None
 
     def add(self, image: BoxedImage, source: str | np.ndarray) -> None:
@@ -174,10 +159,8 @@ class ResultFiles:
             self.video.add(picture)
             return
         stem = stem if frame is None else f"frame{frame:06}"
-        name, number = f"{stem}.png", 1
-        while name in self.pictures:
-            number += 1
-            name = f"{stem}-{number}.png"
+        more = (f"{stem}-{number}.png" for number in count(2))
+        name = next(name for name in chain([f"{stem}.png"], more) if name not in self.pictures)
         self.pictures.add(name)
         path = os.path.join(self.output or "", name)
         write_atomically(path, encode_image(picture), durable=False)
@@ -195,14 +178,13 @@ class VideoFile:
 
     def __init__(self, path: str, rate: float):
         self.path, self.rate = Path(path), rate
-        self.ending = self.path.suffix.lower()
-        self.partial = self.path.with_name(f".writing-{secrets.token_hex(8)}{self.ending}")
+        self.partial = self.path.with_name(f".writing-{secrets.token_hex(8)}{self.path.suffix}")
         self.writer: cv2.VideoWriter | None = None
 
     def add(self, frame: np.ndarray) -> None:
         """Append an RGB frame; all must have the first one's size."""
         if self.writer is None:
-            codec = cv2.VideoWriter.fourcc(*CODECS[self.ending])
+            codec = cv2.VideoWriter.fourcc(*CODECS[self.path.suffix.lower()])
             self.writer = cv2.VideoWriter(str(self.partial), codec, self.rate, frame.shape[1::-1])
             if not self.writer.isOpened():
                 raise VideoError(f"{self.path}: this video can't be written; use .avi or a folder")
@@ -229,7 +211,7 @@ class Searching:
         Written beside what is printed.
     form : "json", "csv" or "table"
     as_they_come : bool
-        Print every image or frame when it was searched, not all of them at the end; no tables.
+        Print the JSON of every image or frame when it was searched, not one document at the end.
     raw : bool
         Leave texts of CSV as they are.
     n_jobs : int or None
@@ -256,11 +238,9 @@ class Searching:
     quiet: bool = False
     tracker: Tracker | None = None
     found: list[BoxedImage] = field(default_factory=list)
-    unsure: list[tuple[str, str | np.ndarray]] = field(default_factory=list)
     skipped: list[Skipped | tuple[str, str]] = field(default_factory=list)
     n_searched: int = 0
     n_found: int = 0
-    has_header: bool = False
 
     def folder(self, path: str) -> None:
         """Search all images of a folder."""
@@ -286,29 +266,26 @@ class Searching:
         ``stream`` are the parameters of `visualwords.frames.frames_of`.
         """
         if not workers_share_memory():
-            terminal.say(
-                f"{source}: frames are searched on this machine; a cluster searches image files"
-            )
+            terminal.say(f"{source}: frames are searched here; a cluster searches image files")
         frames, every = frames_of(source, **stream), stream["every"]
         name = f"camera {source}" if kind_of_source(source) == "camera" else source
         detector, last = copy.copy(self.detector).set_params(n_jobs=self.n_jobs), None
         if self.tracker is not None:
             self.tracker.forget()
-        self.files.begin_video(frames.rate / every)
-        try:
-            with terminal.progress_bars(self.quiet) as progress:
-                progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
-                for number, frame, seconds in frames:
-                    image = search(detector, frame)
-                    image = replace(image, name=name, frame=number, seconds=seconds)
-                    if self.tracker is not None:
-                        steps = (number - last) / every if last is not None else 1.0
-                        tracks = self.tracker.update(image.boxes_xyxy, steps)
-                        image, last = replace(image, tracks=tracks), number
-                    self._add(image, frame)
-                    progress.advance()
-        finally:  # keep what was recorded when Ctrl-C ends a camera
-            self.files.end_video()
+        with (
+            self.files.writing_video(frames.rate / every),
+            terminal.progress_bars(self.quiet) as progress,
+        ):
+            progress.start("searching", max(-(-(frames.n_promised or 0) // every), 1))
+            for number, frame, seconds in frames:
+                image = search(detector, frame)
+                image = replace(image, name=name, frame=number, seconds=seconds)
+                if self.tracker is not None:
+                    steps = (number - last) / every if last is not None else 1.0
+                    tracks = self.tracker.update(image.boxes_xyxy, steps)
+                    image, last = replace(image, tracks=tracks), number
+                self._add(image, frame)
+                progress.advance()
         if fault := frames.fault():
             self.skipped.append((name, fault))
 
@@ -316,19 +293,15 @@ class Searching:
         """Print all detections, unless they were printed as they came, and a hint if none."""
         if self.form == "table":
             self._print_table()
-        elif self.form == "csv" and not self.as_they_come:
-            self._print_rows(self.found)
-        elif not self.as_they_come:
-            boxes = [
-                {"source": image.name, "frame": image.frame, **box}
-                for image in self.found
-                for box in _listed(image)
-            ]
+        elif self.form == "json" and not self.as_they_come:
             images = [_described(image, self.detector.label) for image in self.found]
+            pairs = [(image, box) for image in self.found for box in _listed(image)]
+            boxes = [{"source": one.name, "frame": one.frame, **box} for one, box in pairs]
             skipped = [{"source": name, "reason": reason} for name, reason in self.skipped]
             terminal.print_json({"detections": boxes, "images": images, "skipped": skipped})
         if not self.n_found:
-            self._print_hint()
+            usual = f"--threshold below {self.detector.threshold:g}"
+            terminal.note(f"nothing found; {usual} or a smaller --min-height finds more")
 
     def end(self, strict: bool) -> int:
         """List the skipped sources and return the exit code."""
@@ -345,26 +318,16 @@ class Searching:
         image = replace(image, boxes_xyxy=image.boxes_xyxy.round(1), confidences=confidences)
         self.n_searched += 1
         self.n_found += len(image)
-        if not len(image) and len(self.unsure) < UNSURE:
-            self.unsure.append((image.name, source))
         self.files.add(image, source)
-        if self.form == "table" or not self.as_they_come:
-            if len(image) or self.form != "table":  # a camera may run for days
-                self.found.append(image)
-        elif self.form == "csv":
-            self._print_rows([image])
-        else:
+        if self.form == "csv":
+            rows = [csv_cells(row, is_raw(self.raw)) for row in box_rows(image)]
+            csv.writer(sys.stdout).writerows([HEADER, *rows] if self.n_searched == 1 else rows)
+            sys.stdout.flush()
+        elif self.form == "json" and self.as_they_come:
             one = _described(image, self.detector.label) | {"boxes": _listed(image)}
             print(json.dumps(one), flush=True)
-
-    def _print_rows(self, found: list[BoxedImage]) -> None:
-        writer = csv.writer(sys.stdout)
-        if not self.has_header:
-            writer.writerow(HEADER)
-            self.has_header = True
-        for image in found:
-            writer.writerows(csv_cells(row, is_raw(self.raw)) for row in box_rows(image))
-        sys.stdout.flush()
+        elif len(image) or self.form == "json":  # a camera may run for days
+            self.found.append(image)
 
     def _print_table(self) -> None:
         tracks, rows = [] if self.tracker is None else ["track"], []
@@ -379,31 +342,15 @@ class Searching:
         things = "frame or image" if self.n_searched == 1 else "frames or images"
         terminal.note(f"{self.n_found} found in {self.n_searched} {things}")
 
-    def _print_hint(self) -> None:
-        """Name the best candidate below the threshold."""
-        detector, best, where = copy.copy(self.detector).set_params(threshold=LEAST_HINT), 0.0, ""
-        for name, image in self.unsure:
-            confidences = detector.detect(image, order="rgb")[1]
-            if confidences.max(initial=0) > best:
-                best, where = float(confidences[0]), name
-        if where:
-            terminal.note(
-                f"nothing has a confidence of {self.detector.threshold:g}; the best candidate has "
-                f"{best:.2f}, in {terminal.printable(where)}: try --threshold "
-                f"{math.floor(100 * best) / 100:g}"
-            )
-
 
 def _listed(image: BoxedImage) -> list[dict[str, Any]]:
     """Return the boxes of an image as JSON has them."""
-    confidences = [] if image.confidences is None else image.confidences.tolist()
-    boxes: list[dict[str, Any]] = [
-        {**dict(zip(COLUMNS, box)), "confidence": confidence}
-        for box, confidence in zip(image.boxes_xyxy.tolist(), confidences)
-    ]
-    if image.tracks is None:
-        return boxes
-    return [box | {"track": number or None} for box, number in zip(boxes, image.tracks.tolist())]
+    boxes: list[dict[str, Any]] = []
+    for k, (box, confidence) in enumerate(zip(image.boxes_xyxy, np.array(image.confidences))):
+        boxes.append({**dict(zip(COLUMNS, box.tolist())), "confidence": float(confidence)})
+        if image.tracks is not None:
+            boxes[-1]["track"] = int(image.tracks[k]) or None
+    return boxes
 
 
 def _described(image: BoxedImage, label: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def pair(kind: type, example: str) -> Callable[[str], tuple[float, float]]:
 
     def read(value: str) -> tuple[float, float]:
         try:
-            width, height = (kind(part) for part in value.lower().split("x"))
+            width, height = map(kind, value.lower().split("x"))
         except ValueError:
             raise click.BadParameter(f"{value!r}; two numbers like {example}") from None
         return width, height
@@ -88,15 +88,15 @@ def train(
 
     given |= {"n_rounds": rounds, "random_state": seed, "n_jobs": shared.n_threads(jobs)}
     settings = {name: value for name, value in given.items() if value is not None}
-    if annotations is None and negatives is None:
+    if annotations is not None:
+        detector, data = _from_boxes(positives, negatives, annotations, settings)
+    elif negatives is not None:
+        detector, data = _detector(settings), _from_crops(positives, negatives)
+    else:
         raise click.UsageError(
             "give NEGATIVES, a folder of photographs without the object, or --annotations with the "
             "boxes of the objects"
         )
-    if annotations is None:
-        detector, data = _detector(settings), _from_crops(positives, negatives or "")
-    else:
-        detector, data = _from_boxes(positives, negatives, annotations, settings)
     crops, backgrounds, summary, skipped = data
     with progress_bars(quiet) as progress:
         detector.fit(crops, backgrounds, progress=progress)
@@ -106,11 +106,9 @@ def train(
         name = f"round {number}" if number else "random windows"
         say(f"{name}: {n_new:,} new, {n_negatives:,} negative windows in all")
     held_out = detector.training_["held_out"]
-    say(
-        f"held out, from confidence {detector.threshold:g}: {held_out['found']} of "
-        f"{held_out['crops']} objects found, {held_out['false']} false detections in "
-        f"{held_out['photographs']} images without the object"
-    )
+    sentence = "{found} of {crops} objects found, {false} false detections in {photographs} images "
+    sentence = sentence.format(**held_out) + "without the object"
+    say(f"held out, from confidence {detector.threshold:g}: {sentence}")
     skipped = [*skipped, *detector.skipped_]
     say_skipped(skipped)
     say(f"{output}: {os.path.getsize(output) / 1000:,.0f} kB")
@@ -122,11 +120,8 @@ def _from_crops(positives: str, negatives: str) -> TrainingData:
     from visualwords.folders import list_files
 
     (crops, skipped), (photographs, others) = list_files(positives), list_files(negatives)
-    summary = (
-        f"{len(crops)} crops and their mirror images, {len(photographs)} photographs without the "
-        "object"
-    )
-    return crops, photographs, summary, [*skipped, *others]
+    summary = f"{len(crops)} crops and their mirror images, {len(photographs)} photographs without"
+    return crops, photographs, f"{summary} the object", [*skipped, *others]
 
 
 def _from_boxes(
@@ -150,10 +145,11 @@ def _from_boxes(
     detector = _detector({**own, **settings})
     regions = training_regions(found.images, detector, label)
     others, unreadable = list_files(negatives) if negatives is not None else ([], [])
+    n_crops, n_parts, n_images = len(regions.crops), len(regions.backgrounds), len(found.images)
     summary = (
-        f"{len(regions.crops)} objects and their mirror images in {len(found.images)} photographs; "
-        f"{len(regions.backgrounds)} parts and {len(others)} photographs without the object"
+        f"{n_crops} objects and their mirror images in {n_images} photographs; {n_parts} parts "
     )
+    summary += f" and {len(others)} photographs without the object"
     if found.others:
         summary += f"; {len(found.others)} images without annotations left out"
     skipped = [*boxes.skipped, *found.missing, *regions.skipped, *unreadable]

@@ -20,9 +20,11 @@ __all__ = ["Bootstrap", "Image", "enlarged_again"]
 HARD_STAGES = -1.0  # of all features: at the margin, where a window hardly counts in training
 HARD_TREES = -0.3  # of the sum of trees, in the units of their weight
 FIRST_TREES = 0.25  # of the trees, while windows are collected
+N_RANDOM = 20  # windows of every photograph to begin with
 MOST_HARD = 50  # windows of one photograph and round
 
 Image = Callable[[], np.ndarray]  # reads an image on demand
+Work = Callable[[int, np.ndarray], Any]  # on the k-th image
 
 
 @dataclass
@@ -54,17 +56,16 @@ class Bootstrap:
 
     def run(self, crops: Sequence[Image], photographs: Sequence[Image]) -> Samples:
         """Return the crops' windows and all windows collected from the photographs."""
-        shape, seed, n = self.search.shape, self.settings["random_state"], self.settings["n_random"]
+        shape, seed = self.search.shape, self.settings["random_state"]
 
         def random(k: int, image: np.ndarray) -> Vectors:
-            return training.random_windows(image, n, self.search, [seed, k])
+            return training.random_windows(image, N_RANDOM, self.search, [seed, k])
 
         positives = self._windows("reading crops", crops, self._views_of_crop, True)
         negatives = self._windows("reading photographs", photographs, random, False)
         if not len(negatives.positive):
-            raise FolderError(
-                f"none of the photographs is as large as the window of {shape.width}x{shape.height}"
-            )
+            window = f"{shape.width}x{shape.height}"
+            raise FolderError(f"none of the photographs is as large as the window of {window}")
         self.rounds.append(2 * [len(negatives.positive)])
         n_rounds = self.settings["n_rounds"]
         for number in range(1, n_rounds + 1):
@@ -91,9 +92,7 @@ class Bootstrap:
         """Return classifiers of the samples' features; ``share`` is that of the trees."""
         return training.train_cascade(samples, self.search.shape, self.settings, share=share)
 
-    def collect(
-        self, stage: str, images: Sequence[Image], work: Callable[[int, np.ndarray], Any]
-    ) -> Iterator[Any]:
+    def collect(self, stage: str, images: Sequence[Image], work: Work) -> Iterator[Any]:
         """Read images and yield ``work(number, image)`` of each, in order, showing progress."""
         self.progress.start(stage, len(images))
         n_jobs = self.settings["n_jobs"]
@@ -105,14 +104,12 @@ class Bootstrap:
         every = [training.crop_vectors(view, self.search.shape) for view in self.views(k, crop)]
         return [np.vstack(rows) for rows in zip(*every)]
 
-    def _hard(
-        self, samples: Samples, most: int, *, by_all: bool
-    ) -> Callable[[int, np.ndarray], Vectors]:
+    def _hard(self, samples: Samples, most: int, *, by_all: bool) -> Work:
         """Train on the windows so far: trees alone, or all features; the search for hard windows.
 
         Trees meet all windows of a photograph, later stages only those that trees let pass.
         """
-        least = HARD_TREES * self.settings["acf_weight"]
+        least = HARD_TREES * training.TREES_WEIGHT
         used = samples if by_all else replace(samples, vectors=samples.vectors[:1])
         self.progress.start("training", 1)
         cascade = self.train(used, share=FIRST_TREES)
@@ -124,11 +121,7 @@ class Bootstrap:
         return lambda _, image: training.hard_windows(image, cascade, self.search, lowest, most)
 
     def _windows(
-        self,
-        stage: str,
-        images: Sequence[Image],
-        vectors_of: Callable[[int, np.ndarray], Vectors],
-        positive: bool,
+        self, stage: str, images: Sequence[Image], vectors_of: Work, positive: bool
     ) -> Samples:
         """Return the vectors of all images in order, whatever the number of threads."""
         parts = list(self.collect(stage, images, vectors_of))
@@ -144,5 +137,5 @@ def enlarged_again(crop: np.ndarray, scale: float) -> np.ndarray:
     return resize_image(small, width, height)
 
 
-def _read(work: Callable[[int, np.ndarray], Any], k: int, image: Image) -> Any:
+def _read(work: Work, k: int, image: Image) -> Any:
     return work(k, image())

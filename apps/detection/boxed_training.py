@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from visualwords.apps.annotations.boxed_image import BoxedImage
-from visualwords.apps.detection.detector import PedestrianDetector
+from visualwords.apps.detection.detector import ENLARGEMENT, PedestrianDetector
 from visualwords.apps.detection.detector_figures import true_boxes
 from visualwords.apps.detection.windows import CELL
 from visualwords.boxes import area, suppress
@@ -90,23 +90,21 @@ def training_regions(
     window_wh = np.array(detector.window, float)
     object_wh = window_wh * detector.object_share
     by = int(object_wh.argmax())  # the side that decides an object's scale
-    enlargement = detector.training_enlargement
-    least = object_wh[by] / enlargement
+    least = object_wh[by] / ENLARGEMENT
     crops, backgrounds, skipped = [], [], []
     for image in photographs:
         boxes, ignored = true_boxes(image, label)
         for box in boxes:
             center, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
             if size[by] < least:
-                side = ("wide", "high")[by]
-                reason = f"an object {size[by]:.0f} pixels {side}; at least {least:.0f} are needed"
-                skipped.append((image.name, reason))
+                found = f"an object {size[by]:.0f} pixels {('wide', 'high')[by]}"
+                skipped.append((image.name, f"{found}; at least {least:.0f} are needed"))
                 continue
             half = (window_wh / 2 + CELL) * size[by] / object_wh[by]
             corners = np.concatenate([center - half, center + half])
             wide = detector.window[0] + 2 * CELL, detector.window[1] + 2 * CELL
             crops.append(Region(image.name, tuple(corners.tolist()), wide))
-        parts = empty_parts(image.size_wh, np.vstack([boxes, ignored]), window_wh / enlargement)
+        parts = empty_parts(image.size_wh, np.vstack([boxes, ignored]), window_wh / ENLARGEMENT)
         backgrounds += [Region(image.name, tuple(part)) for part in parts.tolist()]
     return TrainingRegions(crops, backgrounds, skipped)
 
@@ -133,11 +131,9 @@ def empty_parts(
         for side, (column, value) in enumerate([(2, x0), (0, x1), (3, y0), (1, y1)]):
             cut[:, side, column] = value
         free = np.vstack([free[~meets], cut.reshape(-1, 4)])
-        large = (free[:, 2:] - free[:, :2] >= least_wh).all(axis=1)
-        free = np.unique(free[large], axis=0)
+        free = np.unique(free[(free[:, 2:] - free[:, :2] >= least_wh).all(axis=1)], axis=0)
         free = free[np.argsort(-area(free), kind="stable")[:MOST_FREE]]
-    fits = (free[:, 2:] - free[:, :2] >= least_wh).all(axis=1)
-    free = free[fits]
+    free = free[(free[:, 2:] - free[:, :2] >= least_wh).all(axis=1)]
     return free[suppress(free, area(free))[:MOST_PARTS]]
 
 
@@ -163,8 +159,5 @@ def fitting_parameters(photographs: Sequence[BoxedImage], label: str) -> dict[st
     object_height = SHARE * min(window[1], window[0] / shape)
     share = float(object_height * shape / window[0]), float(object_height / window[1])
     smallest = float(np.clip(np.quantile(height, 0.05), object_height / 2, object_height))
-    return {
-        "window": (int(window[0]), int(window[1])),
-        "object_share": (round(share[0], 4), round(share[1], 4)),
-        "min_height": round(smallest, 1),
-    }
+    window_wh, shares = (int(window[0]), int(window[1])), (round(share[0], 4), round(share[1], 4))
+    return {"window": window_wh, "object_share": shares, "min_height": round(smallest, 1)}

@@ -1,16 +1,17 @@
 """The cascade: trees score all windows, then tables of more features those that are still in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from visualwords.apps.detection._window_loops import look_up, partial_sums
 from visualwords.apps.detection.window_features import TreeFeature, WindowFeature, window_features
-from visualwords.apps.detection.windows import WindowShape, regions
+from visualwords.apps.detection.windows import Level, Search, WindowShape, regions
 from visualwords.classifiers.boosted_trees import BoostedTrees, column_type
 from visualwords.errors import ModelFileError
+from visualwords.parallel import map_in_threads
 
 __all__ = ["LEAST_SCORE", "Cascade", "RaggedTables"]
 
@@ -105,6 +106,42 @@ class Cascade:
             kept = scores >= lowest
             corners, scores = corners[kept], scores[kept]
         return corners, scores
+
+    def search(
+        self, image: np.ndarray, search: Search, threshold: float, n_jobs: int | None = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the boxes of the objects in all windows of all sizes that `scan` returns.
+
+        Parameters
+        ----------
+        image : (h, w, 3) or (h, w) uint8
+        search : Search
+        threshold : float
+        n_jobs : int or None
+            Threads, for the scales of the image.
+
+        Returns
+        -------
+        boxes_xyxy : (n, 4) float64
+        scores : (n,) float32
+        """
+        scan = partial(self._scan_level, search, threshold)
+        found = map_in_threads(scan, search.levels(image), n_jobs)
+        boxes = np.vstack([np.empty((0, 4)), *(own for own, _ in found)])
+        return boxes, np.concatenate([np.empty(0, np.float32), *(own for _, own in found)])
+
+    def _scan_level(
+        self, search: Search, threshold: float, make_level: Callable[[], Level]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scan one level, strip by strip if it is large."""
+        level = make_level()
+        corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
+        for start, rows, strip in search.strips(level):
+            found, score = self.scan(strip, search.stride, threshold)
+            own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
+            corners.append(found[own] + np.array([start, 0]))
+            scores.append(score[own])
+        return search.boxes(level, np.vstack(corners)), np.concatenate(scores)
 
     def scores_of(self, vectors: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums after each part of the trees, (n, 64), and all scores, (features, n).

@@ -10,8 +10,8 @@ FINE = 4  # drawn at this multiple of the size and reduced, for smooth outlines
 PEOPLE = ((110, 150, 168), (265, 120, 215), (385, 165, 140))  # middle, top, height in pixels
 COATS = ((52, 58, 82), (120, 44, 40), (40, 72, 60))
 
-
 Colour = tuple[int, int, int]
+Point = tuple[float, float]
 
 
 def demo_picture(seed: int = 0) -> np.ndarray:
@@ -35,15 +35,12 @@ def demo_picture(seed: int = 0) -> np.ndarray:
 def _street(rng: np.random.Generator) -> np.ndarray:
     """A wall in soft light, rough as plaster, and a pavement in front of it."""
     height, width = (side * FINE for side in SIZE_HW)
-    rows, columns = np.mgrid[:height, :width].astype(np.float32)
-    light = 168 - 26 * rows / height + 12 * np.sin(columns / width * 5)
-    rough = cv2.resize(
-        rng.normal(0, 10, (height // 24, width // 24)).astype(np.float32), (width, height)
-    )
-    canvas = (light + rough)[:, :, None] * np.array([1.0, 0.96, 0.88], np.float32)
+    light = np.linspace(168, 142, height, dtype=np.float32)[:, None]
+    rough = rng.normal(0, 10, (height // 24, width // 24)).astype(np.float32)
+    wall = light + cv2.resize(rough, (width, height))
+    canvas = wall[:, :, None] * np.array([1.0, 0.96, 0.88], np.float32)
     ground = int(height * 0.86)
-    canvas[ground:] = canvas[ground:] * 0.72
-    cv2.line(canvas, (0, ground), (width, ground), (96, 92, 86), 3 * FINE)
+    canvas[ground:] *= 0.72
     return canvas
 
 
@@ -54,12 +51,10 @@ def _person(canvas: np.ndarray, middle: int, top: int, height: int, coat: Colour
     def at(x: float, y: float) -> tuple[int, int]:
         return round(middle + x * head), round(top + y * head)
 
-    def line(
-        start: tuple[float, float], end: tuple[float, float], colour: Colour, wide: float
-    ) -> None:
+    def line(start: Point, end: Point, colour: Colour, wide: float) -> None:
         cv2.line(canvas, at(*start), at(*end), colour, max(round(wide * head), 1))
 
-    def disc(x: float, y: float, half: tuple[float, float], colour: Colour, first: int = 0) -> None:
+    def disc(x: float, y: float, half: Point, colour: Colour, first: int = 0) -> None:
         half_wh = round(half[0] * head), round(half[1] * head)
         cv2.ellipse(canvas, at(x, y), half_wh, 0, first, 360, colour, -1)
 
@@ -76,4 +71,3 @@ def _person(canvas: np.ndarray, middle: int, top: int, height: int, coat: Colour
     line((0, 0.9), (0, 1.5), skin, 0.4)
     disc(0, 0.55, (0.4, 0.52), skin)
     disc(0, 0.4, (0.42, 0.42), hair, 180)
-    line((0, 1.6), (0, 4.3), (int(0.7 * coat[0]), int(0.7 * coat[1]), int(0.7 * coat[2])), 0.1)

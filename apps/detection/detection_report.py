@@ -33,9 +33,7 @@ def draw_curves(figures: DetectionFigures) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise VisualWordsError(
-            "matplotlib draws the curves and is not installed; pip install matplotlib"
-        ) from None
+        raise VisualWordsError("the curves need matplotlib; pip install matplotlib") from None
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot(figures.recall, figures.precision, color=INK)
@@ -45,7 +43,7 @@ def draw_curves(figures: DetectionFigures) -> bytes:
     right.loglog(false, np.maximum(figures.miss_rate, 1e-3), color=INK)
     right.set(xlim=(3e-3, 10), ylim=(0.05, 1.05))
     right.set(xlabel="false positives per image", ylabel="miss rate")
-    right.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    right.set_yticks(TICKS, map("{:g}".format, TICKS))
     right.yaxis.set_minor_formatter("")
     right.axvspan(1e-2, 1, color=LINE, alpha=0.15, lw=0)
     right.set_title(f"log-average miss rate {figures.log_average_miss_rate:.3f}")
@@ -80,17 +78,12 @@ def write_detection_report(
         The command that reproduces the report.
     """
     curves = "data:image/png;base64," + base64.b64encode(draw_curves(figures)).decode()
-    body = markup.joined(
-        [
-            markup.html("<h1>{} objects in {} images</h1>", figures.n_objects, figures.n_images),
-            markup.section("figures", "Figures", "", _figures_table(figures, threshold)),
-            markup.section(
-                "curves", "Curves", "", markup.picture(curves, "precision and miss rate")
-            ),
-            _scenes(paths, detections, marked, threshold),
-            markup.section("repeat", "Repeat", "", markup.lines(command)),
-        ]
-    )
+    drawn = markup.picture(curves, "precision and miss rate")
+    body = markup.html("<h1>{} objects in {} images</h1>", figures.n_objects, figures.n_images)
+    body += markup.section("figures", "Figures", "", _figures_table(figures, threshold))
+    body += markup.section("curves", "Curves", "", drawn)
+    body += _scenes(paths, detections, marked, threshold)
+    body += markup.section("repeat", "Repeat", "", markup.lines(command))
     title = f"log-average miss rate {figures.log_average_miss_rate:.3f}"
     page = markup.document(title, body, style=LAYOUT)
     write_atomically(path, page.encode("utf-8"))
@@ -124,12 +117,8 @@ def _scenes(
             drawn = draw_detections(read_image(path), boxes, scores)
             url = thumbnails.of_pixels(shrink(drawn, SIDE))
         image = markup.picture(url, name) if url else Markup()
-        scenes.append(
-            markup.figure(
-                image, markup.html("{} missed, {} false<br>{}", missed, false, markup.text(name))
-            )
-        )
+        words = markup.html("{} missed, {} false<br>{}", missed, false, markup.text(name))
+        scenes.append(markup.figure(image, words))
     lead = "Those with the most mistakes first; green: confidence of at least 50 %."
-    return markup.section(
-        "scenes", "Scenes", lead, markup.html("<div class=scenes>{}</div>", markup.joined(scenes))
-    )
+    gallery = markup.html("<div class=scenes>{}</div>", markup.joined(scenes))
+    return markup.section("scenes", "Scenes", lead, gallery)

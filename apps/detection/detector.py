@@ -14,12 +14,12 @@ from typing import Any, Self
 import numpy as np
 
 from visualwords.apps.detection.cascade import LEAST_SCORE, Cascade
-from visualwords.apps.detection.windows import CELL, Level, Search, WindowShape, clip_boxes
+from visualwords.apps.detection.windows import CELL, Search, WindowShape, clip_boxes
 from visualwords.boxes import join, scaled
 from visualwords.errors import FolderError, ImageError, ModelFileError
 from visualwords.images import read_image
 from visualwords.model_file import read_model, write_model
-from visualwords.parallel import map_in_threads, with_one_library_thread
+from visualwords.parallel import with_one_library_thread
 from visualwords.progress import Progress, Silent
 
 __all__ = ["OBJECT_DETECTOR", "PedestrianDetector"]
@@ -27,6 +27,7 @@ __all__ = ["OBJECT_DETECTOR", "PedestrianDetector"]
 OBJECT_DETECTOR = "object-detector"  # the kind of its model files
 BUNDLED = "pedestrian"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
+ENLARGEMENT = 2.0  # photographs are searched for hard windows up to this scale
 OF_THE_RUN = ("n_jobs",)  # parameters that do not change the results
 RANGES: dict[str, tuple[type, float, float]] = {  # they bound the search's time and memory, too
     "window": (Integral, 8, 10_000),
@@ -38,17 +39,11 @@ RANGES: dict[str, tuple[type, float, float]] = {  # they bound the search's time
     "threshold": (Real, 1e-6, 1 - 1e-6),
     "overlap": (Real, 0, 1),
     "fusion": (Real, 0, 100),
-    "C": (Real, 1e-30, 1e30),
-    "census_weight": (Real, 0, 1e6),
-    "acf_weight": (Real, 0, 1e6),
     "random_state": (Integral, 0, 2**32 - 1),
     "n_trees": (Integral, 1, 100_000),
     "tree_depth": (Integral, 1, 8),
     "n_rounds": (Integral, 0, 1000),
-    "n_random": (Integral, 0, 100_000),
     "max_negatives": (Integral, 1, 10**9),
-    "training_enlargement": (Real, 0.01, 100),
-    "stage_recall": (Real, 0, 1),
 }
 PAIRS = ("window", "object_share")
 ORDERS = ("rgb", "bgr")
@@ -120,24 +115,13 @@ class PedestrianDetector:
     fusion : float
         How much windows around a detection's best one change its box and raise its score: they
         weigh exp(difference of scores / fusion). 0: not at all.
-    C : float
-        Cost of errors in training the SVMs.
-    census_weight, acf_weight : float
-        Factors of the scores of census codes and of trees beside the HOG score.
     n_trees, tree_depth : int
         Trees that are boosted, and comparisons from the root of a tree to a leaf.
     n_rounds : int
         Rounds of collecting hard windows from the photographs: hard for the trees alone, in the
         last round for all features.
-    n_random : int, default 20
-        Windows of every photograph to begin with.
     max_negatives : int, default 25000
         Most windows to collect; bounds the memory (20 kB each).
-    training_enlargement : float, default 2
-        Photographs are searched for hard windows up to this scale.
-    stage_recall : float
-        Share of held-out windows of the object that must pass each stage of the cascade, of those
-        that would be accepted at any useful threshold.
     label : str, default "person"
         Class name of the objects.
     random_state : int, default 0
@@ -190,16 +174,10 @@ class PedestrianDetector:
     threshold: float = 0.5
     overlap: float = 0.7
     fusion: float = 0.75
-    C: float = 1e-4
-    census_weight: float = 1.0
-    acf_weight: float = 2.0
     n_trees: int = 512
     tree_depth: int = 4
     n_rounds: int = 3
-    n_random: int = 20
     max_negatives: int = 25_000
-    training_enlargement: float = 2.0
-    stage_recall: float = 0.995
     label: str = "person"
     random_state: int = 0
     n_jobs: int | None = None
@@ -231,29 +209,24 @@ class PedestrianDetector:
             This object.
         """
         from visualwords.apps.detection.bootstrapping import Bootstrap
-        from visualwords.apps.detection.held_out import hold_out, with_stages
+        from visualwords.apps.detection.held_out import STAGE_RECALL, hold_out, with_stages
 
         self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
         crops, photographs = self._readable(positives, "crop"), self._readable(negatives, "photo")
         own = self.object_share[1] * self.window[1]
-        bootstrap = Bootstrap(
-            self._search(min_height=own / self.training_enlargement, padding=0),
-            self.get_params(),
-            smallest=min(self.min_height / own, 1.0),
-            progress=progress or Silent(),
-        )
+        search = self._search(min_height=own / ENLARGEMENT, padding=0)
+        smallest = min(self.min_height / own, 1.0)
+        bootstrap = Bootstrap(search, self.get_params(), smallest, progress or Silent())
         samples = bootstrap.run(crops, photographs)
         held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
         windows = held_out.parts, held_out.scores
-        self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, self.stage_recall)
+        self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, STAGE_RECALL)
         self.confidence_ = held_out.confidence()
         self.box_scale_ = held_out.box_scale
-        self.training_: dict[str, Any] = {
-            "rounds": bootstrap.rounds,
-            "skipped": len(self.skipped_),
-            "held_out": held_out.figures(self.score_of(self.threshold)),
-        }
+        figures = held_out.figures(self.score_of(self.threshold))
+        self.training_: dict[str, Any] = {"rounds": bootstrap.rounds, "held_out": figures}
+        self.training_["skipped"] = len(self.skipped_)
         return self
 
     @with_one_library_thread
@@ -280,10 +253,11 @@ class PedestrianDetector:
         pixels = _as_image(image, order)
         least = self.score_of(self.threshold)
         lowest = min(least, LEAST_SCORE) if self.fusion else least
-        joined, score = self._join(*self._windows(pixels, lowest))
+        search = partial(self.model_.search, search=self._search(), n_jobs=self.n_jobs)
+        joined, score = self._join(*search(pixels, threshold=lowest))
         is_open = order is None and isinstance(image, np.ndarray) and image.ndim == 3
         if is_open and self._order.left:
-            exchanged = self._windows(_as_image(image, "bgr"), lowest)
+            exchanged = search(_as_image(image, "bgr"), threshold=lowest)
             self._order.note(score, self._join(*exchanged)[1])
         joined, score = scaled(joined, self.box_scale_)[score >= least], score[score >= least]
         return clip_boxes(joined, pixels), self.confidence_of(score)
@@ -405,14 +379,6 @@ class PedestrianDetector:
         own = {name: getattr(self, name) for name in names}
         return Search(WindowShape(*self.window), self.object_share, **(own | changes))
 
-    def _windows(self, image: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes in the image, and scores, of all windows that pass the cascade."""
-        search = self._search()
-        scan = partial(_scan, search, self.model_, least)
-        found = map_in_threads(scan, search.levels(image), self.n_jobs)
-        boxes = np.vstack([np.empty((0, 4)), *(own for own, _ in found)])
-        return boxes, np.concatenate([np.empty(0, np.float32), *(own for _, own in found)])
-
     def _join(self, boxes_xyxy: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the detections that windows add up to, best first."""
         return join(boxes_xyxy, scores, overlap=self.overlap, softness=self.fusion)
@@ -429,30 +395,14 @@ class PedestrianDetector:
             else:
                 readers.append(partial(_as_image, image))
         if len(readers) < 3:
-            raise FolderError(
-                f"only {len(readers)} readable {what}s; training needs at least 3 crops of the "
-                "object and 3 photographs without it"
-            )
+            needed = "training needs at least 3 crops of the object and 3 photographs without it"
+            raise FolderError(f"only {len(readers)} readable {what}s; {needed}")
         return readers
 
 
 def _is(value: Any, kind: type, least: float, most: float) -> bool:
     is_kind = isinstance(value, kind) and not isinstance(value, bool)
     return is_kind and bool(least <= value <= most)
-
-
-def _scan(
-    search: Search, model: Cascade, least: float, make_level: Callable[[], Level]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Scan one level, strip by strip if it is large; boxes in the image and scores."""
-    level = make_level()
-    corners, scores = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
-    for start, rows, strip in search.strips(level):
-        found, score = model.scan(strip, search.stride, least)
-        own = (found[:, 0] >= rows.start) & (found[:, 0] < rows.stop)
-        corners.append(found[own] + np.array([start, 0]))
-        scores.append(score[own])
-    return search.boxes(level, np.vstack(corners)), np.concatenate(scores)
 
 
 def _as_image(image: ImageOrPath, order: str | None = None) -> np.ndarray:
@@ -464,9 +414,8 @@ def _as_image(image: ImageOrPath, order: str | None = None) -> np.ndarray:
     if not isinstance(image, np.ndarray):
         return read_image(image)
     if image.dtype != np.uint8 or image.ndim not in (2, 3) or image.shape[2:] not in ((), (3,)):
-        raise ImageError(
-            f"an array of shape {image.shape} and type {image.dtype}; an image is uint8, (h, w) or "
-            "(h, w, 3); read files with visualwords.images.read_image"
-        )
+        needed = "(h, w) or (h, w, 3); read files with visualwords.images.read_image"
+        found = f"an array of shape {image.shape} and type {image.dtype}"
+        raise ImageError(f"{found}; an image is uint8, {needed}")
     is_blue_first = order == "bgr" and image.ndim == 3
     return np.ascontiguousarray(image[:, :, ::-1] if is_blue_first else image)

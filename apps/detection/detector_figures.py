@@ -33,10 +33,8 @@ class DetectionFigures:
     n_images: int
 
     def __repr__(self) -> str:
-        return (
-            f"<DetectionFigures: {self.n_objects} objects in {self.n_images} images, "
-            f"average precision {self.average_precision:.3f}>"
-        )
+        found = f"{self.n_objects} objects in {self.n_images} images"
+        return f"<DetectionFigures: {found}, average precision {self.average_precision:.3f}>"
 
     @property
     def recall(self) -> np.ndarray:
@@ -79,17 +77,13 @@ class DetectionFigures:
         """Return precision, recall and false positives per image at a threshold."""
         n = int(np.sum(self.scores >= score))
         found = int(self.right[:n].sum())
-        return {
-            "precision": found / n if n else 1.0,
-            "recall": found / self.n_objects,
-            "false_per_image": (n - found) / self.n_images,
-        }
+        precision, false = found / n if n else 1.0, (n - found) / self.n_images
+        return {"precision": precision, "recall": found / self.n_objects, "false_per_image": false}
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures without the curves."""
-        return {
-            "images": self.n_images,
-            "objects": self.n_objects,
+        counts = {"images": self.n_images, "objects": self.n_objects}
+        return counts | {
             "detections": int(self.right.size),
             "average_precision": self.average_precision,
             "log_average_miss_rate": self.log_average_miss_rate,

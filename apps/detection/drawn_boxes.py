@@ -1,6 +1,6 @@
 """Detections drawn into their image."""
 
-import colorsys
+from colorsys import hsv_to_rgb
 
 import cv2
 import numpy as np
@@ -35,16 +35,12 @@ def draw_detections(
         x0, y0, x1, y1 = (int(v) for v in np.rint(box))
         text, color = f"{100 * confidence:.0f}", SURE if confidence >= 0.5 else UNSURE
         if number:
-            text, color = f"#{number}", _color_of(number)
+            hue = 0.618034 * number % 1  # successive numbers get hues far apart
+            red, green, blue = (int(255 * part) for part in hsv_to_rgb(hue, 0.9, 0.65))
+            text, color = f"#{number}", (red, green, blue)
         cv2.rectangle(picture, (x0, y0), (x1, y1), color, thickness)
         (width, height), _ = cv2.getTextSize(text, FONT, size, 1)
         x, y = max(x0, 0), max(y0, height + 5)
         cv2.rectangle(picture, (x, y - height - 5), (x + width + 4, y), color, -1)
         cv2.putText(picture, text, (x + 2, y - 3), FONT, size, WHITE, 1, cv2.LINE_AA)
     return picture
-
-
-def _color_of(track: int) -> tuple[int, int, int]:
-    """Return a dark colour; successive numbers get hues far apart."""
-    red, green, blue = colorsys.hsv_to_rgb(0.618034 * track % 1, 0.9, 0.65)
-    return round(255 * red), round(255 * green), round(255 * blue)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cv2
@@ -21,7 +22,10 @@ from visualwords.parallel import map_on_workers
 __all__ = ["HeldOut", "hold_out", "with_stages"]
 
 N_FOLDS = 3
-STAGE_RECALL = 0.998  # of the held-out crops, while detections are collected
+LOOKING = "looking for false detections"
+# Shares of the held-out windows of the object that must pass each stage of the cascade, of those
+# that would be accepted at any useful threshold: in the end, and while detections are collected.
+STAGE_RECALL, COLLECTING_RECALL = 0.995, 0.998
 
 Boxes = tuple[np.ndarray, np.ndarray]  # (n, 4) and their scores (n,)
 Join = Callable[[np.ndarray, np.ndarray], Boxes]  # of the boxes of windows to detections
@@ -72,20 +76,15 @@ class HeldOut:
         weight = np.where(positive, self.n_photographs / right.size, 1.0)
         slope, intercept = fit_sigmoid(scores, positive, weight)
         if not slope > 0:
-            raise FolderError(
-                "held-out crops score no higher than windows without the object: it can't be told "
-                "from its surroundings; give more or clearer crops"
-            )
+            cure = "it can't be told from its surroundings; give more or clearer crops"
+            raise FolderError(f"held-out crops score no higher than other windows: {cure}")
         return float(slope), float(intercept)
 
     def figures(self, threshold: float) -> dict[str, float]:
         """Return how many crops' objects are found from a score on, and the false detections."""
-        return {
-            "crops": self.right.size,
-            "photographs": self.n_photographs,
-            "found": int((self.right >= threshold).sum()),
-            "false": int((self.false >= threshold).sum()),
-        }
+        found, false = (int((one >= threshold).sum()) for one in (self.right, self.false))
+        shown: dict[str, float] = {"crops": self.right.size, "photographs": self.n_photographs}
+        return shown | {"found": found, "false": false}
 
 
 def with_stages(cascade: Cascade, parts: np.ndarray, scores: np.ndarray, recall: float) -> Cascade:
@@ -129,12 +128,13 @@ def hold_out(
     for k, model in enumerate(list(_cascades_without_a_fold(bootstrap, samples))):
         own, others = _part(crops, k), _part(photographs, k)
         parts, scores = _crop_scores(bootstrap, model, own)
-        cascade = with_stages(model, parts, scores, STAGE_RECALL)
+        cascade = with_stages(model, parts, scores, COLLECTING_RECALL)
+        detect = partial(_detections, bootstrap.search, cascade, join)
+        false = [scores for _, scores in bootstrap.collect(LOOKING, others, detect)]
         right, ratios = _right_scores(bootstrap, cascade, own, join)
-        false = _false_scores(bootstrap, cascade, others, join)
-        found.append((parts, scores.T, right, ratios, false))
-    parts, scores, right, ratios, false = (np.concatenate(one) for one in zip(*found))
-    return HeldOut(parts, scores.T, right, ratios, false, len(photographs))
+        found.append((parts, scores.T, right, ratios, np.concatenate([np.empty(0), *false])))
+    parts, scores, right, ratios, wrong = (np.concatenate(one) for one in zip(*found))
+    return HeldOut(parts, scores.T, right, ratios, wrong, len(photographs))
 
 
 def _cascades_without_a_fold(bootstrap: Bootstrap, samples: Samples) -> Iterator[Cascade]:
@@ -201,7 +201,7 @@ def _right_scores(
         size_wh = np.rint(np.array(crop.shape[1::-1]) * factor).astype(int)
         scaled = resize_image(crop, *size_wh.tolist())
         moved = cv2.copyMakeBorder(scaled, top, 0, left, 0, cv2.BORDER_REPLICATE)
-        boxes, scores = _detections(search, cascade, moved, join)
+        boxes, scores = _detections(search, cascade, join, k, moved)
         center, half = size_wh / 2 + [left, top], window_wh * search.object_wh / 2 * factor
         wanted = np.concatenate([center - half, center + half])[None]
         found = np.flatnonzero(intersection_over_union(boxes, wanted)[:, 0] >= 0.5)
@@ -215,24 +215,6 @@ def _right_scores(
     return scores, ratios
 
 
-def _false_scores(
-    bootstrap: Bootstrap, cascade: Cascade, photographs: Sequence[Image], join: Join
-) -> np.ndarray:
-    """Return the scores of the detections in photographs."""
-
-    def detect(_: int, image: np.ndarray) -> np.ndarray:
-        return _detections(bootstrap.search, cascade, image, join)[1]
-
-    found = bootstrap.collect("looking for false detections", photographs, detect)
-    return np.concatenate([np.empty(0), *found])
-
-
-def _detections(search: Search, cascade: Cascade, image: np.ndarray, join: Join) -> Boxes:
+def _detections(search: Search, cascade: Cascade, join: Join, _: int, image: np.ndarray) -> Boxes:
     """Return all detections that could be of use."""
-    boxes, scores = [np.empty((0, 4))], [np.empty(0)]
-    for make in search.levels(image):
-        level = make()
-        corners, found = cascade.scan(level.image, search.stride, LEAST_SCORE)
-        boxes.append(search.boxes(level, corners))
-        scores.append(found)
-    return join(np.vstack(boxes), np.concatenate(scores))
+    return join(*cascade.search(image, search, LEAST_SCORE))

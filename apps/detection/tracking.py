@@ -45,12 +45,8 @@ class Track:
     def of(cls, box_xyxy: np.ndarray) -> "Track":
         """Begin a track with a detection."""
         place = _as_place(box_xyxy)
-        height = place[3]
-        moves = np.array([1.0, 1.0, 0.0, 0.0])
-        variances = np.stack(
-            [np.full(4, MEASURED * height) ** 2, (AT_FIRST * height * moves) ** 2, np.zeros(4)]
-        )
-        return cls(0, place, np.zeros(4), variances)
+        deviations = [[MEASURED] * 4, [AT_FIRST, AT_FIRST, 0, 0], [0] * 4]
+        return cls(0, place, np.zeros(4), (place[3] * np.array(deviations)) ** 2)
 
     @property
     def box_xyxy(self) -> np.ndarray:
@@ -68,11 +64,8 @@ class Track:
         self.place = self.place + elapsed * self.velocity
         place = place + 2 * elapsed * both + elapsed**2 * velocity
         both = both + elapsed * velocity
-        noise = elapsed * (np.array([MOVING, MOVING, GROWING, GROWING]) * height) ** 2
-        moves = np.array([True, True, False, False])
-        self.variances = np.stack(
-            [place + np.where(moves, 0, noise), velocity + np.where(moves, noise, 0), both]
-        )
+        noise = np.array([[0, 0, GROWING, GROWING], [MOVING, MOVING, 0, 0], [0] * 4])
+        self.variances = np.stack([place, velocity, both]) + elapsed * (noise * height) ** 2
         self.n_missed += 1
 
     def likelihoods(self, boxes_xyxy: np.ndarray) -> np.ndarray:
@@ -150,13 +143,10 @@ class Tracker:
 
     def __init__(self, *, min_overlap: float = 0.3, min_hits: int = 3, max_age: float = 30) -> None:
         if not (0 < min_overlap < 1 and min_hits >= 1 and max_age >= 1):
-            raise ValueError(
-                f"min_overlap={min_overlap}, min_hits={min_hits}, max_age={max_age}; needed are an "
-                "overlap between 0 and 1, and numbers of frames from 1 on"
-            )
-        self.min_overlap = min_overlap
-        self.min_hits = min_hits
-        self.max_age = max_age
+            needed = "needed are an overlap between 0 and 1, and numbers of frames from 1 on"
+            given = f"min_overlap={min_overlap}, min_hits={min_hits}, max_age={max_age}"
+            raise ValueError(f"{given}; {needed}")
+        self.min_overlap, self.min_hits, self.max_age = min_overlap, min_hits, max_age
         self.tracks: list[Track] = []
         self.n_numbers = 0
 
@@ -181,7 +171,7 @@ class Tracker:
         for confirmed in (True, False):
             group = [track for track in self.tracks if bool(track.number) == confirmed]
             self._assign(group, boxes, owner)
-        self.tracks = [track for track in self.tracks if self._is_kept(track)]
+        self.tracks = [t for t in self.tracks if t.n_missed <= (self.max_age if t.number else 0)]
         for k in set(range(len(boxes))) - owner.keys():
             owner[k] = Track.of(boxes[k])
             self.tracks.append(owner[k])
@@ -210,9 +200,6 @@ class Tracker:
             if gains[row, column]:
                 tracks[row].correct(boxes[left[column]])
                 owner[left[column]] = tracks[row]
-
-    def _is_kept(self, track: Track) -> bool:
-        return track.n_missed <= self.max_age if track.number else not track.n_missed
 
 
 def _as_place(box_xyxy: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ __all__ = ["Samples", "Vectors", "tables_of", "train_cascade", "with_constants"]
 
 LOOKED_AT = 16  # every so many columns are drawn for a tree  [Dollár et al. 2014, Sec. 6.1]
 MOST_LOOKED_AT = 640
+C = 1e-4  # cost of errors in training the SVMs
+TREES_WEIGHT = 2.0  # factor of the trees' score beside those of the SVMs
 SHRINKAGE = 0.1  # of the leaves of each tree
 N_CONSTANTS, CONSTANT = 16, 255  # together about a tenth of the levels of a window
 HARD_OVERLAP = 0.7  # hard windows of one photograph overlap at most by this
@@ -161,11 +163,9 @@ def train_cascade(
     """
     first, *others = samples.vectors
     trees, tables = _train_trees(first, samples.positive, settings, share), []
-    for vectors, weight in zip(others, (settings["census_weight"], 1.0)):
-        svm = ICDClassifier(
-            C=settings["C"], quantization="integer", random_state=settings["random_state"]
-        ).fit(with_constants(vectors), samples.positive)
-        tables.append(tables_of(svm, weight))
+    for vectors in others:
+        svm = ICDClassifier(C=C, quantization="integer", random_state=settings["random_state"])
+        tables.append(tables_of(svm.fit(with_constants(vectors), samples.positive)))
     no_thresholds = np.array([-np.inf], np.float32), (-np.inf,) * len(others)
     return Cascade(shape, trees, tables, *no_thresholds)
 
@@ -175,21 +175,17 @@ def _train_trees(
 ) -> BoostedTrees:
     """Boost trees on the bytes of windows.
 
-    Training windows score 1 × ``acf_weight`` away from 0 on average, as SVMs have margins of 1;
+    Training windows score 1 × `TREES_WEIGHT` away from 0 on average, as SVMs have margins of 1;
     leaves have half precision, as a model file keeps them.
     """
-    trees = boost_trees(
-        np.ascontiguousarray(vectors.T),
-        positive,
-        max(round(settings["n_trees"] * share), 1),
-        n_looked_at=min(-(-vectors.shape[1] // LOOKED_AT), MOST_LOOKED_AT),
-        depth=settings["tree_depth"],
-        shrinkage=SHRINKAGE,
-        random_state=settings["random_state"],
-    )
+    n_looked_at = min(-(-vectors.shape[1] // LOOKED_AT), MOST_LOOKED_AT)
+    n_trees = max(round(settings["n_trees"] * share), 1)
+    own = {"depth": settings["tree_depth"], "random_state": settings["random_state"]}
+    columns, more = np.ascontiguousarray(vectors.T), {"n_looked_at": n_looked_at, **own}
+    trees = boost_trees(columns, positive, n_trees, shrinkage=SHRINKAGE, **more)
     margins = np.where(positive, 1, -1) * trees.scores(vectors)
     unit = (margins[positive].mean() + margins[~positive].mean()) / 2 or 1.0
-    leaves = (trees.leaves * np.float32(settings["acf_weight"] / unit)).astype(np.float16)
+    leaves = (trees.leaves * np.float32(TREES_WEIGHT / unit)).astype(np.float16)
     return replace(trees, leaves=leaves.astype(np.float32))
 
 
@@ -201,9 +197,7 @@ def with_constants(vectors: np.ndarray, n_constants: int = N_CONSTANTS) -> np.nd
     return np.hstack([vectors, np.full((len(vectors), n_constants), CONSTANT, vectors.dtype)])
 
 
-def tables_of(
-    classifier: ICDClassifier, scale: float = 1.0, n_constants: int = N_CONSTANTS
-) -> RaggedTables:
+def tables_of(classifier: ICDClassifier, n_constants: int = N_CONSTANTS) -> RaggedTables:
     """Return the tables of a classifier of two classes that was trained on levels with constants.
 
     Levels between those that training met have values between theirs. The offset is spread evenly
@@ -217,5 +211,5 @@ def tables_of(
     starts = np.concatenate([[0], np.cumsum(tops + 1)]).astype(np.int64)
     column = np.repeat(np.arange(n_columns), tops + 1)
     level = np.arange(starts[-1]) - np.repeat(starts[:-1], tops + 1)
-    cells = (full[column, level] + offset / n_columns) * scale
+    cells = full[column, level] + offset / n_columns
     return RaggedTables(starts, cells.astype(np.float16).astype(np.float32))

@@ -45,10 +45,8 @@ class WindowShape:
     def __post_init__(self) -> None:
         for side in (self.width, self.height):
             if not isinstance(side, int) or side % CELL or side < 48:
-                raise ValueError(
-                    f"a window of {self.width}x{self.height} pixels; both sides must be multiples "
-                    f"of {CELL} and at least 48"
-                )
+                needed = f"both sides must be multiples of {CELL} and at least 48"
+                raise ValueError(f"a window of {self.width}x{self.height} pixels; {needed}")
 
     @property
     def blocks(self) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """Predictions and explanations of a classifier, as plain values for JSON."""
 
-import base64
 import math
 import re
 import time
+from base64 import b64encode
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.predictions import Answer
 from visualwords.images import encode_image
 
+JPEG = "data:image/jpeg;base64,"
 MAP_SIDE = 64  # places along the longer side of an evidence map
 N_REASONS = 9
 N_PATCHES = 12
@@ -54,26 +55,23 @@ class ClassifierAnswers:
 
     def about(self) -> dict[str, Any]:
         """Return a description of the model."""
-        model = self.model
-        gallery = model.gallery_
+        model, gallery, counts = self.model, self.model.gallery_, self.model.class_counts_
+        is_calibrated = model.calibration_ is not None
+        how = "on held-out training images" if is_calibrated else "not: too few images"
         facts = {
             "recipe": f"{model.recipe_.name}: {model.recipe_.summary}",
-            "trained on": f"{int(model.class_counts_.sum()):,} images",
-            "probabilities": "not calibrated: too few images"
-            if model.calibration_ is None
-            else "calibrated on held-out training images",
+            "trained on": f"{int(counts.sum()):,} images",
+            "probabilities calibrated": how,
             "stored of the training images": "none" if gallery is None else gallery.kept,
             "seed": str(model.random_state),
             "visualwords": visualwords.__version__,
         }
+        pairs = zip(self.labels, counts.tolist())
         return {
             "kind": "classifier",
             "name": self.name,
             "summary": f"Distinguishes {len(model.classes_)} classes of images.",
-            "classes": [
-                {"label": label, "images": int(count)}
-                for label, count in zip(self.labels, model.class_counts_)
-            ],
+            "classes": [{"label": label, "images": count} for label, count in pairs],
             "facts": [{"name": name, "value": value} for name, value in facts.items()],
             "explains": True,
         }
@@ -82,10 +80,10 @@ class ClassifierAnswers:
         """Return the best classes of an image."""
         start = time.perf_counter()
         answer = self.model.predict_one(data)
-        scores = np.array([answer.scores[str(name)] for name in self.model.classes_])
-        shares = None
+        names = [str(name) for name in self.model.classes_]
+        scores, shares = np.array([answer.scores[name] for name in names]), None
         if answer.probabilities is not None:
-            shares = np.array([answer.probabilities[str(name)] for name in self.model.classes_])
+            shares = np.array([answer.probabilities[name] for name in names])
         label = self._label(answer, shares, question)
         return {
             "kind": "classifier",
@@ -102,19 +100,16 @@ class ClassifierAnswers:
         if not (thresholds or question.unknown is not None or question.min_confidence):
             return printable(answer.label)
         if shares is None or (question.unknown is not None and answer.novelty is None):
-            raise RefusedError(
-                409, "the model has no probabilities, or can't tell unknown images; train it again"
-            )
+            sentence = "the model has no probabilities or can't tell unknown images; train it again"
+            raise RefusedError(409, sentence)
         rule = self.model.decision_
         asked = Decision.of(rule.classes, None, thresholds, question.unknown)
         changes = {"thresholds": asked.thresholds} if thresholds else {}
         rule = replace(rule, unknown=asked.unknown or rule.unknown, **changes)
         novelty = None if answer.novelty is None else np.array([answer.novelty])
         label = str(rule.labels(shares[None], novelty)[0])
-        is_sure = label == rule.rejected or (
-            shares[rule.classes.tolist().index(label)] >= question.min_confidence
-        )
-        return printable(label) if is_sure else rule.rejected
+        confidence = dict(zip(rule.classes.tolist(), shares)).get(label, 1.0)
+        return printable(label) if confidence >= question.min_confidence else rule.rejected
 
     def _class_of(self, label: str) -> str:
         if label not in self.labels:
@@ -124,8 +119,8 @@ class ClassifierAnswers:
     def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
         """Return the evidence for the best classes, or for one of them."""
         start = time.perf_counter()
-        if label is not None and label not in self.labels:
-            raise RefusedError(404, "the model has no such class; /api/model lists them")
+        if label is not None:
+            self._class_of(label)
         found = self.model.explain(data)
         ranked = _ranked(self.labels, found.scores, found.probabilities)
         wanted = [c for c in ranked if c["label"] == label] if label is not None else ranked[:top]
@@ -149,25 +144,23 @@ class ClassifierAnswers:
                 "name": printable(name),
                 "label": printable(label),
                 "similarity": round(similarity, 4),
-                "thumbnail": _data_url(pictures[name]) if name in pictures else "",
+                "thumbnail": JPEG + b64encode(pictures[name]).decode() if name in pictures else "",
             }
             for name, label, similarity in self.model.similar(data, N_SIMILAR)
         ]
 
 
-def _ranked(
-    labels: list[str], scores: np.ndarray, shares: np.ndarray | None
-) -> list[dict[str, Any]]:
+Ranked = list[dict[str, Any]]
+
+
+def _ranked(labels: list[str], scores: np.ndarray, shares: np.ndarray | None) -> Ranked:
     """Return classes with scores and probabilities, the most probable first."""
-    merit = scores if shares is None else shares
-    return [
-        {
-            "label": labels[i],
-            "score": round(float(scores[i]), 6),
-            "probability": None if shares is None else round(float(shares[i]), 6),
-        }
-        for i in np.argsort(-merit, kind="stable")
-    ]
+    ranked: Ranked = []
+    for i in np.argsort(-scores if shares is None else -shares, kind="stable"):
+        share = None if shares is None else round(float(shares[i]), 6)
+        score = round(float(scores[i]), 6)
+        ranked.append({"label": labels[i], "score": score, "probability": share})
+    return ranked
 
 
 def _evidence(found: Explanation, column: int) -> dict[str, Any]:
@@ -175,18 +168,11 @@ def _evidence(found: Explanation, column: int) -> dict[str, Any]:
     scale = min(1.0, MAP_SIDE / max(height, width))
     shape = max(1, round(height * scale)), max(1, round(width * scale))
     evidence = found.heat_map(str(found.classes[column]), shape)
-    return {
-        "offset": float(found.offsets[column]),
-        "map": _shortened(evidence),
-        "words": _reasons(found, column),
-    }
-
-
-def _shortened(evidence: np.ndarray) -> list[list[float]]:
-    """Return rows of numbers, rounded to six digits of the largest one."""
-    largest = float(np.abs(evidence).max())
+    largest = float(np.abs(evidence).max())  # six digits of it are enough
     digits = 6 - math.ceil(math.log10(largest)) if largest > 0 else 0
-    return np.round(evidence.astype(np.float64), digits).tolist()
+    rows = np.round(evidence.astype(np.float64), digits).tolist()
+    offset = float(found.offsets[column])
+    return {"offset": offset, "map": rows, "words": _reasons(found, column)}
 
 
 def _reasons(found: Explanation, column: int) -> list[dict[str, Any]]:
@@ -203,15 +189,12 @@ def _reasons(found: Explanation, column: int) -> list[dict[str, Any]]:
         strongest = np.argsort(-np.abs(values), kind="stable")[:N_REASONS]
         if channel.words is not None:
             for word in strongest:
-                where = np.flatnonzero(channel.words == word)
-                reasons.append(
-                    _reason(f"{kind} like these", values[word], _patches(channel, where, column))
-                )
+                patches = _patches(channel, np.flatnonzero(channel.words == word), column)
+                reasons.append(_reason(f"{kind} like these", values[word], patches))
         elif _color(channel.names, 0):
             for bin_ in strongest:
-                reasons.append(
-                    _reason("this colour", values[bin_], [], _color(channel.names, bin_))
-                )
+                color = _color(channel.names, bin_)
+                reasons.append(_reason("this colour", values[bin_], [], color))
         else:
             several = len(channel.positions) > 1
             where = np.arange(len(channel.positions) if several else 0)
@@ -243,7 +226,3 @@ def _patches(channel: ChannelEvidence, where: np.ndarray, column: int) -> list[l
     strongest = strongest[:N_PATCHES]
     corners = channel.positions[strongest] - channel.sizes[strongest] / 2
     return np.round(np.hstack([corners, channel.sizes[strongest]]).astype(float), 4).tolist()
-
-
-def _data_url(jpeg: bytes) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()

@@ -72,14 +72,14 @@ class PatientConnection(asyncio.Protocol):
     def start(self, name: str, seconds: float) -> None:
         """Give the client so many seconds from now."""
         self.stop(name)
-        loop = asyncio.get_running_loop()
         if not self._transport.is_closing():
+            loop = asyncio.get_running_loop()
             self._timers[name] = loop.call_later(seconds, self._transport.abort)
 
     def stop(self, name: str) -> None:
         """Take back a limit of time."""
-        if name in self._timers:
-            self._timers.pop(name).cancel()
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
 
 
 _connection: ContextVar[PatientConnection | None] = ContextVar("connection", default=None)

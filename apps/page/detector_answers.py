@@ -34,10 +34,8 @@ class DetectorAnswers:
 
     def about(self) -> dict[str, Any]:
         """Return a description of the model."""
-        facts = {
-            "images": f"shrunk to {MAX_SIDE} pixels if larger",
-            "visualwords": visualwords.__version__,
-        }
+        facts = {"images": f"shrunk to {MAX_SIDE} pixels if larger"}
+        facts["visualwords"] = visualwords.__version__
         label = printable(self.model.label)
         objects = "people who stand or walk" if label == PERSON else f"objects of class {label}"
         return {
@@ -59,15 +57,11 @@ class DetectorAnswers:
             model = copy.copy(model).set_params(threshold=question.least)
         boxes, confidences = model.detect(small)
         zoom = image.shape[1] / small.shape[1]
+        found = zip(np.round(zoom * boxes, 1).tolist(), confidences.tolist())
+        listed = [{"box": box, "confidence": round(share, 4)} for box, share in found]
         return {
             "kind": "detector",
-            "boxes": [
-                {
-                    "box": np.round(zoom * boxes[i], 1).tolist(),
-                    "confidence": round(float(confidences[i]), 4),
-                }
-                for i in np.argsort(-confidences, kind="stable")
-            ],
+            "boxes": sorted(listed, key=lambda one: -one["confidence"]),
             "width": image.shape[1],
             "height": image.shape[0],
             "seconds": round(time.perf_counter() - start, 4),

@@ -8,6 +8,8 @@ import ipaddress
 import logging
 import traceback
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TypedDict
 from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -58,6 +60,14 @@ class RefusedError(Exception):
     def response(self) -> JSONResponse:
         """Return the answer."""
         return JSONResponse({"error": str(self)}, self.status, self.headers)
+
+
+class Access(TypedDict, total=False):
+    """Who may ask (`Guard`)."""
+
+    names: Iterable[str]
+    any_address: bool
+    key: str | None
 
 
 class Guard:
@@ -133,11 +143,8 @@ class Guard:
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self.knows(hosts[0]):
-            raise RefusedError(
-                403,
-                "the host name of the request is not a name of this server; "
-                "start it with --allow-host NAME to accept it",
-            )
+            sentence = "the host name of the request is not a name of this server"
+            raise RefusedError(403, f"{sentence}; start it with --allow-host NAME to accept it")
         if "content-length" in headers and "transfer-encoding" in headers:
             # Where the body ends is then a matter of opinion: a proxy may have another one.
             sentence = "the request has both Content-Length and Transfer-Encoding; send one of them"
@@ -176,8 +183,6 @@ async def refuse_http(request: object, problem: Exception) -> JSONResponse:
 
 
 def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(name))
+    return False

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from functools import partial
+from threading import Semaphore
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -13,7 +15,6 @@ from visualwords.apps.page.guards import RefusedError
 from visualwords.images import is_costly
 
 Found = TypeVar("Found")
-Arguments = ParamSpec("Arguments")
 
 CLOSE = {"connection": "close"}
 DRAIN_SECONDS = 2.0
@@ -73,9 +74,8 @@ class Bodies:
                 sentence = f"the image did not arrive within {self.limits.body_seconds:g} seconds"
                 raise RefusedError(408, sentence, CLOSE) from None
             except ClientDisconnect:
-                raise RefusedError(
-                    400, "the connection ended before the image did", CLOSE
-                ) from None
+                sentence = "the connection ended before the image did"
+                raise RefusedError(400, sentence, CLOSE) from None
             if not chunks:
                 raise RefusedError(400, "the request is empty; send the bytes of an image file")
             chunks[:] = [b"".join(chunks)]  # the parts are freed
@@ -111,14 +111,12 @@ class Bodies:
     async def _drain(self, chunks: AsyncIterator[bytes]) -> None:
         """Discard more of a body: a client reads the answer only when it has sent everything."""
         left = 4 * self.limits.max_bytes
-        try:
+        with suppress(TimeoutError, ClientDisconnect):
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for chunk in chunks:
                     left -= len(chunk)
                     if left < 0:
                         return
-        except (TimeoutError, ClientDisconnect):
-            return
 
 
 class Workers:
@@ -139,11 +137,7 @@ class Workers:
         self._costly = _Lane(1, limits.max_costly, "large images")
 
     async def run(
-        self,
-        request: Request,
-        work: Callable[..., Found],
-        data: bytes,
-        *arguments: object,
+        self, request: Request, work: Callable[..., Found], data: bytes, *arguments: object
     ) -> Found:
         """Work on an image of a request; not started if the client has disconnected."""
         gone = asyncio.ensure_future(_disconnection(request))
@@ -173,23 +167,18 @@ class _Lane:
 
     def __init__(self, n_threads: int, max_waiting: int, what: str):
         self.what = what
-        self._n_free = n_threads + max_waiting  # threads and places in the queue
+        self._places = Semaphore(n_threads + max_waiting)  # of threads and in the queue
         self._executor = ThreadPoolExecutor(n_threads, "visualwords-page")
+        self.close = partial(self._executor.shutdown, wait=False, cancel_futures=True)
 
     async def run(
-        self,
-        gone: "asyncio.Future[None]",
-        work: Callable[Arguments, Found],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
+        self, gone: "asyncio.Future[None]", work: Callable[..., Found], *arguments: Any
     ) -> Found:
-        if not self._n_free:
+        if not self._places.acquire(blocking=False):
             sentence = f"too many {self.what} are waiting; try again in a moment"
             raise RefusedError(503, sentence, {"retry-after": "1"})
-        self._n_free -= 1
-        loop = asyncio.get_running_loop()
-        job = self._executor.submit(work, *arguments, **named)
-        job.add_done_callback(lambda _: self._leave(loop))  # a cancelled one may still run
+        job = self._executor.submit(work, *arguments)
+        job.add_done_callback(lambda _: self._places.release())  # a cancelled one may still run
         found = asyncio.wrap_future(job)
         both: set[asyncio.Future[Any]] = {found, gone}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -197,16 +186,6 @@ class _Lane:
             found.cancel()  # and with it the job, unless it has begun
             raise RefusedError(400, "the client has disconnected")
         return found.result()
-
-    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
-        def leave() -> None:
-            self._n_free += 1
-
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(leave)
-
-    def close(self) -> None:
-        self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 async def _disconnection(request: Request) -> None:

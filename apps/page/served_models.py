@@ -77,9 +77,7 @@ class ServedModels:
 
 
 def answers_of(
-    model: str | os.PathLike[str],
-    max_pixels: int,
-    network: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str], max_pixels: int, network: str | os.PathLike[str] | None = None
 ) -> Answers:
     """Load a model and warm it up, so that the first image takes no longer than the next.
 
@@ -114,13 +112,11 @@ def served_models(
     if twice is not None:
         raise FolderError(f"two models are called {twice}; rename one of the files")
 
-    models = {
-        name: ReloadedModel(
-            partial(answers_of, path, max_pixels, network), path if os.path.isfile(path) else None
-        )
-        for name, path in zip(names, paths)
-    }
-    return ServedModels({name: one.model for name, one in models.items()}, models)
+    files = {}
+    for name, path in zip(names, paths):
+        load = partial(answers_of, path, max_pixels, network)
+        files[name] = ReloadedModel(load, path if os.path.isfile(path) else None)
+    return ServedModels({name: file.model for name, file in files.items()}, files)
 
 
 def _name_of(path: str | os.PathLike[str]) -> str:

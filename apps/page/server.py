@@ -1,10 +1,10 @@
 """The application: its addresses and their handlers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable
 from visualwords.apps.page.connections import WatchHeads
-from visualwords.apps.page.guards import LOOPBACK_NAMES, Guard, RefusedError, logger, refuse_http
+from visualwords.apps.page.guards import Access, Guard, RefusedError, logger, refuse_http
 from visualwords.apps.page.limits import Bodies, Limits, Workers
 from visualwords.apps.page.questions import Question, images_of, one_image
 from visualwords.apps.page.served_models import Answers, ServedModels
@@ -26,14 +26,9 @@ Found = TypeVar("Found")
 Handler = Callable[[Request], Awaitable[Response]]
 
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-STATIC = {  # address → file; nothing else is served
-    "/": "index.html",
-    **{
-        f"/{name}": name
-        for name in ("style.css", "asking.js", "camera.js", "drawing.js", "intake.js", "panels.js")
-    },
-    **{f"/{name}": name for name in ("table.js", "script.js", "icon.svg")},
-}
+SCRIPTS = ("asking.js", "camera.js", "drawing.js", "intake.js", "panels.js", "table.js")
+STATIC = {"/": "index.html"}  # address → file; nothing else is served
+STATIC |= {f"/{name}": name for name in (*SCRIPTS, "script.js", "style.css", "icon.svg")}
 PREVIEW_SIDE = 1280
 RELOAD_SECONDS = 1.0  # between two looks at the model files
 REPORT_POLICY = (  # a report has its style and images inside, and no scripts
@@ -46,11 +41,9 @@ def create_app(
     models: ServedModels,
     *,
     limits: Limits | None = None,
-    names: Iterable[str] = LOOPBACK_NAMES,
-    any_address: bool = False,
     report: bytes | None = None,
-    key: str | None = None,
     reload: bool = False,
+    **access: Unpack[Access],
 ) -> Starlette:
     """Make the server's ASGI application.
 
@@ -58,36 +51,26 @@ def create_app(
     ----------
     models : ServedModels
     limits : Limits, optional
-    names, any_address : accepted host names (`guards.Guard`)
     report : bytes, optional
         The HTML report of the first model, offered at ``/report``.
-    key : str, optional
-        What requests must know (`guards.Guard`).
     reload : bool
         Load models again when their files are replaced.
+    access : names, any_address and key of `guards.Guard`
     """
     api = ModelApi(models, limits or Limits(), reload=reload, report=lambda: report)
     pages = static_pages("visualwords.apps.page", STATIC)
     if report is not None:
         pages["/report"] = _constant(report, "text/html", REPORT_POLICY)
-    return guarded(api, pages, names=names, any_address=any_address, key=key)
+    return guarded(api, pages, **access)
 
 
-def guarded(
-    api: "ModelApi",
-    pages: Mapping[str, Handler],
-    *,
-    names: Iterable[str] = LOOPBACK_NAMES,
-    any_address: bool = False,
-    key: str | None = None,
-) -> Starlette:
+def guarded(api: "ModelApi", pages: Mapping[str, Handler], **access: Unpack[Access]) -> Starlette:
     """Return an application whose every request passes the guards.
 
-    Parameters are those of `create_app`; anyone may read ``pages`` but the report, for they hold
-    no data.
+    Anyone may read ``pages`` but the report, for they hold no data.
     """
     open_paths = frozenset(pages) - {"/report"}
-    guard = Middleware(Guard, names=names, any_address=any_address, key=key, open_paths=open_paths)
+    guard = Middleware(Guard, open_paths=open_paths, **access)
     return Starlette(
         routes=[*routes_of("GET", pages), *api.routes()],
         middleware=[Middleware(WatchHeads), guard],
@@ -143,17 +126,9 @@ class ModelApi:
 
     def routes(self) -> list[Route]:
         """Return the routes of the API."""
-        read = {
-            "/healthz": self.health,
-            "/api/model": self.model,
-            "/api/models": self.list_models,
-        }
-        asked = {
-            "/api/predict": self.predict,
-            "/api/predict/batch": self.predict_batch,
-            "/api/explain": self.explain,
-            "/api/preview": self.preview,
-        }
+        read = {"/healthz": self.health, "/api/model": self.model, "/api/models": self.list_models}
+        asked = {"/api/predict": self.predict, "/api/predict/batch": self.predict_batch}
+        asked |= {"/api/explain": self.explain, "/api/preview": self.preview}
         return [*routes_of("GET", read), *routes_of("POST", asked)]
 
     async def health(self, request: Request) -> Response:

@@ -32,13 +32,11 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 chooses a free one."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=128)
+        return socket.create_server(address[:2], family=family, backlog=128)
     except OSError as problem:
         reason = (problem.strerror or str(problem)).lower()
-        raise AddressError(
-            f"{host} port {port}: {reason}; choose another with --host or --port (0: any free one)"
-        ) from None
-    return listener
+        cure = "choose another with --host or --port (0: any free one)"
+        raise AddressError(f"{host} port {port}: {reason}; {cure}") from None
 
 
 def is_loopback(listener: socket.socket) -> bool:
@@ -68,20 +66,17 @@ def read_key(path: str | None) -> str | None:
         return os.environ.get(KEY, "").strip() or None
     key = read_settings(path).decode("ascii", "replace").strip()
     if len(key) < SHORTEST_KEY or not key.isascii() or not key.isprintable():
-        raise FolderError(
-            f"{path}: not a key; write {SHORTEST_KEY} or more letters and digits into it, such as "
-            "openssl rand -hex 16 gives"
-        )
+        needed = f"write {SHORTEST_KEY} or more letters and digits into it"
+        raise FolderError(f"{path}: not a key; {needed}, such as openssl rand -hex 16 gives")
     return key
 
 
 def announce(listener: socket.socket, host: str, key: str | None) -> str:
     """Return the address for a browser, with the key; warn if others reach it without one."""
     if key is None and not is_loopback(listener):
-        say(
-            f"warning: {host} is reachable from other machines, and the page has no password; "
-            "give --api-key-file, or stop the server unless you trust everyone on the network"
-        )
+        warning = f"{host} is reachable from other machines, and the page has no password"
+        cure = "give --api-key-file, or stop the server unless you trust everyone on the network"
+        say(f"warning: {warning}; {cure}")
     return address_of(listener) + ("" if key is None else f"#key={quote(key)}")
 
 
@@ -115,9 +110,8 @@ def serve(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     config.load()
-    config.http_protocol_class = functools.partial(
-        PatientConnection, limits=limits, protocol=config.http_protocol_class
-    )
+    patient = {"limits": limits, "protocol": config.http_protocol_class}
+    config.http_protocol_class = functools.partial(PatientConnection, **patient)
     server = uvicorn.Server(config)
     if started is not None:
         started(server)

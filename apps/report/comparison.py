@@ -27,22 +27,17 @@ def write_comparison(
     head = html(
         "<header><p class=name>{}</p><h1>{} recipes compared</h1></header>", text(title), len(rows)
     )
-    done = lines(command) if command else ""
-    body = head + _comparison(rows) + section("repeat", "How to reproduce it", "", done)
-    page = document(html("Recipes compared: {}", text(title)), body)
-    write_atomically(path, page.encode("utf-8"))
-
-
-def _comparison(rows: "Sequence[ComparedRecipe]") -> Markup:
-    """Return the section of a report: a plot, and a table of all recipes."""
     lead = (
         "Mean accuracy per class; bars are one standard deviation over folds and seeds. "
         "Differences are to the best recipe, with 95 % confidence intervals, paired by trial."
     )
     details = "<details><summary>{}</summary>{}</details>"
     recipes = joined(html(details, text(row.name), lines(row.recipe.to_toml())) for row in rows)
-    body = comparison_plot(rows) + table(*comparison_rows(rows)) + recipes
-    return section("comparison", "Recipes compared", lead, body)
+    shown = comparison_plot(rows) + table(*comparison_rows(rows)) + recipes
+    body = head + section("comparison", "Recipes compared", lead, shown)
+    body += section("repeat", "How to reproduce it", "", lines(command or ""))
+    page = document(html("Recipes compared: {}", text(title)), body)
+    write_atomically(path, page.encode("utf-8"))
 
 
 def comparison_rows(rows: "Sequence[ComparedRecipe]") -> tuple[list[str], list[list[object]]]:
@@ -71,11 +66,11 @@ def comparison_plot(rows: "Sequence[ComparedRecipe]") -> Markup:
         parts.append(
             html(
                 '<text x="{}" y="{:.1f}" text-anchor="end">{}</text>'
-                '<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" stroke="#4878a8" '
-                'stroke-width="3"/><circle cx="{:.1f}" cy="{:.1f}" r="5" fill="#1f4e79"/>'
+                '<path d="M{:.1f} {:.1f}H{:.1f}" stroke="#4878a8" stroke-width="3"/>'
+                '<circle cx="{:.1f}" cy="{:.1f}" r="5" fill="#1f4e79"/>'
                 '<text x="{}" y="{:.1f}">{:.1f} %</text>',
-                *(LEFT - 10, y + 4, text(_short(row.name))),
-                *(x - spread * scale, x + spread * scale, y, y, x, y),
+                *(LEFT - 10, y + 4, text(row.name if len(row.name) < 47 else f"{row.name[:45]}…")),
+                *(x - spread * scale, y, x + spread * scale, x, y),
                 *(LEFT + WIDTH + 8, y + 4, 100 * row.mean),
             )
         )
@@ -89,7 +84,3 @@ def comparison_plot(rows: "Sequence[ComparedRecipe]") -> Markup:
         *(LEFT + WIDTH + RIGHT, base + 26, joined(parts), LEFT, LEFT + WIDTH, base, base),
         *(LEFT, base + 18, 100 * low, LEFT + WIDTH, base + 18, 100 * high),
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 46 else f"{name[:45]}…"

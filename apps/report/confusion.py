@@ -33,21 +33,16 @@ Cell = tuple[int, int]
 
 def confusion(trial: Trial, thumbnails: Thumbnails) -> Markup:
     """Return the matrix and the panels of its cells."""
-    shown = classes_shown(trial)
-    members = images_of_cells(trial)
-    if len(shown) < len(trial.evaluation.classes):
-        linked = {*shown, len(trial.evaluation.classes)}
-        members = {
-            cell: found
-            for cell, found in members.items()
-            if linked.issuperset(cell) or trial.evaluation.most_confused(cell[0]) == cell[1]
-        }
+    shown, members = classes_shown(trial), images_of_cells(trial)
+    evaluation, n_classes = trial.evaluation, len(trial.evaluation.classes)
+    lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
+    if len(shown) < n_classes:
+        lead += f" The {len(shown)} of {n_classes:,} classes with the most mistakes are shown."
+        linked: set[tuple[int, int | None]] = {(i, j) for i in shown for j in (*shown, n_classes)}
+        linked |= {(i, evaluation.most_confused(i)) for i in range(n_classes)}
+        members = {cell: members[cell] for cell in members if cell in linked}
     urls = _pictures(trial, members, thumbnails)
     panels = joined(_panel(trial, cell, members[cell], urls) for cell in sorted(members))
-    lead = "Rows are true classes, columns are predicted classes. Choose a cell to see its images."
-    if len(shown) < len(trial.evaluation.classes):
-        of_all = f"{len(shown)} of {len(trial.evaluation.classes):,} classes"
-        lead += f" The {of_all} with the most mistakes are shown."
     return section("confusion", "Confusion", lead, _matrix(trial, shown) + panels)
 
 
@@ -66,10 +61,9 @@ def images_of_cells(trial: Trial) -> dict[Cell, list[int]]:
     Images that are labelled as none of the classes are in the column after the last class.
     """
     position = {name: i for i, name in enumerate(trial.evaluation.classes)}
-    confidence, rejected = trial.confidence, len(position)
     members: dict[Cell, list[int]] = defaultdict(list)
-    for k in np.argsort(confidence, kind="stable"):
-        cell = position[trial.truth[k]], position.get(trial.guesses[k], rejected)
+    for k in np.argsort(trial.confidence, kind="stable"):
+        cell = position[trial.truth[k]], position.get(trial.guesses[k], len(position))
         members[cell].append(int(k))
     return {(i, j): found if i == j else found[::-1] for (i, j), found in members.items()}
 
@@ -79,16 +73,15 @@ def _matrix(trial: Trial, shown: Sequence[int]) -> Markup:
     n_classes = len(evaluation.classes)
     columns = [*shown, n_classes] if evaluation.n_rejected else shown
     names = [*map(text, evaluation.classes), Markup("no class")]
-    rows = [
-        html("<tr><th scope=row><span>{}</span>", names[i])
-        + joined(_cell(trial, i, j, compact) for j in columns)
-        for i in shown
-    ]
     head = joined(html("<th scope=col><span>{}</span>", names[j]) for j in columns)
+    rows = Markup()
+    for i in shown:
+        cells = joined(_cell(trial, i, j, compact) for j in columns)
+        rows += html("<tr><th scope=row><span>{}</span>{}", names[i], cells)
     return html(
         '<div class=scroll><table class="confusion{}"><thead><tr><td>{}</thead>'
         "<tbody>{}</tbody></table></div>",
-        *(" compact" if compact else "", head, joined(rows)),
+        *(" compact" if compact else "", head, rows),
     )
 
 
@@ -107,20 +100,16 @@ def _cell(trial: Trial, i: int, j: int, compact: bool) -> Markup:
 
 def _heading(trial: Trial, cell: Cell) -> Markup:
     names = [*map(text, trial.evaluation.classes), Markup("none of the classes")]
-    true, predicted = (names[k] for k in cell)
-    if cell[0] == cell[1]:
-        return html("{}, recognised", true)
-    return html("{}, predicted as {}", true, predicted)
+    template = "{}, recognised" if cell[0] == cell[1] else "{}, predicted as {}"
+    return html(template, *(names[k] for k in cell))
 
 
 def _pictures(
     trial: Trial, members: dict[Cell, list[int]], thumbnails: Thumbnails
 ) -> dict[int, str]:
     """Return pictures of images, assigned in turn so that all cells get some."""
-    wanted = [
-        found[: MOST_RIGHT if i == j else MOST_WRONG]
-        for (i, j), found in sorted(members.items(), key=lambda item: -len(item[1]))
-    ]
+    by_size = sorted(members.items(), key=lambda item: (-len(item[1]), item[0]))
+    wanted = [found[: MOST_RIGHT if i == j else MOST_WRONG] for (i, j), found in by_size]
     urls = {}
     for turn in zip_longest(*wanted):
         for k in turn:

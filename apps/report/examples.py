@@ -1,15 +1,14 @@
 """Sections of example images: confident mistakes with their evidence, and words of every class."""
 
 import os
-from collections import defaultdict
-from dataclasses import dataclass, field
+from contextlib import suppress
 
 import numpy as np
 from markupsafe import Markup
 
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.explanation.evidence_pictures import most_typical, overlays, patches_of_word
-from visualwords.apps.explanation.explanation import ChannelEvidence
+from visualwords.apps.explanation.explanation import Explanation
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.report.markup import (
     Thumbnails,
@@ -44,17 +43,16 @@ def mistakes(
     wrong = [k for k in range(len(trial.paths)) if trial.truth[k] != trial.guesses[k]]
     if not wrong:
         return section("mistakes", "Mistakes", "None.", "")
-    order = np.argsort(-trial.confidence[wrong], kind="stable")[:MOST_MISTAKES]
-    progress.start("explaining mistakes", len(order))
+    surest = sorted(wrong, key=lambda k: -trial.confidence[k])[:MOST_MISTAKES]
+    progress.start("explaining mistakes", len(surest))
     shown = []
-    for i in order:
-        shown.append(_mistake(model, trial, wrong[i], thumbnails))
+    for k in surest:
+        shown.append(_mistake(model, trial, k, thumbnails))
         progress.advance()
-    shown_of_all = f", the {len(order)} most confident shown" if len(order) < len(wrong) else ""
-    lead = html(
-        "{:,} in all{}. <b class=for>Orange</b> regions raise the score of the class, "
-        "<b class=against>blue</b> ones lower it; both pictures share one scale.",
-        *(len(wrong), shown_of_all),
+    shown_of_all = f", the {len(surest)} most confident shown" if len(surest) < len(wrong) else ""
+    lead = html("{:,} in all{}. ", len(wrong), shown_of_all) + Markup(
+        "<b class=for>Orange</b> regions raise the score of the class, <b class=against>blue</b> "
+        "ones lower it; both pictures share one scale."
     )
     if trial.n_folds:
         lead += " They explain the final model, which was trained on these images too."
@@ -67,59 +65,32 @@ def _mistake(model: ImageClassifier, trial: Trial, k: int, thumbnails: Thumbnail
     best = trial.classes[trial.certainty[k].argmax()]  # of an image that is none of the classes
     labels = [guess if guess in trial.classes else best, truth]
     labels = [label for label in dict.fromkeys(labels) if label in trial.classes]
-    names = [path, *(f"evidence for {label}" for label in labels)]
-    captions = [
-        text(os.path.basename(path)),
-        *(html("for {}: {}", text(label), _score(trial, k, label)) for label in labels),
-    ]
     try:
         image = read_image(path, max_side=MISTAKE_SIDE)
         explained = overlays(image, model.explain(path), labels)[0]
     except ImageError:  # deleted or changed since the test
-        pictures = [Markup("<p class=soft>The file is no longer readable.</p>")]
+        pictures = Markup("<p class=soft>The file is no longer readable.</p>")
     else:
-        pictures = [
+        shown = [(image, path, text(os.path.basename(path)))]
+        for label, pixels in zip(labels, explained):
+            caption = html("for {}: {}", text(label), _score(trial, k, label))
+            shown.append((pixels, f"evidence for {label}", caption))
+        pictures = joined(
             figure(picture(url, name), caption)
-            for pixels, name, caption in zip([image, *explained], names, captions)
+            for pixels, name, caption in shown
             if (url := thumbnails.of_pixels(pixels, quality=82))
-        ]
+        )
     return html(
         "<article><h3>{} <small>predicted as</small> <span class=bad>{}</span></h3>"
         "<div class=triple>{}</div></article>",
-        *(text(truth), text(guess), joined(pictures)),
+        *(text(truth), text(guess), pictures),
     )
 
 
 def _score(trial: Trial, k: int, label: str) -> str:
-    column = trial.classes.index(label)
-    if trial.probabilities is None:
-        return f"{trial.scores[k, column]:+.2f}"
-    return percent(float(trial.probabilities[k, column]))
-
-
-@dataclass
-class _Sums:
-    """Sums over the explained images of one class, by channel and word."""
-
-    names: dict[tuple[int, int], str] = field(default_factory=dict)
-    evidence: dict[tuple[int, int], float] = field(default_factory=lambda: defaultdict(float))
-    explained: list[tuple[str, list[ChannelEvidence]]] = field(default_factory=list)
-    method: str = ""
-
-    def add(self, model: ImageClassifier, path: str, label: str) -> None:
-        """Add the evidence of one image."""
-        try:
-            explanation = model.explain(path)
-        except ImageError:  # deleted or changed since the test
-            return
-        column = explanation.column_of(label)
-        for c, channel in enumerate(explanation.channels):
-            for word in np.flatnonzero(channel.values[:, column]) if len(channel.values) else ():
-                key = c, int(word)
-                self.names[key] = f"{channel.name} {channel.names[word]}"
-                self.evidence[key] += float(channel.values[word, column])
-        self.explained.append((path, explanation.channels))
-        self.method = explanation.method
+    cell = k, trial.classes.index(label)
+    shares = trial.probabilities
+    return f"{trial.scores[cell]:+.2f}" if shares is None else percent(float(shares[cell]))
 
 
 def words(
@@ -130,12 +101,14 @@ def words(
     progress.start("explaining classes", sum(map(len, chosen.values())))
     articles, method = [], ""
     for label, images in chosen.items():
-        sums = _Sums()
+        explained = {}
         for k in images:
-            sums.add(model, trial.paths[k], label)
+            with suppress(ImageError):  # deleted or changed since the test
+                explained[trial.paths[k]] = model.explain(trial.paths[k])
             progress.advance()
-        articles.append(_words_of(label, sums, thumbnails))
-        method = sums.method or method
+        if explained:
+            articles.append(_words_of(label, explained, thumbnails))
+            method = next(iter(explained.values())).method
     lead = (
         "The words that add most to the score of a class, over its recognised images, with their "
         f"most typical patches in raised contrast. {method}"
@@ -156,23 +129,30 @@ def _images_to_explain(trial: Trial) -> dict[str, list[int]]:
     return {label: chosen[label] for label in sorted(chosen)[:MOST_IMAGES]}
 
 
-def _words_of(label: str, sums: _Sums, thumbnails: Thumbnails) -> Markup:
-    best = sorted(sums.evidence, key=lambda key: (-sums.evidence[key], key))
-    best = [key for key in best[:WORDS_PER_CLASS] if sums.evidence[key] > 0]
-    images = {path: _read(path) for path, _ in sums.explained}
+def _words_of(label: str, explained: dict[str, Explanation], thumbnails: Thumbnails) -> Markup:
+    """Return the words of all channels that add most to a class's score in some images."""
+    images = {path: _read(path) for path in explained}
+    found = list(explained.values())
+    best: list[tuple[float, int, int]] = []
+    for c in range(len(found[0].channels)):
+        sums = sum(one.channels[c].values[:, one.column_of(label)] for one in found)
+        best += [(value, c, word) for word, value in enumerate(np.ravel(sums).tolist())]
+    best = sorted(best, key=lambda one: (-one[0], *one[1:]))[:WORDS_PER_CLASS]
     items = []
-    for c, word in best:
+    for evidence, c, word in best:
+        if evidence <= 0:
+            break
         patches = [
             patch
-            for path, channels in sums.explained
-            for patch in patches_of_word(images[path], channels[c], word, CANDIDATES)
+            for path, one in explained.items()
+            for patch in patches_of_word(images[path], one.channels[c], word, CANDIDATES)
         ]
         urls = [thumbnails.of_pixels(p) for p in most_typical(patches, PATCHES_PER_WORD)]
-        name, evidence = sums.names[c, word], sums.evidence[c, word]
+        name = f"{found[0].channels[c].name} {found[0].channels[c].names[word]}"
         shown = joined(picture(url, f"a patch of {name}") for url in urls if url)
-        share = bar(evidence / sums.evidence[best[0]], "evidence")
+        share = bar(evidence / best[0][0], "evidence")
         item = "<li><span class=patches>{}</span><span>{}</span><b class=n>{:+.3f}</b>{}"
-        items.append(html(item, shown, text(name), evidence / len(sums.explained), share))
+        items.append(html(item, shown, text(name), evidence / len(found), share))
     if not items:
         return Markup()
     return html("<article><h3>{}</h3><ul>{}</ul></article>", text(label), joined(items))

@@ -93,25 +93,17 @@ def table(head: Sequence[str], rows: Iterable[Iterable[object]], kind: str = "cl
         Its class in the style sheet.
     """
     # An empty heading confuses screen readers.
-    heads = [
-        html("<th scope=col{}>{}", _right(name), name.removeprefix(">")) if name else Markup("<td>")
-        for name in head
-    ]
-    body = [
-        joined(
-            html("<td{}>{}", _right(name), cell) if i else html("<tr><th scope=row>{}", cell)
-            for i, (name, cell) in enumerate(zip(head, row))
-        )
-        for row in rows
-    ]
+    right = [Markup(" class=n" if name.startswith(">") else "") for name in head]
+    heads, body = Markup(), Markup()
+    for kind_of, name in zip(right, head):
+        heads += html("<th scope=col{}>{}", kind_of, name.lstrip(">")) if name else Markup("<td>")
+    for first, *others in rows:
+        body += html("<tr><th scope=row>{}", first)
+        body += joined(html("<td{}>{}", *cell) for cell in zip(right[1:], others))
     return html(
         '<div class=scroll><table class="{}"><thead><tr>{}</thead><tbody>{}</tbody></table></div>',
-        *(kind, joined(heads), joined(body)),
+        *(kind, heads, body),
     )
-
-
-def _right(name: str) -> Markup:
-    return Markup(" class=n" if name.startswith(">") else "")
 
 
 def table_of_classes(

@@ -34,21 +34,16 @@ def classifier_html(model: "ImageClassifier") -> str:
     """A fitted classifier: its recipe, held-out accuracy and classes; else its parameters."""
     if not hasattr(model, "classes_"):
         return html("<pre>{}</pre>", repr(model))
-    recipe, figure = model.recipe_, getattr(model, "cross_validated_", None)
+    recipe, counts = model.recipe_, model.class_counts_
+    figure = getattr(model, "cross_validated_", None)
     held_out = "" if figure is None else f"; {percent(figure)} right per class on held-out folds"
     head = html(
         "<p><b>ImageClassifier</b> {}: {}<br>{:,} images of {} classes{}</p>",
-        *(text(recipe.name), text(recipe.summary), int(model.class_counts_.sum())),
-        *(len(model.classes_), held_out),
+        *(text(recipe.name), text(recipe.summary), int(counts.sum()), len(counts), held_out),
     )
-    most = max(model.class_counts_)
-    rows = [
-        [text(str(name)), f"{count:,}", bar(count / most)]
-        for name, count in zip(model.classes_, model.class_counts_)
-    ]
-    return _shown(
-        head, table_of_classes(["class", ">images", ""], rows, (-model.class_counts_).tolist())
-    )
+    pairs = zip(model.classes_, counts)
+    rows = [[text(str(name)), f"{n:,}", bar(n / counts.max())] for name, n in pairs]
+    return _shown(head, table_of_classes(["class", ">images", ""], rows, (-counts).tolist()))
 
 
 def evaluation_html(evaluation: "Evaluation") -> str:

@@ -1,6 +1,6 @@
 """Sections of curves: operating points of every class, and calibration. Plots are SVG."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -36,21 +36,16 @@ def operating_points(trial: Trial) -> Markup:
     head = ["class", ">ROC area", ">average precision", ">threshold", ">found", ">false alarms"]
     rows = [_row(curve) for curve in curves]
     hardest = sorted(curves, key=lambda curve: curve.area)[:MOST_DRAWN]
-    more = len(curves) - len(hardest)
-    shown = _cost(trial) + table_of_classes(head, rows, [curve.area for curve in curves])
+    shown = table_of_classes(head, rows, [curve.area for curve in curves])
     shown += html("<div class=words>{}</div>", joined(map(_curves, hardest)))
-    if more:
+    if more := len(curves) - len(hardest):
         shown += html("<p class=soft>{} other classes have larger areas.</p>", more)
+    if cost := expected_cost(trial):
+        sentence = (
+            "<p>Mean cost of a label: <b>{:.3f}</b>, 95 % confidence interval {:.3f} to {:.3f}."
+        )
+        shown = html(sentence, cost[0], *cost[1]) + shown
     return section("points", "Operating points", lead, shown)
-
-
-def _cost(trial: Trial) -> Markup:
-    found = expected_cost(trial)
-    if found is None:
-        return Markup()
-    mean, (low, high) = found
-    sentence = "<p>Mean cost of a label: <b>{:.3f}</b>, 95 % confidence interval {:.3f} to {:.3f}."
-    return html(sentence, mean, low, high)
 
 
 def _row(curve: ClassCurve) -> list[object]:
@@ -62,24 +57,17 @@ def _row(curve: ClassCurve) -> list[object]:
 
 
 def _curves(curve: ClassCurve) -> Markup:
-    name, point, mark = text(curve.name), curve.point(), Markup()
+    name, point, roc = text(curve.name), curve.point(), _diagonal() + _line(*curve.roc)
     if point is not None:
         title = f"threshold {point.threshold:g}: {point.found:.0%} found"
-        mark = _circle(point.false_alarms, point.found, 5, title)
-    roc, precision_recall = (_line(*_thinned(*c)) for c in (curve.roc, curve.precision_recall))
-    first = _plot(_diagonal() + roc + mark, "false alarms", "found", "ROC curve of " + name)
-    second = _plot(precision_recall, "recall", "precision", "precision and recall of " + name)
+        roc += _circle(point.false_alarms, point.found, 5, title)
+    first = _plot(roc, "false alarms", "found", "ROC curve of " + name)
+    inner = _line(*curve.precision_recall)
+    second = _plot(inner, "recall", "precision", "precision and recall of " + name)
     return html("<article><h3>{}</h3>{}{}</article>", name, first, second)
 
 
-def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return no more points of a curve than can be seen, with both ends."""
-    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int))
-    return x[some], y[some]
-
-
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(NamedTuple):
     """Accuracy of predictions of about the same confidence.
 
     Attributes
@@ -128,12 +116,10 @@ def calibration(trial: Trial) -> Markup:
         f"{percent(curve.error)}. The area of a circle shows the number of predictions."
     )
     used = np.flatnonzero(curve.counts)
-    circles = []
-    for i in used:
-        n, stated, observed = curve.counts[i], curve.stated[i], curve.observed[i]
+    inner = _diagonal() + _line(curve.stated[used], curve.observed[used])
+    for n, stated, observed in zip(*(part[used] for part in curve[:3])):
         title = f"{n:,} predictions, {stated:.0%} confidence, {observed:.0%} right"
-        circles.append(_circle(stated, observed, 3 + 9 * (n / curve.counts.max()) ** 0.5, title))
-    inner = _diagonal() + _line(curve.stated[used], curve.observed[used]) + joined(circles)
+        inner += _circle(stated, observed, 3 + 9 * (n / curve.counts.max()) ** 0.5, title)
     plot = _plot(inner, "confidence", "accuracy", "calibration curve")
     return section("calibration", "Calibration", lead, plot)
 
@@ -164,7 +150,9 @@ def _diagonal() -> Markup:
 
 
 def _line(x: np.ndarray, y: np.ndarray) -> Markup:
-    points = "L".join(f"{_x(a):.1f} {_y(b):.1f}" for a, b in zip(x, y))
+    """A curve with no more points than can be seen, and with both ends."""
+    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).round().astype(int))
+    points = "L".join(f"{_x(a):.1f} {_y(b):.1f}" for a, b in zip(x[some], y[some]))
     return html('<path class=curve d="M{}"/>', points)
 
 

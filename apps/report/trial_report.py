@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from visualwords.apps.evaluation.figures import Evaluation
 from visualwords.apps.evaluation.trial import Trial
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.model_io import library_versions
@@ -31,6 +30,10 @@ from visualwords.progress import Progress, Silent
 NAMES = ("Classes", "Confusion", "Mistakes", "Discriminative words", "Operating points")
 PARTS = dict(zip(("classes", "confusion", "mistakes", "words", "points"), NAMES))
 PARTS |= {"calibration": "Calibration", "repeat": "Repeat"}
+CLASSES = (
+    "Recall: the share of a class's images that were recognised. Precision: the share of the "
+    "images predicted as a class that belong to it."
+)
 
 
 def write_report(
@@ -64,20 +67,14 @@ def write_report(
     wrong = mistakes(model, trial, thumbnails, progress)
     discriminative = words(model, trial, thumbnails, progress)
     progress.start("drawing the report", 1)
-    parts = [
-        _headline(model, trial, title),
-        _classes(trial.evaluation),
-        confusion(trial, thumbnails),
-        wrong,
-        discriminative,
-        operating_points(trial),
-        calibration(trial),
-        _timing(seconds or {}),
-        _repeating(model, command),
-    ]
+    body = _headline(model, trial, title)
+    body += section("classes", "Classes", CLASSES, classes_of(trial.evaluation))
+    body += confusion(trial, thumbnails) + wrong + discriminative
+    body += operating_points(trial) + calibration(trial)
+    body += _timing(seconds or {}) + _repeating(model, command)
     progress.advance()
     heading = html("{} right: {}", percent(trial.evaluation.accuracy), text(title))
-    page = document(heading, joined(parts), sections=PARTS)
+    page = document(heading, body, sections=PARTS)
     write_atomically(path, page.encode("utf-8"))
 
 
@@ -95,13 +92,13 @@ def _headline(model: ImageClassifier, trial: Trial, title: str) -> Markup:
     groups, folds = evaluation.n_groups, trial.n_folds
     more = f" (bootstrap over {groups:,} groups)" if groups else ""
     more += f"; {folds}-fold cross-validation" if folds else ""
-    warnings = [html("<p class=warning>{}</p>", sentence) for sentence in _warnings(trial)]
+    warnings = joined(html("<p class=warning>{}</p>", sentence) for sentence in _warnings(trial))
     return html(
         "<header><p class=name>{}</p><h1><b>{}</b> right</h1><div class=interval>"
         '<i style="left:{:.2%};width:{:.2%}"></i><b style="left:{:.2%}"></b></div>'
         "<p class=lead>95 % confidence interval {} to {}{}</p><dl class=facts>{}</dl>{}</header>",
         *(text(title), percent(evaluation.accuracy), low, high - low, evaluation.accuracy),
-        *(percent(low), percent(high), more, _facts(facts), joined(warnings)),
+        *(percent(low), percent(high), more, _facts(facts), warnings),
     )
 
 
@@ -112,10 +109,8 @@ def _facts(facts: Mapping[str, object]) -> Markup:
 def _warnings(trial: Trial) -> list[str]:
     evaluation, sentences = trial.evaluation, []
     if trial.n_known:
-        sentences.append(
-            f"{trial.n_known:,} of these images were in the training set too: "
-            "the results are optimistic."
-        )
+        sentence = "{:,} of these images were in the training set too: the results are optimistic."
+        sentences.append(sentence.format(trial.n_known))
     unknown = sorted(set(trial.truth) - set(trial.classes))
     if unknown:
         names = Markup(", ").join(map(text, unknown[:10])) + ("…" if len(unknown) > 10 else "")
@@ -128,22 +123,12 @@ def _warnings(trial: Trial) -> list[str]:
     return sentences
 
 
-def _classes(evaluation: Evaluation) -> Markup:
-    lead = (
-        "Recall: the share of a class's images that were recognised. Precision: the share of the "
-        "images predicted as a class that belong to it."
-    )
-    return section("classes", "Classes", lead, classes_of(evaluation))
-
-
 def _timing(seconds: dict[str, float]) -> Markup:
     """Return the time of every stage."""
     if not seconds:
         return Markup()
     longest = max(seconds.values()) or 1.0
-    rows = [
-        [text(stage), f"{spent:.1f} s", bar(spent / longest)] for stage, spent in seconds.items()
-    ]
+    rows = [[text(stage), f"{s:.1f} s", bar(s / longest)] for stage, s in seconds.items()]
     total = f"{sum(seconds.values()):.1f} seconds of wall time in all."
     return section("time", "Time", total, table(["stage", ">time", ""], rows))
 
@@ -161,13 +146,13 @@ def _repeating(model: ImageClassifier, command: str | None) -> Markup:
         shown = html("<b>{}</b>", text(name)) if name == recipe.name else text(name)
         time = f"{seconds[name]:.1f} s" if name in seconds else ""  # not of a model from a file
         tried.append([shown, percent(accuracy), bar(accuracy), time])
-    chosen = html(
-        "<p>Chosen by cross-validation on the training images, without the test images of this "
-        "report:</p>{}",
-        table(["recipe tried", ">mean per class", "", ">time"], tried),
-    )
-    parts = [lines(command)] if command else []
-    parts += [chosen] if tried else []
-    parts += [lines(recipe.to_toml())]
-    parts += [html("<dl class='facts small'>{}</dl>", _facts(library_versions()))]
-    return section("repeat", "How to reproduce it", lead, joined(parts))
+    body = lines(command) if command else Markup()
+    if tried:
+        body += html(
+            "<p>Chosen by cross-validation on the training images, without the test images of this "
+            "report:</p>{}",
+            table(["recipe tried", ">mean per class", "", ">time"], tried),
+        )
+    body += lines(recipe.to_toml())
+    body += html("<dl class='facts small'>{}</dl>", _facts(library_versions()))
+    return section("repeat", "How to reproduce it", lead, body)

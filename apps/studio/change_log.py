@@ -65,12 +65,13 @@ class ChangeLog:
 
     def __init__(self, root: Path):
         self.root = root
+        self.n_steps = 0
         self.done: list[Change] = []
         self.undone: list[Change] = []
         self._lock = threading.RLock()
         journal = own_folder(root, HIDDEN) / JOURNAL
         own_folder(root, TRASH)
-        if os.path.lexists(journal) and (journal.is_symlink() or not journal.is_file()):
+        if journal.is_symlink() or (journal.exists() and not journal.is_file()):
             raise FolderError(f"{journal}: not a regular file; move it away to start a new one")
         self._file = open_results(str(journal))
         try:
@@ -198,20 +199,21 @@ class ChangeLog:
             for line in content[:whole].splitlines():
                 self._apply(json.loads(line))
         except (ValueError, TypeError, LookupError, RecursionError):
-            raise FolderError(
-                f"{journal}: not a journal of the studio; move it away to start a new one"
-            ) from None
+            sentence = "not a journal of the studio; move it away to start a new one"
+            raise FolderError(f"{journal}: {sentence}") from None
         if whole < len(content):
             self._file.truncate(whole)
 
     def _apply(self, entry: dict[str, Any]) -> None:
         """Take over a line of the journal."""
+        self.n_steps += 1
         if "undo" in entry:
             self.undone.append(self.done.pop())
         elif "redo" in entry:
             self.done.append(self.undone.pop())
         else:
-            moves, accepted = _pairs(entry["moves"]), _pairs(entry["accepted"])
+            pairs = (entry["moves"], entry["accepted"])
+            moves, accepted = ([(str(a), str(b)) for a, b in found] for found in pairs)
             if not all(_is_own(place) for move in moves for place in move if place):
                 raise ValueError("a place outside of the folder")
             self.undone.clear()
@@ -219,10 +221,6 @@ class ChangeLog:
                 self.done.append(Change(str(entry["change"]), str(entry["what"]), [], []))
             self.done[-1].moves += moves
             self.done[-1].accepted += accepted
-
-
-def _pairs(found: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    return [(str(first), str(second)) for first, second in found]
 
 
 def _is_own(place: str) -> bool:

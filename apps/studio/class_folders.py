@@ -3,12 +3,14 @@
 import hashlib
 import os
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from visualwords.apps.command_line.sort_into import FORBIDDEN, alike, folder_name
 from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.page.guards import RefusedError
 from visualwords.errors import FolderError
 from visualwords.folders import NOT_IMAGES, ImageFolder, files_below, folders_in
 from visualwords.tables import split_of
@@ -36,6 +38,11 @@ class ImageFile:
     id: str
     label: str
     place: str
+
+    @property
+    def name(self) -> str:
+        """Its file's name."""
+        return self.place.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -133,32 +140,32 @@ def check_layout(root: Path) -> None:
             raise
         return  # no class yet, or none that has an image
     for item in images:
-        parts = Path(os.path.relpath(item.path, root)).parts
+        first = Path(os.path.relpath(item.path, root)).parts[0]
         if item.split is not None:
-            raise FolderError(
-                f"{root}: has the parts train, val or test; open one of them, such as "
-                f"{root / parts[0]}"
-            )
-        if unicodedata.normalize("NFC", parts[0]) != item.label:
+            sentence = "has the parts train, val or test; open one of them, such as"
+            raise FolderError(f"{root}: {sentence} {root / first}")
+        if unicodedata.normalize("NFC", first) != item.label:
             raise FolderError(f"{root}: its labels come from a table; the studio has class folders")
 
 
-def check_label(name: str, others: Listed) -> str:
-    """Return the name of a new class as it will be written; ``ValueError`` says what is wrong."""
-    label = unicodedata.normalize("NFC", name.strip())
+def check_label(name: str, others: Iterable[str]) -> str:
+    """Return the name of a new class as it will be written, or refuse it with the reason."""
+    label, fault = unicodedata.normalize("NFC", name.strip()), ""
+    twin = next((known for known in others if alike(known) == alike(label)), None)
     if not label:
-        raise ValueError("a class needs a name; type one")
-    if len(label) > LONGEST_LABEL:
-        raise ValueError(f"the name is longer than {LONGEST_LABEL} characters; shorten it")
-    if label.startswith(".") or label == "__MACOSX" or folder_name(label) != label:
-        raise ValueError(
+        fault = "a class needs a name; type one"
+    elif len(label) > LONGEST_LABEL:
+        fault = f"the name is longer than {LONGEST_LABEL} characters; shorten it"
+    elif label.startswith(".") or label == "__MACOSX" or folder_name(label) != label:
+        fault = (
             "the name can't be that of a folder; leave out / \\ : * ? \" < > | and dots at its ends"
         )
-    if split_of(label) is not None:
-        raise ValueError(f"{label} is the name of a part of a data set; choose another one")
-    twin = next((known for known in others.folders if alike(known) == alike(label)), None)
-    if twin is not None:
-        raise ValueError(f"there is a class {twin} already; choose another name")
+    elif split_of(label) is not None:
+        fault = f"{label} is the name of a part of a data set; choose another one"
+    elif twin is not None:
+        fault = f"there is a class {twin} already; choose another name"
+    if fault:
+        raise RefusedError(422, fault)
     return label
 
 

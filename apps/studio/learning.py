@@ -1,6 +1,7 @@
 """When models of a studio are trained: a quick one after every change, a better one on request."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from visualwords.apps.command_line.terminal import printable, typed
 from visualwords.apps.page.classifier_answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
-from visualwords.apps.studio.class_folders import HIDDEN, Listed, own_folder
+from visualwords.apps.studio.class_folders import HIDDEN, own_folder
 from visualwords.apps.studio.tested_models import MOST_TABLE, UNKNOWN, Shelf, TestedModel
-from visualwords.apps.studio.trainer import BUDGET, FOLDS, Job, warm_up
+from visualwords.apps.studio.trainer import BUDGET, FOLDS, warm_up
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import VisualWordsError
 from visualwords.files import read_settings, write_atomically
@@ -84,23 +85,20 @@ class TrainingProcess:
 
     def __init__(self, hear: Callable[[dict[str, Any]], None]):
         self.hear = hear
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
-    def start(self) -> None:
-        """Start the process, so that the first job need not wait for it."""
-        with self._lock:
-            self._running()
-
-    def send(self, job: Job) -> None:
-        """Give the process a job."""
-        line = (json.dumps(asdict(job)) + "\n").encode()
+    def send(self, job: dict[str, Any] | None = None) -> None:
+        """Give the process a job; with none, start it, so that the first need not wait."""
         try:
             with self._lock:
-                self._running().stdin.write(line)  # type: ignore[union-attr]
+                if self._process is None or self._process.poll() is not None:
+                    self._process = self._started()
+                if job is not None:
+                    print(json.dumps(job), file=self._process.stdin, flush=True)
         except OSError as problem:
             sentence = f"the training process can't be started: {problem}"
-            self.hear({"job": job.number, "failed": sentence})
+            self.hear({"job": job and job["number"], "failed": sentence})
 
     def stop(self) -> None:
         """End the process, whatever it does; its files are complete or not there."""
@@ -112,30 +110,24 @@ class TrainingProcess:
             with suppress(OSError):
                 process.stdin.close()  # type: ignore[union-attr]
 
-    def _running(self) -> "subprocess.Popen[bytes]":
-        if self._process is None or self._process.poll() is not None:
-            # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the
-            # server's.
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
-        return self._process
+    def _started(self) -> "subprocess.Popen[str]":
+        # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the server's.
+        command = [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"]
+        streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = subprocess.Popen(
+            command, text=True, stderr=subprocess.DEVNULL, start_new_session=True, **streams
+        )
+        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        return process
 
-    def _listen(self, process: "subprocess.Popen[bytes]") -> None:
+    def _listen(self, process: "subprocess.Popen[str]") -> None:
         number = 0
-        with open(process.stdout.fileno(), closefd=False) as lines:  # type: ignore[union-attr]
+        with process.stdout as lines:  # type: ignore[union-attr]
             for line in lines:
                 with suppress(ValueError):  # what a library prints
                     news = json.loads(line)
                     number = news["job"]
                     self.hear(news)
-        process.stdout.close()  # type: ignore[union-attr]
         if process.wait() and self._process is process:
             sentence = "the training process ended early; there may not be enough memory"
             self.hear({"job": number, "failed": sentence})
@@ -163,13 +155,12 @@ class Learning:
         n_jobs: int | None = None,
         cache_dir: str | None = None,
     ):
-        self.workspace, self.models = workspace, models
-        self.max_pixels, self.n_jobs, self.cache_dir = max_pixels, n_jobs, cache_dir
+        self.workspace, self.models, self.max_pixels = workspace, models, max_pixels
+        self._settings = {"max_pixels": max_pixels, "n_jobs": n_jobs, "cache_dir": cache_dir}
         self.folder = own_folder(workspace.root, f"{HIDDEN}/models")
         self.shelf = Shelf(self.folder)
         self.running = {kind: Running() for kind in KINDS}
-        self._changed_at: float | None = None  # of the first change that no model knows
-        self._last_change = 0.0
+        self._due = self._latest = math.inf  # when a quick model is trained; at the latest
         self._lock = threading.RLock()
         self._is_closed = threading.Event()
         self._processes = {kind: TrainingProcess(self._hear) for kind in KINDS}
@@ -189,9 +180,10 @@ class Learning:
 
     def note_change(self) -> None:
         """Say that images or classes have changed."""
+        now = time.monotonic()
         with self._lock:
-            self._last_change = time.monotonic()
-            self._changed_at = self._changed_at or self._last_change
+            self._latest = now + LONGEST_WAIT if self._due == math.inf else self._latest
+            self._due = min(now + QUIET, self._latest)
 
     def train_better(self) -> None:
         """Start the better model, in the place of one that is under way."""
@@ -213,7 +205,7 @@ class Learning:
         Tests of another better model, whose place an untested one has taken, count no more.
         """
         better, quick = self.shelf.newest("better"), self.shelf.newest("quick")
-        if better is not None and better.classes == self.workspace.listed().classes:
+        if better is not None and better.table["classes"] == self.workspace.listed().classes:
             with suppress(OSError):
                 if self.shelf.time_of(better) >= os.stat(self.file_of("better")).st_mtime:
                     return better
@@ -238,52 +230,43 @@ class Learning:
             process.stop()
 
     def _begin(self) -> None:
-        """Load the models of the last time, and watch for changes."""
-        self._processes["quick"].start()
+        """Load the models of the last time, and train quick ones as images change."""
+        self._processes["quick"].send()
         ClassifierAnswers(warm_up(), "warm", self.max_pixels)  # the first model answers at once
         for kind in KINDS:
             if self.file_of(kind).is_file():
                 self._load(kind)
         newest = self.shelf.newest("quick")
-        if newest is None or set(newest.rows) != set(self.workspace.listed().by_id):
+        if newest is None or newest.rows.keys() != self.workspace.listed().by_id.keys():
             self.note_change()
         while not self._is_closed.wait(0.1):
-            if self._is_due():
-                self._changed_at = None
+            if time.monotonic() > self._due and not self.running["quick"].is_on:
+                self._due = math.inf
                 if len(self.workspace.listed().classes) > 1:
                     self._start("quick")
-
-    def _is_due(self) -> bool:
-        with self._lock:
-            if self._changed_at is None or self.running["quick"].is_on:
-                return False
-            now = time.monotonic()
-            return now - self._last_change > QUIET or now - self._changed_at > LONGEST_WAIT
 
     def _start(self, kind: str) -> None:
         with self._lock:
             number = 1 + max(running.number for running in self.running.values())
             self.running[kind] = Running(number, True, time.monotonic())
-            job = Job(
-                number=number,
-                kind=kind,
-                root=str(self.workspace.root),
-                output=str(self.file_of(f"new-{kind}")),
-                unknown=self.says_unknown,
-                max_pixels=self.max_pixels,
-                n_jobs=self.n_jobs,
-                cache_dir=self.cache_dir,
-                command=self.command(kind, str(self.file_of(kind)), unknown=False),
-            )
+            job = {
+                "number": number,
+                "kind": kind,
+                "root": str(self.workspace.root),
+                "output": str(self.file_of(f"new-{kind}")),
+                "unknown": self.says_unknown,
+                "command": self.command(kind, str(self.file_of(kind)), unknown=False),
+                "settings": self._settings,
+            }
         self._processes[kind].send(job)
 
     def _hear(self, news: dict[str, Any]) -> None:
         """Take over what a training process reports."""
         with self._lock:
-            started = [(k, r) for k, r in self.running.items() if r.number == news["job"]]
-            if not started or not started[0][1].is_on:
+            kind = next((k for k in KINDS if self.running[k].number == news["job"]), KINDS[0])
+            running = self.running[kind]
+            if running.number != news["job"] or not running.is_on:
                 return  # of a training that was stopped
-            kind, running = started[0]
             running.phase = news.get("phase", running.phase)
             running.failed = news.get("failed", "")
             running.notes = [*running.notes, *filter(None, [news.get("note")])][-MOST_NOTES:]
@@ -295,18 +278,14 @@ class Learning:
                 os.replace(self.file_of(f"new-{kind}"), self.file_of(kind))
                 self._load(kind)
             if "finished" in news:
-                self._finish(kind, running)
+                table = self.file_of(f"new-{kind}", ".json")
+                with suppress(FileNotFoundError):
+                    os.replace(self.file_of(f"new-{kind}", ".html"), self.file_of(kind, ".html"))
+                self.shelf.add(json.loads(read_settings(table, MOST_TABLE)))
+                table.unlink(missing_ok=True)
+                running.is_on = False
         except (OSError, ValueError) as problem:  # a full disk, mostly
             running.failed, running.is_on = f"the model can't be kept: {problem}", False
-
-    def _finish(self, kind: str, running: Running) -> None:
-        table = self.file_of(f"new-{kind}", ".json")
-        report = self.file_of(f"new-{kind}", ".html")
-        if report.is_file():
-            os.replace(report, self.file_of(kind, ".html"))
-        self.shelf.add(json.loads(read_settings(table, MOST_TABLE)))
-        table.unlink(missing_ok=True)
-        running.is_on = False
 
     def _load(self, kind: str) -> None:
         """Let a model answer requests."""
@@ -314,12 +293,8 @@ class Learning:
             self.models.put(kind, answers_of(self.file_of(kind), self.max_pixels))
         except VisualWordsError as problem:
             logger.warning("%s", problem)
-        self.prefer(self.workspace.listed())
-
-    def prefer(self, listed: Listed) -> None:
-        """Put the model first that is to answer requests that name none."""
-        if len(self.models.names) == len(KINDS):
+        if len(self.models.names) == len(KINDS):  # which one is to answer requests?
             known = {one["label"] for one in self.models.find("better").about()["classes"]}
-            lacks = known != {printable(label) for label in listed.classes}
+            lacks = known != set(map(printable, self.workspace.listed().classes))
             kind = "quick" if lacks else "better"
             self.models.put(kind, self.models.find(kind))

@@ -4,9 +4,10 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,47 +15,25 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable, typed
-from visualwords.apps.page.guards import LOOPBACK_NAMES, PAGE_POLICY, RefusedError
+from visualwords.apps.page import server as page
+from visualwords.apps.page.guards import PAGE_POLICY, Access, RefusedError
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question
-from visualwords.apps.page.server import (
-    PREVIEW_SIDE,
-    REPORT_POLICY,
-    Handler,
-    ModelApi,
-    guarded,
-    preview,
-    routes_of,
-    static_pages,
-)
-from visualwords.apps.page.server import STATIC as PAGE_STATIC
 from visualwords.apps.studio.change_log import PartlyMovedError
 from visualwords.apps.studio.class_folders import shown
 from visualwords.apps.studio.learning import Learning
-from visualwords.apps.studio.tested_models import (
-    images_json,
-    look_alikes,
-    questions,
-    what_changed,
-)
+from visualwords.apps.studio.tested_models import images_json, look_alikes, questions, what_changed
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import ImageError
 from visualwords.files import open_regular
 from visualwords.images import read_bytes
 
-STATIC = {
-    "/": "studio.html",
-    "/studio.css": "studio.css",
-    **{
-        f"/studio-{name}.js": f"studio-{name}.js"
-        for name in ("main", "state", "grid", "intake", "review", "models", "dialogs")
-    },
-}
+SCRIPTS = ("main", "state", "grid", "intake", "review", "models", "dialogs")
+STATIC = {"/": "studio.html", "/studio.css": "studio.css"}
+STATIC |= {f"/studio-{name}.js": f"studio-{name}.js" for name in SCRIPTS}
 POLICY = f"{PAGE_POLICY}; frame-src 'self'"
 FRAMED_REPORT = {
-    "content-security-policy": REPORT_POLICY.replace(
-        "frame-ancestors 'none'", "frame-ancestors 'self'"
-    ),
+    "content-security-policy": page.REPORT_POLICY.replace("ancestors 'none'", "ancestors 'self'"),
     "x-frame-options": "SAMEORIGIN",
 }
 FOR_EVER = "private, max-age=31536000, immutable"  # the id of an image changes with its content
@@ -66,13 +45,7 @@ Asked = dict[str, Any]
 
 
 def create_studio(
-    workspace: Workspace,
-    learning: Learning,
-    *,
-    limits: Limits,
-    names: Iterable[str] = LOOPBACK_NAMES,
-    any_address: bool = False,
-    key: str | None = None,
+    workspace: Workspace, learning: Learning, *, limits: Limits, **access: Unpack[Access]
 ) -> Starlette:
     """Make the ASGI application of a studio.
 
@@ -81,16 +54,16 @@ def create_studio(
     workspace : Workspace
     learning : Learning
     limits : Limits
-    names, any_address, key : as in `visualwords.apps.page.server.create_app`
+    access : as in `visualwords.apps.page.server.create_app`
     """
     api = StudioApi(workspace, learning, limits)
-    pages = static_pages("visualwords.apps.page", PAGE_STATIC)
+    pages = page.static_pages("visualwords.apps.page", page.STATIC)
     pages["/page"] = pages.pop("/")
-    own = static_pages("visualwords.apps.studio", STATIC, POLICY)
-    return guarded(api, pages | own, names=names, any_address=any_address, key=key)
+    own = page.static_pages("visualwords.apps.studio", STATIC, POLICY)
+    return page.guarded(api, pages | own, **access)
 
 
-class StudioApi(ModelApi):
+class StudioApi(page.ModelApi):
     """The handlers of a studio, beside those of its models.
 
     Parameters
@@ -106,13 +79,14 @@ class StudioApi(ModelApi):
 
     def routes(self) -> list[Route]:
         """Return the routes of the studio and of its models."""
+        folder, learning = self.workspace, self.learning
         values = {
             "/studio/status": self._status,
-            "/studio/images": self._images,
+            "/studio/images": lambda _: images_json(folder.listed(), learning.preferred()),
             "/studio/queue": self._queue,
             "/studio/changed": self._changed,
         }
-        read: dict[str, Handler] = {
+        read: dict[str, page.Handler] = {
             "/studio/thumbnail/{id}": partial(self._picture, side=SMALL),
             "/studio/picture/{id}": self._picture,
             "/studio/explain/{id}": self._explain,
@@ -121,24 +95,24 @@ class StudioApi(ModelApi):
         }
         read |= {path: partial(self._value, work) for path, work in values.items()}
         changes = {
-            "/studio/class": self._add_class,
+            "/studio/class": lambda asked: {"class": shown(folder.add_class(_text(asked, "name")))},
             "/studio/class/rename": self._rename_class,
-            "/studio/class/delete": self._delete_class,
+            "/studio/class/delete": lambda asked: folder.delete_class(self._label(asked)),
             "/studio/move": self._move,
-            "/studio/delete": self._delete,
-            "/studio/undo": lambda _: {"what": printable(self.workspace.log.undo() or "")},
-            "/studio/redo": lambda _: {"what": printable(self.workspace.log.redo() or "")},
+            "/studio/delete": lambda asked: folder.delete_images(_numbers(asked)),
+            "/studio/undo": lambda _: {"what": printable(folder.log.undo() or "")},
+            "/studio/redo": lambda _: {"what": printable(folder.log.redo() or "")},
             "/studio/settings": self._settings,
         }
         others = {  # what no model needs to learn
-            "/studio/accept": self._accept,
-            "/studio/train": lambda _: self.learning.train_better(),
-            "/studio/cancel": lambda _: self.learning.cancel(),
+            "/studio/accept": lambda asked: folder.accept_images(_numbers(asked)),
+            "/studio/train": lambda _: learning.train_better(),
+            "/studio/cancel": lambda _: learning.cancel(),
         }
-        posts: dict[str, Handler] = {"/studio/add": self._add_image}
+        posts: dict[str, page.Handler] = {"/studio/add": self._add_image}
         posts |= {path: partial(self._act, work) for path, work in changes.items()}
         posts |= {path: partial(self._act, work, learn=False) for path, work in others.items()}
-        return [*super().routes(), *routes_of("GET", read), *routes_of("POST", posts)]
+        return [*super().routes(), *page.routes_of("GET", read), *page.routes_of("POST", posts)]
 
     # what there is
 
@@ -146,8 +120,7 @@ class StudioApi(ModelApi):
         return JSONResponse(await asyncio.to_thread(work, request))
 
     def _status(self, request: Request) -> Asked:
-        log, learning = self.workspace.log, self.learning
-        preferred = learning.preferred()
+        log, learning, preferred = self.workspace.log, self.learning, self.learning.preferred()
         return {
             "version": self.workspace.listed().version,
             "folder": printable(str(self.workspace.root)),
@@ -168,15 +141,10 @@ class StudioApi(ModelApi):
         kind = (self.learning.models.names or ["quick"])[0]
         tested, model = self.learning.shelf.newest(kind), str(self.learning.file_of(kind))
         unknown = self.learning.says_unknown if tested is None else bool(tested.table["unknown"])
-        commands = {
-            "train": self.learning.command(kind, "model.vw", unknown=unknown),
-            "predict": typed("classify-images", "predict", model, "new.jpg"),
-            "serve": typed("classify-images", "serve", model),
-        }
-        return {name: printable(command) for name, command in commands.items()}
-
-    def _images(self, request: Request) -> Asked:
-        return images_json(self.workspace.listed(), self.learning.preferred())
+        train = self.learning.command(kind, "model.vw", unknown=unknown)
+        words = {"predict": [model, "new.jpg"], "serve": [model]}
+        others = {verb: typed("classify-images", verb, *rest) for verb, rest in words.items()}
+        return {name: printable(one) for name, one in {"train": train, **others}.items()}
 
     def _queue(self, request: Request) -> Asked:
         model = self.learning.preferred()
@@ -187,24 +155,23 @@ class StudioApi(ModelApi):
 
     def _changed(self, request: Request) -> Asked:
         known = {str(model.number): model for model in self.learning.shelf.models}
-        wanted = [known.get(request.query_params.get(name, "")) for name in ("first", "second")]
-        first, second = wanted
-        if first is None or second is None:
+        numbers = [request.query_params.get(name, "") for name in ("first", "second")]
+        if not known.keys() >= set(numbers):
             raise RefusedError(404, "there is no such model; choose from those of the list")
+        first, second = (known[number] for number in numbers)
         changed = what_changed(first, second, self.workspace.listed())
         if changed is None:
             raise RefusedError(409, "the two models were not tested on the same images")
         return changed
 
-    async def _picture(self, request: Request, side: int = PREVIEW_SIDE) -> Response:
-        work = partial(preview, max_pixels=self.limits.max_pixels, side=side)
+    async def _picture(self, request: Request, side: int = page.PREVIEW_SIDE) -> Response:
+        work = partial(page.preview, max_pixels=self.limits.max_pixels, side=side)
         picture = await self._of_own_image(request, work)
         return Response(picture, media_type="image/jpeg", headers={"cache-control": FOR_EVER})
 
     async def _explain(self, request: Request) -> Response:
-        answers, label = self.models.find(None), request.query_params.get("label")
-        top = Question.of(request.query_params).top
-        work = partial(answers.explain, top=top, label=label)
+        top, label = Question.of(request.query_params).top, request.query_params.get("label")
+        work = partial(self.models.find(None).explain, top=top, label=label)
         return JSONResponse(await self._of_own_image(request, work))
 
     async def _of_own_image(self, request: Request, work: Callable[[bytes], Any]) -> Any:
@@ -234,17 +201,15 @@ class StudioApi(ModelApi):
         return Response(content, media_type="text/html", headers=headers)
 
     def _report(self) -> bytes | None:
-        try:
-            path = self.learning.file_of("better", ".html")
-            with open_regular(path, follow_links=False) as file:
-                return file.read()
-        except OSError:
-            return None
+        path = self.learning.file_of("better", ".html")
+        with suppress(OSError), open_regular(path, follow_links=False) as file:
+            return file.read()
+        return None
 
     # what people do
 
     async def _act(
-        self, action: Callable[[Asked], Asked | None], request: Request, learn: bool = True
+        self, action: Callable[[Asked], Asked | int | None], request: Request, learn: bool = True
     ) -> Response:
         """Do what a request in JSON asks for."""
         if not request.headers.get("content-type", "").startswith("application/json"):
@@ -256,7 +221,8 @@ class StudioApi(ModelApi):
                 raise RefusedError(400, "the request is no JSON") from None
         if not isinstance(asked, dict):
             raise RefusedError(400, "send a JSON object")
-        return JSONResponse(await self._change(action, asked, learn=learn) or {})
+        done = await self._change(action, asked, learn=learn)
+        return JSONResponse({"images": done} if isinstance(done, int) else done or {})
 
     async def _change(self, action: Callable[..., Any], *arguments: Any, learn: bool = True) -> Any:
         """Change files in a thread; a full disk is an answer, not a failure of the server."""
@@ -272,25 +238,16 @@ class StudioApi(ModelApi):
             self.learning.note_change()
         return done
 
-    def _add_class(self, asked: Asked) -> Asked:
-        return {"class": shown(self.workspace.add_class(_text(asked, "name")))}
+    def _label(self, asked: Asked) -> str:
+        return self.workspace.label(_text(asked, "class"))
+
+    def _move(self, asked: Asked) -> int:
+        label = self._label(asked)
+        return self.workspace.move_images(_numbers(asked), label)
 
     def _rename_class(self, asked: Asked) -> Asked:
-        label = self.workspace.label(_text(asked, "class"))
-        return {"class": shown(self.workspace.rename_class(label, _text(asked, "name")))}
-
-    def _delete_class(self, asked: Asked) -> None:
-        self.workspace.delete_class(self.workspace.label(_text(asked, "class")))
-
-    def _move(self, asked: Asked) -> Asked:
-        label = self.workspace.label(_text(asked, "class"))
-        return {"images": self.workspace.move_images(_numbers(asked), label)}
-
-    def _delete(self, asked: Asked) -> Asked:
-        return {"images": self.workspace.delete_images(_numbers(asked))}
-
-    def _accept(self, asked: Asked) -> Asked:
-        return {"images": self.workspace.accept_images(_numbers(asked))}
+        name = self.workspace.rename_class(self._label(asked), _text(asked, "name"))
+        return {"class": shown(name)}
 
     def _settings(self, asked: Asked) -> None:
         if not isinstance(asked.get("unknown"), bool):
@@ -305,7 +262,7 @@ class StudioApi(ModelApi):
         label = await asyncio.to_thread(self.workspace.label, asked.get("class", ""))
         async with self.bodies.hold(request) as body:
             # Decoded with the limits of all uploads before it is kept.
-            await self.work(request, preview, body, self.limits.max_pixels, SMALL)
+            await self.work(request, page.preview, body, self.limits.max_pixels, SMALL)
             name = asked.get("name", "")
             image, is_new = await self._change(self.workspace.add_image, label, name, body, token)
         return JSONResponse({"id": image.id, "new": is_new})

@@ -1,7 +1,7 @@
 """What models predicted for images they were not shown: figures, changes, what to correct."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,33 +17,9 @@ MOST_CHANGED = 400  # images whose label changed
 UNSURE = 0.25  # lead of the best class below which an image is worth a look
 UNKNOWN = 0.05  # share of known images that models may take for none of the classes
 
+ROW = {"id", "truth", "guess", "confidence", "own", "margin", "novelty", "suspicious", "twin"}
+
 Accepted = set[tuple[str, str]]  # images, and the labels that a person confirmed
-
-
-@dataclass(frozen=True)
-class Row:
-    """What a model predicted for an image that it was not trained on.
-
-    Attributes
-    ----------
-    id : the image
-    truth, guess : its label at that time, and the most probable class
-    confidence, own : probabilities of the prediction and of the label
-    margin : how far the best class is ahead of the next
-    novelty : from 0 to 1; −1 where the model can't tell
-    suspicious : whether the label looks wrong
-    twin : the most similar image of the predicted class, of a suspicious one
-    """
-
-    id: str
-    truth: str
-    guess: str
-    confidence: float
-    own: float
-    margin: float
-    novelty: float
-    suspicious: bool = False
-    twin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +31,12 @@ class TestedModel:
     number : int
         Counts the models of a studio.
     table : dict
-        As `visualwords.apps.studio.trainer` writes it.
+        As `visualwords.apps.studio.trainer` writes it. ``rows`` has a dict for every image: ``id``,
+        ``truth`` and ``guess`` (its label at that time, and the most probable class),
+        ``confidence`` and ``own`` (probabilities of the prediction and of the label), ``margin``
+        (how far the best class is ahead of the next), ``novelty`` (0 to 1; −1 where the model can't
+        tell), ``suspicious`` (whether the label looks wrong) and ``twin`` (then the most similar
+        image of the predicted class).
     """
 
     number: int
@@ -66,21 +47,17 @@ class TestedModel:
         """Whether it is a "quick" or a "better" one."""
         return str(self.table["kind"])
 
-    @property
-    def classes(self) -> list[str]:
-        return list(self.table["classes"])
-
     @cached_property
-    def rows(self) -> dict[str, Row]:
+    def rows(self) -> dict[str, dict[str, Any]]:
         """What it predicted, by image."""
-        return {row["id"]: Row(**row) for row in self.table["rows"]}
+        return {row["id"]: row for row in self.table["rows"]}
 
     def to_json(self) -> dict[str, Any]:
         """Its figures, for the page; ``tested`` is 0 where no class had two images."""
         from scipy.stats import binomtest
 
         rows = self.rows.values()
-        right = sum(row.guess == row.truth for row in rows)
+        right = sum(row["guess"] == row["truth"] for row in rows)
         interval = binomtest(right, len(rows)).proportion_ci(method="wilson") if rows else None
         return {
             "number": self.number,
@@ -89,7 +66,7 @@ class TestedModel:
             "images": self.table["images"],
             "right": right,
             "tested": len(rows),
-            "unknown": sum(row.novelty > 1 - UNKNOWN for row in rows),
+            "unknown": sum(row["novelty"] > 1 - UNKNOWN for row in rows),
             "knows_unknown": self.table["unknown"],
             "interval": interval and [interval.low, interval.high],
         }
@@ -110,8 +87,9 @@ class Shelf:
             try:
                 number = int(path.stem.removeprefix("tested-"))
                 model = TestedModel(number, json.loads(read_settings(path, MOST_TABLE)))
-                _ = model.to_json(), model.classes, model.table["copies"]
-                self.models.append(model)
+                _ = model.to_json(), model.table["classes"], model.table["copies"]
+                if all(row.keys() == ROW for row in model.rows.values()):
+                    self.models.append(model)
             except (ValueError, TypeError, KeyError, OSError):
                 continue  # a table that others wrote
 
@@ -153,19 +131,13 @@ def questions(model: TestedModel, listed: Listed, accepted: Accepted) -> list[di
         row = model.rows.get(image.id)
         if row is None or (image.id, image.label) in accepted:
             continue
-        is_wrong = row.guess != image.label
-        if is_wrong or row.margin < UNSURE:
-            use = (0, row.own - row.confidence) if is_wrong else (1, row.margin)
-            suspicious = is_wrong and row.suspicious
-            twin = row.twin if suspicious and row.twin in listed.by_id else None
-            question = asdict(row) | {
-                "label": shown(image.label),
-                "guess": shown(row.guess),
-                "wrong": is_wrong,
-                "suspicious": suspicious,
-                "twin": twin,
-            }
-            found.append((use, question))
+        is_wrong = row["guess"] != image.label
+        if is_wrong or row["margin"] < UNSURE:
+            use = (0, row["own"] - row["confidence"]) if is_wrong else (1, row["margin"])
+            own = {"label": shown(image.label), "guess": shown(row["guess"]), "wrong": is_wrong}
+            own["suspicious"] = is_wrong and row["suspicious"]
+            is_there = own["suspicious"] and row["twin"] in listed.by_id
+            found.append((use, row | own | {"twin": row["twin"] if is_there else None}))
     found.sort(key=lambda pair: pair[0])
     return [question for _, question in found[:MOST_QUESTIONS]]
 
@@ -196,20 +168,13 @@ def what_changed(first: TestedModel, second: TestedModel, listed: Listed) -> dic
         return None
     n_right, changed = [0, 0], []
     for image in common:
-        guesses = [model.rows[image.id].guess for model in (first, second)]
+        guesses = [model.rows[image.id]["guess"] for model in (first, second)]
         right = [guess == image.label for guess in guesses]
         n_right = [n + is_right for n, is_right in zip(n_right, right)]
         if guesses[0] != guesses[1]:
             verdict = "better" if right[1] else "worse" if right[0] else "both wrong"
-            changed.append(
-                {
-                    "id": image.id,
-                    "truth": shown(image.label),
-                    "first": shown(guesses[0]),
-                    "second": shown(guesses[1]),
-                    "verdict": verdict,
-                }
-            )
+            labels = zip(("truth", "first", "second"), map(shown, [image.label, *guesses]))
+            changed.append({"id": image.id, "verdict": verdict, **dict(labels)})
     better, worse = (sum(c["verdict"] == way for c in changed) for way in ("better", "worse"))
     order = ("worse", "better", "both wrong")
     return {
@@ -230,13 +195,14 @@ def images_json(listed: Listed, model: TestedModel | None) -> dict[str, Any]:
     1 or 0, or −1 where it was not tested.
     """
     place = {label: i for i, label in enumerate(listed.folders)}
-    rows = {} if model is None else model.rows
-    classes = [{"name": shown(n), "images": 0, "right": 0, "tested": 0} for n in place]
-    images = []
+    rows, images = {} if model is None else model.rows, []
+    verdicts: list[list[int]] = [[] for _ in place]
     for image in listed.images:
         i, row = place[image.label], rows.get(image.id)
-        verdict = -1 if row is None else int(row.guess == image.label)
-        for name, more in (("images", 1), ("right", verdict == 1), ("tested", verdict >= 0)):
-            classes[i][name] += more  # type: ignore[operator]
-        images.append([image.id, i, printable(image.place.rpartition("/")[2]), verdict])
+        verdicts[i].append(-1 if row is None else int(row["guess"] == image.label))
+        images.append([image.id, i, printable(image.name), verdicts[i][-1]])
+    classes = [
+        {"name": shown(n), "images": len(v), "right": v.count(1), "tested": len(v) - v.count(-1)}
+        for n, v in zip(place, verdicts)
+    ]
     return {"version": listed.version, "classes": classes, "images": images}

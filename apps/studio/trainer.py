@@ -10,7 +10,6 @@ import queue
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +24,7 @@ from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.report import write_report
 from visualwords.apps.studio.class_folders import id_of
-from visualwords.apps.studio.tested_models import UNKNOWN, Row
+from visualwords.apps.studio.tested_models import UNKNOWN
 from visualwords.errors import ImageError, VisualWordsError
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
@@ -37,32 +36,6 @@ ENOUGH = 5  # images of every class from which novelty is no mere guess
 MOST_THUMBNAILS = 5000  # as of the command
 MOST_DOUBTED = 60  # suspicious labels that get a similar image beside them
 NICENESS = 10  # of work that takes long: the page goes first
-
-
-@dataclass(frozen=True)
-class Job:
-    """What to train.
-
-    Attributes
-    ----------
-    number : int
-    kind : "quick" or "better"
-    root : folder of classes
-    output : the model file; a table of the trial (.json) and the report (.html) go beside it
-    unknown : whether images unlike all classes get the label "unknown"
-    max_pixels, n_jobs, cache_dir : as in `ImageClassifier`
-    command : the equivalent command, for the report
-    """
-
-    number: int
-    kind: str
-    root: str
-    output: str
-    unknown: bool
-    max_pixels: int
-    n_jobs: int | None
-    cache_dir: str | None
-    command: str
 
 
 class News(Silent):
@@ -78,8 +51,7 @@ class News(Silent):
 
     def tell(self, **news: Any) -> None:
         """Send news."""
-        sys.stdout.write(json.dumps({"job": self.number, **news}) + "\n")
-        sys.stdout.flush()
+        print(json.dumps({"job": self.number, **news}) + "\n", end="", flush=True)
 
     def status(self, line: str) -> None:
         """Say which fold is next; a search's guess at how long it takes is not passed on."""
@@ -91,30 +63,48 @@ class News(Silent):
         self.tell(note=line)
 
 
-def run(job: Job, news: News) -> None:
-    """Train, save, test by cross-validation, and write what the studio shows of it."""
-    is_better = job.kind == "better"
+def run(
+    news: News,
+    *,
+    kind: str,
+    root: str,
+    output: str,
+    unknown: bool,
+    command: str,
+    settings: dict[str, Any],
+) -> None:
+    """Train, save, test by cross-validation, and write what the studio shows of it.
+
+    Parameters
+    ----------
+    news : News
+    kind : "quick" or "better"
+    root : folder of classes
+    output : the model file; a table of the trial (.json) and the report (.html) go beside it
+    unknown : whether images unlike all classes get the label "unknown"
+    command : the equivalent command, for the report
+    settings : parameters of `ImageClassifier`
+    """
+    is_better = kind == "better"
     if is_better and hasattr(os, "nice"):
         os.nice(NICENESS)
-    times, path = StageTimes(news), Path(job.output)
-    data = Dataset.of(ImageFolder(job.root))
+    times, path = StageTimes(news), Path(output)
+    data = Dataset.of(ImageFolder(root))
     ids = {name: _id(name) for name in data.names}  # now: people move images while it is trained
     smallest = int(np.bincount(data.codes).min())
-    knows_unknown = job.unknown and smallest >= ENOUGH
+    knows_unknown = unknown and smallest >= ENOUGH
     model = ImageClassifier(
         "auto" if is_better else "tiny",
-        n_jobs=job.n_jobs,
-        cache_dir=job.cache_dir,
         budget=BUDGET,
         unknown=UNKNOWN if knows_unknown else None,
-        max_pixels=job.max_pixels,
         thumbnails=len(data) <= MOST_THUMBNAILS,
+        **settings,
     )
     news.tell(phase="training")
     model.fit(data, progress=times, warn=False)
     model.save(path, date=datetime.now(UTC).date().isoformat())
-    news.tell(model=job.output)
-    rows: list[Row] = []
+    news.tell(model=output)
+    rows: list[dict[str, Any]] = []
     if smallest > 1:
         plain = clone(model).set_params(unknown=None)  # figures are of the classes
         trial = cross_validate(plain, data, FOLDS, progress=times)
@@ -122,48 +112,46 @@ def run(job: Job, news: News) -> None:
         rows = _rows(model, trial, data, ids)
         if is_better:
             news.tell(phase="report")
-            name, seconds = os.path.basename(job.root), times.seconds
-            page = path.with_suffix(".html")
+            about: dict[str, Any] = {"title": os.path.basename(root), "command": command}
             write_report(
-                page, model, trial, title=name, command=job.command, seconds=seconds, progress=news
+                path.with_suffix(".html"),
+                model,
+                trial,
+                progress=news,
+                seconds=times.seconds,
+                **about,
             )
     table = {
-        "kind": job.kind,
+        "kind": kind,
         "recipe": model.recipe_.name,
         "images": int(model.class_counts_.sum()),
         "classes": model.classes_.tolist(),
         "unknown": knows_unknown,
         "copies": [[ids[name] for name in one] for one in model.duplicates_],
-        "rows": [asdict(row) for row in rows],
+        "rows": rows,
     }
     write_atomically(path.with_suffix(".json"), json.dumps(table).encode())
     news.tell(finished=True)
 
 
-def _rows(model: ImageClassifier, trial: Trial, data: Dataset, ids: dict[str, str]) -> list[Row]:
+def _rows(
+    model: ImageClassifier, trial: Trial, data: Dataset, ids: dict[str, str]
+) -> list[dict[str, Any]]:
     """A row for each image, with the prediction of the model that did not learn from it."""
     chances = trial.certainty
     column = {name: i for i, name in enumerate(trial.classes)}
-    ordered = np.sort(chances, axis=1)
     novelty = np.full(len(chances), -1.0) if trial.novelty is None else trial.novelty
     named = {f"{y}/{os.path.basename(name)}": ids[name] for y, name in zip(data.labels, data.names)}
     doubts = {finding.about[0] for finding in suspicious_labels(trial)[:MOST_DOUBTED]}
     rows = []
-    for i, (path, truth) in enumerate(zip(trial.paths, trial.truth)):
-        guess = trial.classes[chances[i].argmax()]
-        rows.append(
-            Row(
-                id=ids[path],
-                truth=truth,
-                guess=guess,
-                confidence=round(float(ordered[i, -1]), 4),
-                own=round(float(chances[i, column[truth]]), 4) if truth in column else 0.0,
-                margin=round(float(ordered[i, -1] - ordered[i, -2]), 4),
-                novelty=round(float(novelty[i]), 4),
-                suspicious=path in doubts,
-                twin=_twin(model, path, guess, named) if path in doubts else None,
-            )
-        )
+    for path, truth, share, strange in zip(trial.paths, trial.truth, chances, novelty.tolist()):
+        guess, (second, first) = trial.classes[share.argmax()], np.sort(share)[-2:].tolist()
+        own = float(share[column[truth]]) if truth in column else 0.0
+        row: dict[str, Any] = {"confidence": first, "own": own, "margin": first - second}
+        row = {name: round(value, 4) for name, value in (row | {"novelty": strange}).items()}
+        row |= {"id": ids[path], "truth": truth, "guess": guess, "suspicious": path in doubts}
+        row["twin"] = _twin(model, path, guess, named) if path in doubts else None
+        rows.append(row)
     return rows
 
 
@@ -187,7 +175,7 @@ def _id(path: str) -> str:
 def warm_up() -> ImageClassifier:
     """Train on a few small images, once: what is compiled and loaded then need not be later."""
     images = np.random.default_rng(0).integers(0, 256, (4, 96, 128, 3), dtype=np.uint8)
-    return ImageClassifier("tiny", n_jobs=1).fit(list(images), ["a", "a", "b", "b"], warn=False)
+    return ImageClassifier("tiny", n_jobs=1).fit(list(images), list("aabb"), warn=False)
 
 
 def main() -> None:
@@ -196,15 +184,14 @@ def main() -> None:
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     warm_up()
     while True:
-        job = Job(**jobs.get())
-        news = News(job.number)
+        job = jobs.get()
+        news = News(job.pop("number"))
         try:
-            run(job, news)
-        except (VisualWordsError, OSError) as problem:
-            news.tell(failed=str(problem))
+            run(news, **job)
         except Exception as problem:
-            news.tell(failed=f"training failed: {type(problem).__name__}: {problem}")
-        if job.kind == "better":  # its memory is given back
+            is_told = isinstance(problem, VisualWordsError | OSError)
+            news.tell(failed=f"{'' if is_told else f'{type(problem).__name__}: '}{problem}")
+        if job["kind"] == "better":  # its memory is given back
             os._exit(0)
 
 

@@ -8,6 +8,7 @@ start, and its file is done again: every file has its results once.
 import json
 import os
 import stat
+from contextlib import suppress
 from io import FileIO
 from typing import NamedTuple
 
@@ -27,13 +28,11 @@ class FileState(NamedTuple):
 
 def look_at(path: str) -> FileState | None:
     """The state of a regular file; None if there is none."""
-    try:
+    with suppress(OSError):
         status = os.stat(path)
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return FileState(path, status.st_size, status.st_mtime_ns)
+        if stat.S_ISREG(status.st_mode):
+            return FileState(path, status.st_size, status.st_mtime_ns)
+    return None
 
 
 Entry = tuple[FileState, int]  # a file that is done, and where its results end
@@ -96,9 +95,8 @@ class Journal:
                     name, size, modified, end = entry
                     entries.append((FileState(str(name), int(size), int(modified)), int(end)))
             except (ValueError, TypeError, KeyError):
-                raise FolderError(
-                    f"{self.path}: not a journal of this command; choose another one"
-                ) from None
+                sentence = "not a journal of this command; choose another one"
+                raise FolderError(f"{self.path}: {sentence}") from None
         return entries, identity
 
     def _rewrite(self, entries: list[Entry], identity: list[int] | None) -> None:

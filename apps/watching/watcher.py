@@ -8,7 +8,6 @@ import csv
 import errno
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -149,8 +148,7 @@ class Results:
         """Append a line; return where the file ends now."""
         if self.file is not None:
             return append(self.file, text.encode("utf-8", "surrogateescape"))
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        print(text, end="", flush=True)
         return 0
 
     def line(self, result: Answer | Skipped) -> str:

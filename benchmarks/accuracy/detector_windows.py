@@ -59,7 +59,7 @@ def train(kind: str, X: np.ndarray, y: np.ndarray, cost: float) -> Score:
     if kind == "hik":
         n_constants = round(X.sum(axis=1, dtype=np.int64).mean() / CONSTANT / 2) * 2
         svm = ICDClassifier(C=cost, quantization="integer")
-        return tables_of(svm.fit(with_constants(X, n_constants), y), 1.0, n_constants).scores
+        return tables_of(svm.fit(with_constants(X, n_constants), y), n_constants).scores
     rows = X.astype(np.float32)  # brought to a mean square length of 1
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).mean())
     solver = LinearSVC(C=cost, dual=True, tol=0.1, max_iter=5000, random_state=0)

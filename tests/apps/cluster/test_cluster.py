@@ -118,10 +118,7 @@ def test_workers_that_do_not_see_the_images_are_refused(client, images, monkeypa
     paths = [*ImageFolder(images).paths, "/only/here/0.png"]
     labels = [*ImageFolder(images).labels, "brick"]
     monkeypatch.setattr(connection, "exists", lambda path: True)
-    with (
-        pytest.raises(ClusterError, match=r"a worker lacks /only/here/0\.png"),
-        on_cluster(client),
-    ):
+    with pytest.raises(ClusterError, match=r"a worker lacks /only/here/0\.png"), on_cluster(client):
         ImageClassifier("tiny").fit(paths, labels)
 
 

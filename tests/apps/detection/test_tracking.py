@@ -64,23 +64,6 @@ def test_a_path_of_100_frames_changes_its_number_once_at_most(name):
     assert np.max(changed) <= 1, changed
 
 
-def test_a_detection_goes_to_the_track_of_its_size_and_to_the_one_seen_last():
-    large, small, hidden = (Track.of(np.array([50 - w, 0, 50 + w, 5.0 * w])) for w in (20, 17, 20))
-    for _ in range(5):
-        hidden.predict(1.0)
-    box = np.array([[30, 0, 70, 100.0]])
-    likely = [track.likelihoods(box)[0] for track in (large, small, hidden)]
-    assert likely[0] > max(likely[1:])
-    assert likely[0] < 0
-
-
-def test_without_faults_no_number_ever_changes():
-    clean = {"missed": 0, "noise": 0.01, "false": 0}
-    for paths in PATHS.values():
-        changed, _ = switches(paths, np.random.default_rng(0), **clean, merged=False)
-        assert sum(changed) == 0
-
-
 def test_false_detections_use_up_few_numbers():
     _, tracker = switches(PATHS["crossing"], np.random.default_rng(1))
     assert tracker.n_numbers <= 4

@@ -5,7 +5,7 @@ import pytest
 
 from tests.apps.detection.figures import SHARE, WINDOW, crop, scene
 from visualwords import PedestrianDetector
-from visualwords.apps.detection.bootstrapping import Bootstrap, enlarged_again
+from visualwords.apps.detection.bootstrapping import Bootstrap
 from visualwords.apps.detection.cascade import Cascade
 from visualwords.apps.detection.held_out import HeldOut, with_stages
 from visualwords.apps.detection.windows import Search, WindowShape
@@ -32,13 +32,6 @@ def test_rounds_collect_windows_and_crops_are_shown_enlarged_where_the_search_en
     detail, less = (np.abs(np.diff(view.astype(int), axis=0)).sum() for view in (own, blurred))
     assert less < detail
     np.testing.assert_array_equal(blurred, bootstrap.views(1, crops[1])[1])
-
-
-def test_detail_is_lost_and_the_size_stays():
-    grid = np.indices((40, 24)).sum(axis=0).astype(np.uint8) % 2 * 200
-    assert enlarged_again(grid, 0.5).shape == (40, 24)
-    assert np.ptp(enlarged_again(grid, 0.5)) == 0  # every square of four pixels has one mean
-    np.testing.assert_array_equal(enlarged_again(grid, 1.0), grid)
 
 
 def held_out(right, false):

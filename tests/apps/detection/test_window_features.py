@@ -4,7 +4,6 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.reference.census import census_histogram
 from visualwords.apps.detection.cascade import Cascade, RaggedTables
 from visualwords.apps.detection.window_features import (
     CensusFeature,
@@ -85,12 +84,6 @@ def test_cells_are_those_of_the_definition(rng, size):
     assert np.abs(cells[:, :, :3] - luv_cells(blurred)).max() <= 3
 
 
-def test_a_flat_image_has_no_gradients_and_its_own_colour():
-    cells = TreeFeature(WindowShape()).prepare(np.full((40, 40, 3), 255, np.uint8))
-    assert (cells[:, :, 0] == 255).all()
-    assert (cells[:, :, 3:] == 0).all()
-
-
 def hog_of_one_window(image, y, x, shape):
     """Blocks of a cut-out that has one cell more on each side, where the image has one."""
     wide = np.pad(image, ((8, 8), (8, 8), (0, 0)), mode="edge")
@@ -131,15 +124,6 @@ def test_a_square_window_has_its_own_layout(rng):
     assert (counts.reshape(len(corners), 6, 256).sum(axis=2) == 22 * 16).all()
     levels = HogFeature(shape).vectors(HogFeature(shape).prepare(image), corners)
     np.testing.assert_array_equal(levels[0], hog_of_one_window(image, 0, 0, shape))
-
-
-def test_counts_of_a_window_are_those_of_the_definition(rng):
-    shape, image = WindowShape(), picture(rng, 128, 64)[:, :, 0]
-    feature = CensusFeature(shape)
-    counts = feature.vectors(feature.prepare(image), np.array([[0, 0]]))[0].reshape(8, 3, 256)
-    x, y = shape.census_corner
-    cut = image[y + 5 * 12 : y + 5 * 12 + 24, x + 2 * 9 : x + 2 * 9 + 18]
-    np.testing.assert_array_equal(counts[5, 2], census_histogram(cut))
 
 
 @pytest.mark.parametrize("stride", [8, 16, 24])
@@ -222,14 +206,6 @@ def test_a_scan_scores_every_window_as_it_does_alone_and_stops_where_stages_say(
     found, total = strict.scan(image, stride, stages[-1])
     np.testing.assert_array_equal(found, corners[kept])
     np.testing.assert_allclose(total, so_far[-1, kept], atol=1e-4)
-
-
-@pytest.mark.parametrize("size", [(1, 1), (3, 500), (127, 64), (128, 63), (16, 16)])
-def test_images_smaller_than_the_window_have_no_windows(rng, size):
-    cascade = random_cascade(rng, WindowShape())
-    corners, scores = cascade.scan(np.zeros((*size, 3), np.uint8), 8, -np.inf)
-    assert corners.shape == (0, 2)
-    assert scores.shape == (0,)
 
 
 def test_tables_of_a_classifier_score_as_it_does(rng):

@@ -307,13 +307,6 @@ def is_refused(client):
         return False
 
 
-def test_fifty_at_once_are_all_answered(server):
-    address = server()
-    with ThreadPoolExecutor(50) as threads:
-        answers = list(threads.map(lambda i: post(address, b"x" * (i + 1)), range(50)))
-    assert [answer.json()["length"] for answer in answers] == list(range(1, 51))
-
-
 def test_work_beyond_the_queue_is_refused_and_the_page_stays_there(server):
     echo = Echo()
     address = server(answers=echo, max_waiting=2)
@@ -368,10 +361,7 @@ RAW = {  # what is sent → the status of the answer, after which the connection
     "elsewhere": (b"GET /etc/passwd" + ASKED + b"\r\n", 404),
     "no host": (b"GET / HTTP/1.0\r\n\r\n", 403),
     "two origins": (b"GET /" + ASKED + b"Origin: http://HOST\r\nOrigin: http://HOST\r\n\r\n", 403),
-    "two kinds of length": (
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        400,
-    ),
+    "two kinds of length": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     "no HTTP": (b"\x00\xff\r\n\r\n", 400),
     "version": (b"GET / HTTP/9\r\n\r\n", 400),
     "two hosts": (b"GET /" + ASKED + b"Host: HOST\r\n\r\n", 400),
@@ -402,17 +392,6 @@ def test_ambiguous_and_hostile_requests_get_a_refusal(name, server, caplog):
 
 
 # models and addresses
-
-
-def test_models_are_chosen_by_name(server):
-    class Other(Echo):
-        def predict(self, data, question):
-            return {"other": True}
-
-    address = server(models=ServedModels({"echo": Echo(), "other": Other()}))
-    assert get(address, "/api/models").json() == {"models": ["echo", "other"]}
-    assert post(address, b"x").json()["length"] == 1
-    assert post(address, b"x", "/api/predict?model=other").json() == {"other": True}
 
 
 def test_a_replaced_file_is_loaded_and_a_bad_one_is_not(tmp_path):

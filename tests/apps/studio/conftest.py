@@ -28,20 +28,19 @@ class Thread:
     def __init__(self, news):
         self.news = news
 
-    def start(self):
-        pass
-
-    def send(self, job):
-        threading.Thread(target=self._run, args=(job,), daemon=True).start()
+    def send(self, job=None):
+        if job is not None:
+            threading.Thread(target=self._run, args=(dict(job),), daemon=True).start()
 
     def stop(self):
         pass
 
     def _run(self, job):
-        teller = News(job.number)
-        teller.tell = lambda **news: self.news({"job": job.number, **news})
+        number = job.pop("number")
+        teller = News(number)
+        teller.tell = lambda **news: self.news({"job": number, **news})
         try:
-            run(job, teller)
+            run(teller, **job)
         except Exception as problem:  # a test sees it in the status
             teller.tell(failed=repr(problem))
 

@@ -271,18 +271,6 @@ def test_the_camera_shoots_while_its_button_is_held(visit, server):
     assert max(read_image(pictures[0]).shape) <= 640
 
 
-def test_what_is_no_image_gets_a_sentence_and_the_others_are_kept(visit, server):
-    page = visit()
-    page.fill("#new-name", "sea")
-    page.press("#new-name", "Enter")
-    page.wait_for_selector(".class-row")
-    good = photographs(2)["sea"]
-    drop(page, [good[0], ("notes.png", b"no image"), good[1]], "[data-class='sea']")
-    page.wait_for_selector("#troubles:not([hidden])")
-    assert "notes.png" in page.text_content("#troubles-words")
-    wait_for_text(page, "#chosen-count", "2 images")
-
-
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 def test_axe_finds_no_fault_and_nothing_scrolls_sideways(visit, server, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

@@ -1,6 +1,7 @@
 """Classes and images as plain folders: every action, its undoing, and what a kill leaves."""
 
 import os
+import time
 
 import pytest
 
@@ -188,13 +189,18 @@ def test_a_full_disk_changes_nothing(workspace, monkeypatch):
 
 
 def test_changes_of_other_programs_are_seen(workspace):
+    def wait_for(is_so):
+        end = time.monotonic() + 20
+        while not is_so(workspace.listed()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
     version = workspace.listed().version
     (workspace.root / "bird").mkdir()
     (workspace.root / "bird" / "1.jpg").write_bytes(b"bird")
-    assert workspace.listed().version != version
-    assert "bird" in workspace.listed().classes
+    wait_for(lambda listed: listed.version != version and "bird" in listed.classes)
     (workspace.root / "dog" / "1.jpg").unlink()
-    assert numbers(workspace, "dog/1.jpg") == []
+    wait_for(lambda listed: "dog" not in listed.classes)
 
 
 def test_two_names_of_one_file_are_two_images(workspace):
