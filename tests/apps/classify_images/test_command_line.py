@@ -235,7 +235,7 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
         (["train", "photos", "-o", "m.vw", "--folds", "1"], 2, "--folds"),
         (["check", "nowhere"], 1, "nowhere: no such folder"),
         (["explain", "nowhere.vw", "x.png"], 4, "nowhere.vw: no such file"),
-        (["cook"], 2, "no verb 'cook'"),
+        (["cook"], 2, "no command 'cook'"),
         (["train", "photos", "-o", ""], 2, "names no file to write"),
         (["train", "photos", "-o", "m.vw", "--report", "pages/"], 2, "names no file to write"),
         (["train", "photos/../one", "-o", "m.vw"], 1, "only class 'sea'; at least two classes"),

@@ -48,7 +48,7 @@ def test_an_unexpected_error_is_one_sentence_with_its_place_and_code_70(capsys):
 
 def test_a_mistyped_verb_gets_a_suggestion(capsys):
     assert run_command(classify_images, "it", ["predcit", "m.vw"]) == exit_codes.USAGE
-    assert "no verb 'predcit'; did you mean predict?" in capsys.readouterr().err
+    assert "no command 'predcit'; did you mean predict?" in capsys.readouterr().err
 
 
 def test_compiling_is_noted_once_in_a_command_and_only_where_it_takes_long(monkeypatch, capsys):
