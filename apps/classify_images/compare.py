@@ -99,11 +99,11 @@ class Compare(Composing, options.Reading):
             raise click.UsageError("--recipe and --feature exclude each other")
         changes = self.changes()
         with usage_checked():
-            bases = [read_recipe(name) for name in self.recipe]
+            bases: list[Recipe | None] = [read_recipe(name) for name in self.recipe] or [None]
             keys, values = zip(*map(variations, self.vary)) if self.vary else ((), ())
             found = [
                 varied(base, self.features, changes, list(zip(keys, chosen)))
-                for base in bases or [None]
+                for base in bases
                 for chosen in product(*values)
             ]
             for recipe in found:

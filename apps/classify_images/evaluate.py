@@ -68,7 +68,7 @@ class Evaluate(options.Deciding, options.Reading):
 
 def _print_changes(paths: tuple[str, ...], pair: "PairedTrials") -> None:
     rows: list[list[Cell]] = [
-        [(one.verdict, COLORS[one.verdict]), one.path, one.truth, one.first, one.second]
+        [(one.verdict, COLORS[one.verdict]), one.path, one.label, one.first, one.second]
         for one in pair.changed[:MOST_CHANGES]
     ]
     if len(pair.changed) > MOST_CHANGES:

@@ -43,13 +43,13 @@ class Explain(Work):
 
     def run(self) -> int:
         """Explain, draw, and print."""
-        from visualwords.apps.explanation.explanation_picture import draw_explanation
+        from visualwords.apps.explanation.pictures import draw_explanation
         from visualwords.apps.pipeline.loading import load_image_classifier
         from visualwords.files import write_atomically
         from visualwords.images import encode_image, read_image
 
-        kind = KINDS.get(os.path.splitext(self.output or "")[1].lower())
-        if self.output is not None and kind is None:
+        kind = KINDS.get(os.path.splitext(self.output or "")[1].lower(), "")
+        if self.output is not None and not kind:
             raise click.BadParameter(f"{self.output}: name a file ending in {', '.join(KINDS)}")
         classifier = load_image_classifier(self.model, self.network)
         for label in self.labels:

@@ -63,8 +63,8 @@ class Reading(Work):
     )
     no_cache: bool = flag("--no-cache", "Do not cache features on disk.")
     max_pixels: int = max_pixels
-    scheduler: str | None = shared.scheduler
-    quiet: bool = shared.quiet
+    scheduler: Any = shared.scheduler
+    quiet: Any = shared.quiet
     strict: bool = shared.strict
     as_json: bool = shared.as_json
 
@@ -151,7 +151,7 @@ class Serving(Work):
         "Answer only requests with the key in this file, or in VISUALWORDS_API_KEY.",
     )
     open_browser: bool = flag("--open", "Open the page in a browser.", name="open_browser")
-    quiet: bool = shared.quiet
+    quiet: Any = shared.quiet
 
     def open_page(self, address: str, hint: str) -> None:
         """Print the address of the page, and open it in a browser if that was asked for."""

@@ -50,8 +50,8 @@ class Predict(options.Deciding, options.Reading):
     raw: bool = shared.raw
     min_confidence: float = options.min_confidence
     network: str | None = options.network
-    allow_url: bool
-    stream: dict[str, Any] = shared.streams
+    allow_url: bool  # one of the next options
+    stream: Any = shared.streams
 
     def work(self, run: "Run") -> None:
         """Predict, print, and sort if that was asked for."""

@@ -135,8 +135,15 @@ class Run:
             from visualwords.apps.report import write_report
 
             with self.progress() as progress:
-                about = {"title": title, "command": equivalent_command(), "progress": progress}
-                write_report(report, model, trial, seconds=self.times.seconds.copy(), **about)
+                write_report(
+                    report,
+                    model,
+                    trial,
+                    title=title,
+                    command=equivalent_command(),
+                    seconds=self.times.seconds.copy(),
+                    progress=progress,
+                )
             note(f"{report}: report written")
         figures, lines = trial.evaluation.to_json(), []
         cost, curves = expected_cost(trial), class_curves(trial)

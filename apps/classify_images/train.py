@@ -146,7 +146,7 @@ class Train(options.Deciding, Composing, options.Reading):
         recipe, overrides = self.composed()
         if self.embed_network:
             with usage_checked():
-                read_networks(overrides.get("channels") or getattr(recipe, "channels", ()))
+                read_networks(overrides.get("channels", getattr(recipe, "channels", ())))
         if self.metric == "cost" and not self.costs:
             raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
         if self.representation is not None and recipe != "auto":

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
@@ -46,7 +46,7 @@ class Watch(options.Deciding):
     )
     as_json: bool = shared.as_json
     as_csv: bool = shared.as_csv
-    quiet: bool = shared.quiet
+    quiet: Any = shared.quiet
     min_confidence: float = options.min_confidence
     jobs: int | None = shared.jobs
     max_pixels: int = options.max_pixels

@@ -2,6 +2,7 @@
 
 import json
 import os
+import textwrap
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from visualwords.apps.command_line.options import argument, as_json
 from visualwords.apps.command_line.terminal import print_json, print_table
 from visualwords.apps.command_line.verb import Work
 
-FEW = 8  # numbers of a list that are shown
+LONGEST = 200  # characters of a value that are shown
 
 
 class Info(Work):
@@ -90,13 +91,6 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str | list[str]]:
 
 
 def _of_other(manifest: dict[str, Any]) -> dict[str, str | list[str]]:
-    """The manifest of a model of another command; long lists of numbers as their range."""
-    rows = {}
-    for name in manifest.keys() - {"arrays", "checksum", "kind", "versions"}:
-        value = manifest[name]
-        is_long = isinstance(value, list) and len(value) > FEW
-        if is_long and all(isinstance(number, float) for number in value):
-            rows[name] = f"{len(value)} numbers from {min(value):.3g} to {max(value):.3g}"
-        else:
-            rows[name] = json.dumps(value)
-    return dict(sorted(rows.items()))
+    """The manifest of a model of another program; long values are cut off."""
+    names = sorted(manifest.keys() - {"arrays", "checksum", "kind", "versions"})
+    return {name: textwrap.shorten(json.dumps(manifest[name]), LONGEST) for name in names}

@@ -76,8 +76,8 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path, or raise an error with the reason why it can't be written."""
-        path = super().convert(value, param, ctx)
-        folder, name = os.path.split(os.fsdecode(path))
+        path = os.fsdecode(super().convert(value, param, ctx))
+        folder, name = os.path.split(path)
         if not name:
             raise click.UsageError(f"{path!r} names no file to write; give one, such as result.out")
         folder = folder or "."
@@ -124,19 +124,8 @@ DURATION = Amount("duration", "90s, 10m or 1h", {"": 1, "s": 1, "m": 60, "h": 36
 BYTES = {f"{prefix}b": 1000**i for i, prefix in enumerate(("", "k", "m", "g"))}
 BYTES |= {f"{prefix}ib": 1024**i for i, prefix in enumerate(("", "k", "m", "g"))}
 SIZE = Amount("memory size", "500MB or 2GB", {"": 1} | BYTES, int)
-KINDS = {  # of values, by their placeholder
-    "N": COUNT,
-    "P": Number(0, 1),
-    "SHARE": SHARE,
-    "RATE": SHARE,
-    "TIME": DURATION,
-    "SIZE": SIZE,
-    "DIR": FOLDER,
-    "FILE": FILE,
-    "PATH": PATH,
-    "HTML": OUTPUT,
-    "SVG": OUTPUT,
-}
+KINDS = dict(N=COUNT, P=Number(0, 1), SHARE=SHARE, RATE=SHARE, TIME=DURATION, SIZE=SIZE)
+KINDS |= dict(PATH=PATH, FILE=FILE, DIR=FOLDER, HTML=OUTPUT, SVG=OUTPUT)  # by the placeholder
 
 
 def flag(words: str, help: str, kind: Any = None, **more: Any) -> Any:
@@ -211,30 +200,31 @@ def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
     return silent(verbose(verb))
 
 
-FRAMES = {  # parameters of `visualwords.frames.frames_of`, in the order of the help
-    "every": flag("--every N", "Take every N-th frame of a video, camera or stream.", default=1),
-    "most": flag("--frames N", "Stop a video, camera or stream after N frames.", name="most"),
-    "max_fps": flag(
+STREAMS = (  # parameters of `visualwords.frames.frames_of`, and what they need
+    flag("--every N", "Take every N-th frame of a video, camera or stream.", default=1),
+    flag("--frames N", "Stop a video, camera or stream after N frames.", name="most"),
+    flag(
         "--max-fps N",
         "Take at most N frames a second, the newest each time; others are dropped.",
         Number(0, min_open=True),
     ),
-    "timeout": flag(
+    flag(
         "--timeout SECONDS",
         "Report a camera or stream as stalled after this long without a frame.",
         Number(0, 3600, min_open=True),
         default=10.0,
     ),
-    "reconnects": flag(
+    flag(
         "--reconnect N",
         "Open an address again, N times in a row at most, when it ends or stalls.",
         click.IntRange(min=0),
         name="reconnects",
         default=0,
     ),
-}
-ALLOW_URL = flag(
-    "--allow-url", "Open addresses such as rtsp://camera/1; without it nothing reaches the network."
+    flag(
+        "--allow-url",
+        "Open addresses such as rtsp://camera/1; without it nothing reaches the network.",
+    ),
 )
 
 
@@ -243,12 +233,10 @@ def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def following(**given: Any) -> Any:
-        return verb(stream={name: given.pop(name) for name in FRAMES}, **given)
+        names = ("every", "most", "max_fps", "timeout", "reconnects")
+        return verb(stream={name: given.pop(name) for name in names}, **given)
 
-    made = ALLOW_URL(following)
-    for declare in reversed(FRAMES.values()):
-        made = declare(made)
-    return made
+    return functools.reduce(lambda made, declare: declare(made), reversed(STREAMS), following)
 
 
 def check_addresses(sources: Sequence[str], allow_url: bool) -> None:

@@ -118,13 +118,14 @@ class Work:
     def command(cls) -> click.Command:
         """Return the command for click."""
 
-        def call(**given: Any) -> int:
+        def work(**given: Any) -> int:
             return cls(**given).run()
 
         names = dict.fromkeys(n for base in cls.__mro__ for n in inspect.get_annotations(base))
-        for declared in filter(callable, (getattr(cls, name, None) for name in reversed(names))):
-            call = declared(call)
-        return click.command(cls.__name__.lower(), cls=Verb, help=cls.__doc__)(call)
+        made: Any = work
+        for declare in filter(callable, (getattr(cls, name, None) for name in reversed(names))):
+            made = declare(made)
+        return click.command(cls.__name__.lower(), cls=Verb, help=cls.__doc__)(made)
 
 
 @contextmanager
@@ -183,10 +184,8 @@ def _read_toml(path: str) -> dict[str, Any]:
         return tomllib.loads(read_settings(path).decode())
     except OSError as problem:
         raise click.UsageError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise click.UsageError(f"{path}: not a TOML file: {problem}") from None
-    except RecursionError:
-        raise click.UsageError(f"{path}: nested too deeply; settings are plain values") from None
 
 
 def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
@@ -199,7 +198,7 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
     words = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
     try:
         with warnings.catch_warnings():  # of libraries: one line, without the code that warned
-            warnings.showwarning = lambda message, *_, **__: _fail(str(message), DONE, "warning")
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
             code = command.main(words, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return int(code or DONE)
@@ -238,8 +237,8 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
         )
 
 
-def _fail(message: str, code: int, kind: str = "error") -> int:
-    say(f"{kind}: {message}")
+def _fail(message: str, code: int) -> int:
+    say(f"error: {message}")
     return code
 
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from visualwords.apps.evaluation.figures import bootstrap
 from visualwords.apps.evaluation.trial import Trial
@@ -10,32 +12,21 @@ from visualwords.apps.evaluation.trial import Trial
 __all__ = ["Changed", "PairedTrials", "pair_trials"]
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(NamedTuple):
     """An image that two models label differently.
 
     Attributes
     ----------
-    path, truth : the image and its label
+    path, label : the image and its true label
     first, second : what the models predict
+    verdict : which is right: "better" if the second is, "worse" if the first is, or "both wrong"
     """
 
     path: str
-    truth: str
+    label: str
     first: str
     second: str
-
-    @property
-    def verdict(self) -> str:
-        """Which of the models is right: "better" if the second is, "worse" if the first is."""
-        if self.second == self.truth:
-            return "better"
-        return "worse" if self.first == self.truth else "both wrong"
-
-    def to_json(self) -> dict[str, str]:
-        """The change as what JSON can hold."""
-        labels = {"label": self.truth, "first": self.first, "second": self.second}
-        return {"path": self.path, **labels, "verdict": self.verdict}
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -54,20 +45,21 @@ class PairedTrials:
     def changed(self) -> list[Changed]:
         """Images with another label: those that became worse, then better, then the others."""
         a, b = self.first, self.second
-        images = map(Changed, a.paths, a.truth, a.guesses, b.guesses)
-        order = ("worse", "better", "both wrong")
+        verdicts = {-1: "worse", 1: "better", 0: "both wrong"}
+        named = [verdicts[gain] for gain in self.gains.tolist()]
+        images = map(Changed, a.paths, a.truth, a.guesses, b.guesses, named)
         found = [one for one in images if one.first != one.second]
-        return sorted(found, key=lambda one: order.index(one.verdict))
+        return sorted(found, key=lambda one: list(verdicts.values()).index(one.verdict))
 
     @property
     def n_worse(self) -> int:
         """Images that only the first model gets right."""
-        return sum(one.verdict == "worse" for one in self.changed)
+        return int((self.gains < 0).sum())
 
     @property
     def n_better(self) -> int:
         """Images that only the second model gets right."""
-        return sum(one.verdict == "better" for one in self.changed)
+        return int((self.gains > 0).sum())
 
     @property
     def p_value(self) -> float:
@@ -91,10 +83,14 @@ class PairedTrials:
         return self.second.evaluation.accuracy - self.first.evaluation.accuracy
 
     @property
+    def gains(self) -> np.ndarray:
+        """Of each image 1 if only the second model is right, −1 if only the first is, else 0."""
+        return self.second.right.astype(int) - self.first.right
+
+    @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the difference: bootstrap over images, or over groups."""
-        gains = self.second.right.astype(int) - self.first.right
-        return bootstrap(gains, self.first.groups)
+        return bootstrap(self.gains, self.first.groups)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -115,7 +111,7 @@ class PairedTrials:
             "accuracy_difference": self.difference,
             "accuracy_difference_interval_95": list(self.interval),
             "mcnemar_p_value": self.p_value,
-            "changed": [one.to_json() for one in self.changed],
+            "changed": [one._asdict() for one in self.changed],
         }
 
 

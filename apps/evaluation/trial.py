@@ -197,26 +197,31 @@ def _dataset(images: ImageFolder | Dataset) -> Dataset:
 def _joined(trials: list[Trial]) -> Trial:
     """The trials of all folds as one; a class that a fold did not know scores lowest."""
     classes = sorted({name for trial in trials for name in trial.classes})
-    columns = [[classes.index(name) for name in trial.classes] for trial in trials]
 
-    def aligned(parts: list[np.ndarray], missing: float) -> np.ndarray:
-        rows = [np.full((len(part), len(classes)), missing) for part in parts]
-        for row, part, places in zip(rows, parts, columns):
-            row[:, places] = part
+    def chained(name: str) -> list[Any]:
+        return [one for trial in trials for one in getattr(trial, name) or []]
+
+    def aligned(name: str, missing: float) -> np.ndarray:
+        rows = []
+        for trial in trials:
+            values = getattr(trial, name)
+            rows.append(np.full((len(values), len(classes)), missing))
+            rows[-1][:, np.searchsorted(classes, trial.classes)] = values
         return np.vstack(rows)
 
-    chances = [trial.probabilities for trial in trials if trial.probabilities is not None]
-    strange = [trial.novelty for trial in trials if trial.novelty is not None]
+    def known(name: str) -> bool:
+        return all(getattr(trial, name) is not None for trial in trials)
+
     return Trial(
-        classes=classes,
-        paths=[path for trial in trials for path in trial.paths],
-        truth=[label for trial in trials for label in trial.truth],
-        guesses=[label for trial in trials for label in trial.guesses],
-        scores=aligned([trial.scores for trial in trials], -np.inf),
-        probabilities=aligned(chances, 0.0) if len(chances) == len(trials) else None,
-        skipped=[pair for trial in trials for pair in trial.skipped],
+        classes,
+        chained("paths"),
+        chained("truth"),
+        chained("guesses"),
+        scores=aligned("scores", -np.inf),
+        probabilities=aligned("probabilities", 0.0) if known("probabilities") else None,
+        skipped=chained("skipped"),
         n_folds=len(trials),
-        groups=[group for trial in trials for group in trial.groups or []],
-        novelty=np.concatenate(strange) if len(strange) == len(trials) else None,
+        groups=chained("groups"),
+        novelty=np.concatenate([t.novelty for t in trials]) if known("novelty") else None,
         decision=trials[0].decision if all(t.classes == classes for t in trials) else None,
     )

@@ -29,8 +29,6 @@ LEAVING_OUT = (
     "scores lose by that; what the parts have in common is in the offsets."
 )
 
-Shared = tuple[list[ChannelEvidence], str]  # evidence of all channels, and how it was found
-
 
 def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
     """The scores of an image, decomposed.
@@ -63,13 +61,17 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
     if hasattr(model.classifier_, "contributions") and not hashed:
         columns = both_classes(model.classifier_.contributions(row))
         starts = np.cumsum([part.shape[1] for part in parts])[:-1]
-        channels, method = _shared(model.encoders_, images, found, np.split(columns, starts))
+        given = _names(model.encoders_), model.encoders_, images, found, np.split(columns, starts)
+        shared = [evidence.share(*channel) for channel in zip(*given)]
+        channels = [channel for channel, _ in shared]
+        sentence = "; ".join(dict.fromkeys(method for _, method in shared))
+        method = f"{sentence[:1].upper()}{sentence[1:]}."
     else:
 
         def decide(rows: Any) -> np.ndarray:
             return both_classes(model.classifier_.decision_function(rows))
 
-        channels, method = _left_out(model.encoders_, images, found, encoded, decide)
+        channels, method = _left_out(model.encoders_, images, found, encoded, decide), LEAVING_OUT
     values = both_classes(scores)[0].astype(np.float64)
     attributed = sum((c.evidence.sum(axis=0, dtype=np.float64) for c in channels), 0.0)
     return Explanation(
@@ -94,28 +96,13 @@ def _names(encoders: list[ChannelEncoder]) -> list[str]:
     ]
 
 
-def _shared(
-    encoders: list[ChannelEncoder],
-    images: list[np.ndarray],
-    features: list[Any],
-    columns: list[np.ndarray],
-) -> Shared:
-    """Share what each column contributes to the scores among the places it comes from."""
-    found = [
-        evidence.share(*channel)
-        for channel in zip(_names(encoders), encoders, images, features, columns)
-    ]
-    sentence = "; ".join(dict.fromkeys(method for _, method in found))
-    return [channel for channel, _ in found], sentence[:1].upper() + sentence[1:] + "."
-
-
 def _left_out(
     encoders: list[ChannelEncoder],
     images: list[np.ndarray],
     features: list[Any],
     whole: list[np.ndarray],
     decide: Callable[[Any], np.ndarray],
-) -> Shared:
+) -> list[ChannelEvidence]:
     """Find what the scores lose without each part of the image, whatever the classifier computes.
 
     The patches of a part are shared its evidence equally. For a channel that has one vector an
@@ -138,10 +125,9 @@ def _left_out(
             column, row = np.meshgrid(np.arange(GRID), np.arange(GRID))
             positions = (np.stack([column.ravel(), row.ravel()], axis=1) + 0.5) / GRID
             sizes = np.full_like(positions, 1 / GRID)
-        nothing = np.zeros((0, len(scores)))
-        where = (positions, sizes)
-        channels.append(evidence.channel(name, where, lost, None, [], nothing, False))
-    return channels, LEAVING_OUT
+        shares = evidence.Shares(LEAVING_OUT, lost, np.zeros((0, len(scores))), [])
+        channels.append(evidence.channel(name, positions, sizes, shares))
+    return channels
 
 
 def _without_parts(encoder: ChannelEncoder, image: np.ndarray, found: Any) -> list[Any]:

@@ -8,8 +8,8 @@ import numpy as np
 from markupsafe import Markup
 
 from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.explanation.evidence_pictures import most_typical, overlays, patches_of_word
 from visualwords.apps.explanation.explanation import ChannelEvidence
+from visualwords.apps.explanation.pictures import most_typical, overlays, patches_of_word
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.report.markup import (
     Thumbnails,

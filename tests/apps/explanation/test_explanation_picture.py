@@ -9,8 +9,12 @@ import pytest
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.explanation.evidence_pictures import most_typical, overlay, patches_of_word
-from visualwords.apps.explanation.explanation_picture import draw_explanation
+from visualwords.apps.explanation.pictures import (
+    draw_explanation,
+    most_typical,
+    overlay,
+    patches_of_word,
+)
 from visualwords.images import read_image
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from visualwords.apps.explanation.explanation_picture import length_of, shortened, write
+from visualwords.apps.explanation.pictures import length_of, shortened, write
 
 
 def drawn(text):
