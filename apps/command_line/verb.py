@@ -258,7 +258,7 @@ def _typed_arguments() -> list[str]:
 
 def run_installed(main: Callable[[], int]) -> NoReturn:
     """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
-    _open_standard_streams()
+    open_standard_streams()
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # main handles it once it has started
         answer_ctrl_c_in_time()
@@ -266,7 +266,7 @@ def run_installed(main: Callable[[], int]) -> NoReturn:
     _end(code)
 
 
-def _open_standard_streams() -> None:
+def open_standard_streams() -> None:
     """Replace closed streams, and let none fail on characters that it can't encode.
 
     A closed stream's number would go to the next file that is opened. On Windows, files and pipes

@@ -88,14 +88,10 @@ def test_train_keeps_name_note_and_day_and_says_what_it_optimises(
     assert "chosen by accuracy (--metric)" in capsys.readouterr().err
     assert main(["info", target]) == 0
     shown = capsys.readouterr().out
-    for word in (
-        "beach",
-        "a try",
-        "1970-01-02",
-        "photos: 24 images",
-        "by accuracy",
-        "unknown images",
-    ):
+    for word in ("beach", "a try", "1970-01-02", "photos: 24 images", "by accuracy", "sea (8)"):
         assert word in shown
+    assert "unknown images" in shown
+    assert main(["info", target, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == ["sand", "sea", "wood"]
     assert main([*arguments, "--metric", "cost"]) == 2
     assert "--metric cost needs --cost" in capsys.readouterr().err
