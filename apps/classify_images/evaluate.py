@@ -11,7 +11,7 @@ from visualwords.apps.command_line.terminal import Cell, print_table, show
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
-    from visualwords.apps.evaluation.paired import PairedTrials
+    from visualwords.apps.evaluation.trial import PairedTrials
 
 MOST_CHANGES = 20  # images that are listed
 COLORS = {"better": "green", "worse": "red", "both wrong": "dim"}
@@ -33,7 +33,7 @@ class Evaluate(options.Deciding, options.Reading):
     def work(self, run: "Run") -> None:
         """Test one model, or two."""
         from visualwords.apps.classify_images.running import say_warnings
-        from visualwords.apps.evaluation.paired import pair_trials
+        from visualwords.apps.evaluation.trial import pair_trials
         from visualwords.apps.pipeline.dataset import test_part
         from visualwords.folders import ImageFolder
 

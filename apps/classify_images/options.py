@@ -1,6 +1,8 @@
 """What several commands of classify-images ask for, and what it does to a model."""
 
+import secrets
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +13,8 @@ from visualwords.apps.command_line.terminal import note
 from visualwords.apps.command_line.verb import Work, usage_checked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from visualwords.apps.classify_images.running import Run
     from visualwords.apps.pipeline.decision import Decision
     from visualwords.apps.pipeline.image_classifier import ImageClassifier
@@ -104,16 +108,21 @@ class Deciding(Work):
         "ones, such as 0.05 [default: every image gets a class].",
     )
 
+    @property
+    def rule(self) -> dict[str, Any]:
+        """What is asked for, by the names of `ImageClassifier`; None leaves the model's own."""
+        costs, thresholds = dict(self.costs) or None, dict(self.thresholds) or None
+        return {"costs": costs, "thresholds": thresholds, "unknown": self.unknown}
+
     def decision(self, classes: Any) -> "Decision":
         """The decision that the flags ask for; classes that do not exist are refused."""
         from visualwords.apps.pipeline.decision import Decision
 
         with usage_checked():
-            return Decision.of(classes, dict(self.costs), dict(self.thresholds), self.unknown)
+            return Decision.of(classes, **self.rule)
 
     def decide(self, classifier: "ImageClassifier", path: str) -> None:
         """Change the decision of a model; what the flags leave out stays."""
-        from visualwords.apps.pipeline.decision import Decision
         from visualwords.errors import FolderError
 
         if self.unknown is not None and classifier.novelty_ is None:
@@ -121,13 +130,9 @@ class Deciding(Work):
                 f"{path}: the model can't detect unknown images, because a class had a single "
                 "training image; omit --unknown or train it again with more"
             )
-        asked, kept = self.decision(classifier.classes_), classifier.decision_
-        classifier.decision_ = Decision(
-            asked.classes,
-            asked.costs if self.costs else kept.costs,
-            asked.thresholds if self.thresholds else kept.thresholds,
-            kept.unknown if self.unknown is None else self.unknown,
-        )
+        asked = self.decision(classifier.classes_)
+        changed = {n: getattr(asked, n) for n, value in self.rule.items() if value is not None}
+        classifier.decision_ = replace(classifier.decision_, **changed)
 
 
 class Serving(Work):
@@ -153,12 +158,27 @@ class Serving(Work):
     open_browser: bool = flag("--open", "Open the page in a browser.", name="open_browser")
     quiet: Any = shared.quiet
 
-    def open_page(self, address: str, hint: str) -> None:
-        """Print the address of the page, and open it in a browser if that was asked for."""
-        click.echo(address)
-        note(f"{hint}; Ctrl-C stops the server.")
-        if self.open_browser:
-            click.launch(address)
+    def serve(self, make: "Callable[..., Any]", limits: Any, hint: str, secret: bool) -> int:
+        """Serve what a function makes of the rules for requests, until interrupted.
+
+        A ``secret`` page that other machines can reach has a key, even if none was given.
+        """
+        from visualwords.apps.page import serving
+
+        key = serving.read_key(self.api_key_file)
+        with serving.listen(self.host, self.port) as listener:
+            is_open = not serving.is_loopback(listener)
+            if secret and is_open and key is None:
+                key = secrets.token_hex(16)
+            names = serving.names_of(listener, self.host, self.names)
+            address = serving.announce(listener, self.host, key)
+            app = make(limits=limits, names=names, any_address=is_open, key=key)
+            click.echo(address)
+            note(f"{hint}; Ctrl-C stops the server.")
+            if self.open_browser:
+                click.launch(address)
+            serving.serve(app, listener, limits)
+        return 0
 
 
 def output_format(as_json: bool, as_csv: bool, output: str | None, others: str) -> str:

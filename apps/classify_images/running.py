@@ -29,14 +29,14 @@ from visualwords.apps.pipeline.copies import describe_copies
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.image_classifier import ImageClassifier
 from visualwords.apps.pipeline.loading import load_image_classifier
-from visualwords.apps.pipeline.stage import Environment
-from visualwords.cache import default_folder, open_cache
+from visualwords.cache import default_folder
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.options import Deciding, Reading
+    from visualwords.apps.pipeline.stage import Environment
 
 MOST_POINTS = 4  # classes whose thresholds are printed
 MOST_CLASSES = 60  # in the table of results
@@ -76,12 +76,9 @@ class Run:
         """Give a model the settings of this run."""
         return model.set_params(**self.settings)
 
-    def environment(self, progress: Progress) -> Environment:
+    def environment(self, progress: Progress) -> "Environment":
         """What stages run in where no model is trained."""
-        mine = self.settings
-        folder = mine["cache_dir"]
-        cache = None if folder is None else open_cache(folder, mine["cache_size"])
-        return Environment(cache, mine["n_jobs"], progress, mine["max_pixels"])
+        return self.prepare(ImageClassifier()).environment(progress)
 
     def load(self, path: str, network: str | None, deciding: "Deciding") -> ImageClassifier:
         """The model of a file, with the settings of this run and the decision of the flags."""

@@ -1,6 +1,7 @@
 """classify-images serve"""
 
 import os
+from functools import partial
 
 import click
 
@@ -33,26 +34,15 @@ class Serve(options.Serving):
 
     def run(self) -> int:
         """Serve until interrupted."""
-        from visualwords.apps.page import server, serving
         from visualwords.apps.page.limits import Limits
         from visualwords.apps.page.served_models import served_models
+        from visualwords.apps.page.server import create_app
 
         limits = Limits(n_workers=self.jobs or max(2, shared.n_threads(None)))
-        key, page = serving.read_key(self.api_key_file), self.report_page()
+        page = self.report_page()
         served = served_models(self.models, limits.max_pixels, self.network)
-        with serving.listen(self.host, self.port) as listener:
-            app = server.create_app(
-                served,
-                limits=limits,
-                names=serving.names_of(listener, self.host, self.names),
-                any_address=not serving.is_loopback(listener),
-                report=page,
-                key=key,
-                reload=self.reload,
-            )
-            self.open_page(serving.announce(listener, self.host, key), "Drop an image on the page")
-            serving.serve(app, listener, limits)
-        return 0
+        make = partial(create_app, served, report=page, reload=self.reload)
+        return self.serve(make, limits, "Drop an image on the page", secret=False)
 
     def report_page(self) -> bytes | None:
         """The given report, or the one beside the model if there is one."""

@@ -1,6 +1,7 @@
 """classify-images studio"""
 
-import secrets
+from contextlib import closing
+from functools import partial
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
@@ -26,43 +27,23 @@ class Studio(options.Serving):
 
     def run(self) -> int:
         """Serve until interrupted."""
-        from contextlib import closing
-
         from visualwords.apps.classify_images.running import cache_folder
-        from visualwords.apps.page import serving
         from visualwords.apps.page.limits import Limits
         from visualwords.apps.page.served_models import ServedModels
         from visualwords.apps.studio.learning import Learning
         from visualwords.apps.studio.studio_server import create_studio
         from visualwords.apps.studio.workspace import Workspace
 
-        limits, key = Limits(), serving.read_key(self.api_key_file)
+        limits, threads = Limits(), shared.n_threads(self.jobs)
+        settings = {"max_pixels": limits.max_pixels, "cache_dir": cache_folder(self.cache_dir)}
         with (
             closing(Workspace(self.folder)) as workspace,
-            serving.listen(self.host, self.port) as listener,
+            closing(Learning(workspace, ServedModels({}), n_jobs=threads, **settings)) as learning,
         ):
-            if key is None and not serving.is_loopback(listener):
-                key = secrets.token_hex(16)
-            address = serving.announce(listener, self.host, key)
-            learning = Learning(
-                workspace,
-                ServedModels({}),
-                max_pixels=limits.max_pixels,
-                n_jobs=shared.n_threads(self.jobs),
-                cache_dir=cache_folder(self.cache_dir),
+            hint = f"{workspace.root}: drop images on the page"
+            return self.serve(
+                partial(create_studio, workspace, learning), limits, hint, secret=True
             )
-            with closing(learning):
-                app = create_studio(
-                    workspace,
-                    learning,
-                    limits=limits,
-                    names=serving.names_of(listener, self.host, self.names),
-                    any_address=not serving.is_loopback(listener),
-                    key=key,
-                )
-                self.open_page(address, f"{workspace.root}: drop images on the page")
-                serving.serve(app, listener, limits)
-        return 0
 
 
 studio = Studio.command()

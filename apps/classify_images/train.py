@@ -168,9 +168,7 @@ class Train(options.Deciding, Composing, options.Reading):
             recipe,
             random_state=self.seed,
             thumbnails=self.thumbnails and len(images) <= MOST_THUMBNAILS,
-            costs=dict(self.costs) or None,
-            thresholds=dict(self.thresholds) or None,
-            unknown=self.unknown,
+            **self.rule,
             **{name: getattr(self, name) for name in same_name},
             **overrides,
         )

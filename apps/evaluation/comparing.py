@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.evaluation.paired import pair_trials
-from visualwords.apps.evaluation.trial import Trial, ready_for_folds, run_trial
+from visualwords.apps.evaluation.trial import Trial, pair_trials, ready_for_folds, run_trial
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
 from visualwords.apps.pipeline.encoded_channels import EncodedChannels
 from visualwords.apps.pipeline.encoding import encode_each

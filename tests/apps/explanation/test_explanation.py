@@ -5,7 +5,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy, write_photos
 from visualwords import ImageClassifier, features
-from visualwords.apps.explanation.evidence import share_second_order
+from visualwords.apps.explanation.explaining import share_second_order
 from visualwords.apps.pipeline.recipe import SecondOrder
 from visualwords.apps.pipeline.recipes import LINEAR, RECIPES, Channel, Recipe, Words
 from visualwords.codebook import SecondOrderPooling
