@@ -34,11 +34,13 @@ class Studio(options.Serving):
         from visualwords.apps.studio.studio_server import create_studio
         from visualwords.apps.studio.workspace import Workspace
 
-        limits, threads = Limits(), shared.n_threads(self.jobs)
-        settings = {"max_pixels": limits.max_pixels, "cache_dir": cache_folder(self.cache_dir)}
+        limits, cache = Limits(), cache_folder(self.cache_dir)
+        learn = partial(Learning, max_pixels=limits.max_pixels, cache_dir=cache)
         with (
             closing(Workspace(self.folder)) as workspace,
-            closing(Learning(workspace, ServedModels({}), n_jobs=threads, **settings)) as learning,
+            closing(
+                learn(workspace, ServedModels({}), n_jobs=shared.n_threads(self.jobs))
+            ) as learning,
         ):
             hint = f"{workspace.root}: drop images on the page"
             return self.serve(

@@ -35,14 +35,6 @@ def test_two_models_are_compared_image_by_image(models, capsys):
     assert "of 24 right" in shown
 
 
-def test_the_report_and_a_third_model_are_refused(models, capsys):
-    first, second, folder = models
-    assert main(["evaluate", first, second, first, folder]) == 2
-    assert "one or two" in capsys.readouterr().err
-    assert main(["evaluate", first, second, folder, "--report", "r.html"]) == 2
-    assert "--report is that of one model" in capsys.readouterr().err
-
-
 def test_the_decision_can_be_another_than_the_models(models, capsys):
     first, _, folder = models
     arguments = ["evaluate", first, folder, "--no-cache", "--json"]
