@@ -34,18 +34,19 @@ class Studio(options.Serving):
         from visualwords.apps.studio.studio_server import create_studio
         from visualwords.apps.studio.workspace import Workspace
 
-        limits, cache = Limits(), cache_folder(self.cache_dir)
-        learn = partial(Learning, max_pixels=limits.max_pixels, cache_dir=cache)
-        with (
-            closing(Workspace(self.folder)) as workspace,
-            closing(
-                learn(workspace, ServedModels({}), n_jobs=shared.n_threads(self.jobs))
-            ) as learning,
-        ):
-            hint = f"{workspace.root}: drop images on the page"
-            return self.serve(
-                partial(create_studio, workspace, learning), limits, hint, secret=True
+        limits = Limits()
+        with closing(Workspace(self.folder)) as workspace:
+            learning = Learning(
+                workspace,
+                ServedModels({}),
+                max_pixels=limits.max_pixels,
+                n_jobs=shared.n_threads(self.jobs),
+                cache_dir=cache_folder(self.cache_dir),
             )
+            with closing(learning):
+                make = partial(create_studio, workspace, learning)
+                hint = f"{workspace.root}: drop images on the page"
+                return self.serve(make, limits, hint, secret=True)
 
 
 studio = Studio.command()

@@ -30,8 +30,6 @@ GROUPS = {
 }
 GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 
-Declaration = Callable[[Callable[..., Any]], Callable[..., Any]]
-
 
 class Number(click.FloatRange):
     """A number in a range, not "nan" or "inf", which a range of click lets through."""

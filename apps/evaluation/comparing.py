@@ -23,6 +23,7 @@ from visualwords.apps.pipeline.recipe_checks import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.stage import Environment
 from visualwords.cache import DEFAULT_SIZE, open_cache
+from visualwords.classifiers.calibration import divide
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
@@ -233,11 +234,9 @@ def _divisions(
     data = ready_for_folds(data, env)
     divisions = []
     for seed in numbers:
-        member = data.folds(folds, seed)
-        for fold in range(member.max() + 1):
-            title = f"fold {fold + 1} of {member.max() + 1}"
-            title += f", seed {seed}" if seeds > 1 else ""
-            inside, outside = np.flatnonzero(member == fold), np.flatnonzero(member != fold)
+        parts = divide(data.folds(folds, seed))
+        for number, (outside, inside) in enumerate(parts, 1):
+            title = f"fold {number} of {len(parts)}" + f", seed {seed}" * (seeds > 1)
             divisions.append(_Division(title, seed, data.part(outside), data.part(inside)))
     return divisions
 

@@ -177,12 +177,6 @@ def _font() -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(BytesIO(content), LETTERS)
 
 
-def evidence_limit(maps: list[np.ndarray]) -> float:
-    """Return the evidence that is drawn strongest, so that several maps can share one scale."""
-    values = np.abs(np.concatenate([heat.ravel() for heat in maps]))
-    return max(float(np.percentile(values, 99)), 1e-12)
-
-
 def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
     """Return an image in pale grey under its evidence.
 
@@ -212,16 +206,20 @@ def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
 def overlays(
     image: np.ndarray, explanation: Explanation, labels: list[str]
 ) -> tuple[list[np.ndarray], float]:
-    """Return the image under the evidence for each label, on one scale, and the scale's limit."""
-    maps = [_smooth(explanation.heat_map(label, image.shape[:2])) for label in labels]
-    limit = evidence_limit(maps)
+    """Return the image under the evidence for each label, on one scale, and the scale's limit.
+
+    Maps have soft edges and the sum that they had; their strongest percent is drawn alike.
+    """
+    shape = image.shape[:2]
+    sigma = max(BLUR * max(shape), 0.1)
+    maps = [
+        cv2.GaussianBlur(
+            explanation.heat_map(label, shape), (0, 0), sigma, borderType=cv2.BORDER_REFLECT
+        )
+        for label in labels
+    ]
+    limit = max(float(np.percentile(np.abs(maps), 99)), 1e-12)
     return [overlay(image, heat, limit) for heat in maps], limit
-
-
-def _smooth(heat: np.ndarray) -> np.ndarray:
-    """Return a map with soft edges and the same sum."""
-    sigma = max(BLUR * max(heat.shape), 0.1)
-    return cv2.GaussianBlur(heat, (0, 0), sigma, borderType=cv2.BORDER_REFLECT)
 
 
 def patches_of_word(
