@@ -6,10 +6,51 @@ import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.verb import Verb, VerbGroup
+from visualwords.apps.command_line.terminal import print_json, printable
+from visualwords.apps.command_line.verb import VerbGroup, Work
 
 if TYPE_CHECKING:
     from visualwords.cache import FeatureCache
+
+
+class Clear(Work):
+    """Delete the entries of the cache; other files in the folder are kept."""
+
+    cache_dir: str | None = options.cache
+
+    def run(self) -> int:
+        """Delete the entries."""
+        path, found = self.opened()
+        n_entries, n_bytes = found.clear()
+        print(f"{printable(path)}: {n_entries:,} entries deleted, {n_bytes / 1e6:,.1f} MB freed")
+        return 0
+
+    def opened(self) -> "tuple[str, FeatureCache]":
+        """The folder of the cache, and the cache."""
+        from visualwords.apps.classify_images.running import cache_folder
+        from visualwords.cache import open_cache
+        from visualwords.errors import FolderError
+
+        path = cache_folder(self.cache_dir)
+        if path is None:
+            raise FolderError("no home folder for the default cache; name one with --cache DIR")
+        return path, open_cache(path)
+
+
+class Info(Clear):
+    """Print the folder of the cache, the number of its entries and their size."""
+
+    as_json: bool = shared.as_json
+
+    def run(self) -> int:
+        """Print the size."""
+        path, found = self.opened()
+        n_entries, n_bytes = found.size()
+        if self.as_json:
+            print_json({"folder": path, "entries": n_entries, "bytes": n_bytes})
+        else:
+            print(f"{printable(path)}: {n_entries:,} entries, {n_bytes / 1e6:,.1f} MB")
+        return 0
 
 
 @click.group(cls=VerbGroup)
@@ -20,39 +61,5 @@ def cache() -> None:
     """
 
 
-@cache.command(cls=Verb)
-@options.cache
-@shared.as_json
-def info(cache_dir: str | None, as_json: bool) -> int:
-    """Print the folder of the cache, the number of its entries and their size."""
-    from visualwords.apps.command_line.terminal import print_json, printable
-
-    path, found = _opened(cache_dir)
-    n_entries, n_bytes = found.size()
-    if as_json:
-        print_json({"folder": path, "entries": n_entries, "bytes": n_bytes})
-    else:
-        print(f"{printable(path)}: {n_entries:,} entries, {n_bytes / 1e6:,.1f} MB")
-    return 0
-
-
-@cache.command(cls=Verb)
-@options.cache
-def clear(cache_dir: str | None) -> int:
-    """Delete the entries of the cache; other files in the folder are kept."""
-    from visualwords.apps.command_line.terminal import printable
-
-    path, found = _opened(cache_dir)
-    n_entries, n_bytes = found.clear()
-    print(f"{printable(path)}: {n_entries:,} entries deleted, {n_bytes / 1e6:,.1f} MB freed")
-    return 0
-
-
-def _opened(cache_dir: str | None) -> "tuple[str, FeatureCache]":
-    from visualwords.cache import default_folder, open_cache
-    from visualwords.errors import FolderError
-
-    path = cache_dir or default_folder()
-    if path is None:
-        raise FolderError("no home folder for the default cache; name a folder with --cache DIR")
-    return str(path), open_cache(str(path))
+cache.add_command(Info.command())
+cache.add_command(Clear.command())

@@ -1,15 +1,20 @@
 """classify-images compare"""
 
+import csv
 import json
 import sys
+from itertools import product
 from typing import TYPE_CHECKING
 
 import click
 
-from visualwords.apps.classify_images import options, recipe_flags
+from visualwords.apps.classify_images import options
+from visualwords.apps.classify_images.recipe_flags import Composing
 from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import RECIPE, flag, group
-from visualwords.apps.command_line.verb import Verb
+from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
+from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line.terminal import equivalent_command, print_table, printable, show
+from visualwords.apps.command_line.verb import usage_checked
 
 if TYPE_CHECKING:
     from visualwords.apps.classify_images.running import Run
@@ -19,79 +24,95 @@ if TYPE_CHECKING:
 HEAD = ("recipe", "accuracy %", "below the best (95 %)", "CPU s", "MB")
 
 
-@click.command(cls=Verb)
-@click.argument("folder", type=click.Path())
-@flag(
-    "--vary KEY=A,B,C",
-    "Try these values of a setting, a flag's name or a key of --set; of several, all combinations. "
-    "Example: --vary codebook=kmeans,hik --vary words=100,200.",
-    multiple=True,
-)
-@flag(
-    "--folds N",
-    "Test every image on a model of the other folds [default: 5, or the folder's test part].",
-    shared.FOLDS,
-)
-@flag("--seeds N", "Repeat with N random seeds.", shared.COUNT, default=1)
-@shared.as_csv
-@shared.raw
-@flag("--markdown", "Print the results as Markdown.", name="as_markdown")
-@flag("--plot SVG", "Draw the results to a file.", shared.OUTPUT)
-@shared.report
-@group(RECIPE, recipe_flags.several)
-@shared.seed
-@options.reading
-def compare(
-    folder: str,
-    recipes: "list[Recipe]",
-    folds: int | None,
-    seeds: int,
-    as_csv: bool,
-    raw: bool,
-    as_markdown: bool,
-    plot: str | None,
-    report: str | None,
-    seed: int,
-    run: "Run",
-) -> int:
+class Compare(Composing, options.Reading):
     """Compare recipes on the images of FOLDER.
 
     Recipes are several --recipe, or one of them (or of --feature) with settings that --vary names.
     What recipes share is computed once. An interrupted comparison goes on where it stopped.
     Accuracies are means per class; differences are to the best recipe, paired by fold and seed.
     """
-    from visualwords.apps.command_line.terminal import equivalent_command
-    from visualwords.apps.evaluation.comparing import compare as compare_recipes
-    from visualwords.apps.report.comparison import comparison_plot, write_comparison
-    from visualwords.files import write_atomically
-    from visualwords.folders import ImageFolder
 
-    if sum((run.as_json, as_csv, as_markdown)) > 1:
-        raise click.UsageError("--json, --csv and --markdown exclude each other")
-    images = ImageFolder(folder)
-    if folds is None and "test" not in images.splits:
-        folds = 5
-    with run.progress() as progress:
-        rows = compare_recipes(
-            images, recipes, folds, seeds, random_state=seed, progress=progress, **run.settings
-        )
-    run.skip([*images.skipped, *(one for row in rows for one in row.skipped)])
-    run.check_strict()
-    if plot is not None:
-        write_atomically(plot, comparison_plot(rows).encode("utf-8"))
-    if report is not None:
-        write_comparison(report, rows, title=folder, command=equivalent_command())
-    if as_csv:
-        _print_csv(rows, raw)
-    elif as_markdown:
-        _print_markdown(rows)
-    elif not run.as_json:
-        _print(rows, f"{folds} folds" if folds else "the test part", seeds)
-    found = [row.to_json() for row in rows]
-    run.print_summary(
-        {"folds": folds, "seeds": seeds, "recipes": found, "seconds": run.times.seconds}
+    folder: str = argument("folder")
+    recipe: tuple[str, ...] = flag(  # type: ignore[assignment]
+        "--recipe NAME|FILE.toml",
+        "A recipe's name or file; several are compared. [default: words]",
+        multiple=True,
+        shell_complete=options.complete_recipes,
     )
-    return run.exit_code()
+    vary: tuple[str, ...] = flag(
+        "--vary KEY=A,B,C",
+        "Try these values of a setting, a flag's name or a key of --set; of several, all "
+        "combinations. Example: --vary codebook=kmeans,hik --vary words=100,200.",
+        multiple=True,
+    )
+    folds: int | None = flag(
+        "--folds N",
+        "Test every image on a model of the other folds [default: 5, or the folder's test part].",
+        shared.FOLDS,
+    )
+    seeds: int = flag("--seeds N", "Repeat with N random seeds.", default=1)
+    as_csv: bool = shared.as_csv
+    raw: bool = shared.raw
+    as_markdown: bool = flag("--markdown", "Print the results as Markdown.", name="as_markdown")
+    plot: str | None = flag("--plot SVG", "Draw the results to a file.")
+    report: str | None = shared.report
+    seed: int = shared.seed
+
+    def work(self, run: "Run") -> None:
+        """Compare, print, and draw."""
+        from visualwords.apps.evaluation.comparing import compare as compare_recipes
+        from visualwords.apps.report.comparison import comparison_plot, write_comparison
+        from visualwords.files import write_atomically
+        from visualwords.folders import ImageFolder
+
+        recipes = self.recipes()
+        if sum((self.as_json, self.as_csv, self.as_markdown)) > 1:
+            raise click.UsageError("--json, --csv and --markdown exclude each other")
+        images, folds = ImageFolder(self.folder), self.folds
+        if folds is None and "test" not in images.splits:
+            folds = 5
+        about = {"random_state": self.seed, **run.settings}
+        with run.progress() as progress:
+            rows = compare_recipes(images, recipes, folds, self.seeds, progress=progress, **about)
+        run.skip([*images.skipped, *(one for row in rows for one in row.skipped)])
+        run.check_strict()
+        if self.plot is not None:
+            write_atomically(self.plot, comparison_plot(rows).encode("utf-8"))
+        if self.report is not None:
+            write_comparison(self.report, rows, title=self.folder, command=equivalent_command())
+        if self.as_csv:
+            _print_csv(rows, self.raw)
+        elif self.as_markdown:
+            _print_markdown(rows)
+        elif not self.as_json:
+            trials = f"{folds} folds" if folds else "the test part"
+            _print(rows, f"{trials}, {self.seeds} seed{'s' * (self.seeds > 1)}")
+        summary = {"folds": folds, "seeds": self.seeds, "seconds": run.times.seconds}
+        run.print_summary(summary | {"recipes": [row.to_json() for row in rows]})
+
+    def recipes(self) -> "list[Recipe]":
+        """All combinations of recipes with the values that their settings are to have."""
+        from visualwords.apps.pipeline.composing import read_recipe, variations, varied
+        from visualwords.apps.pipeline.recipe_check import check_recipe
+
+        if self.features and self.recipe:
+            raise click.UsageError("--recipe and --feature exclude each other")
+        changes = self.changes()
+        with usage_checked():
+            bases: list[Recipe | None] = [read_recipe(name) for name in self.recipe] or [None]
+            keys, values = zip(*map(variations, self.vary)) if self.vary else ((), ())
+            found = [
+                varied(base, self.features, changes, list(zip(keys, chosen)))
+                for base in bases
+                for chosen in product(*values)
+            ]
+            for recipe in found:
+                check_recipe(recipe)
+        if len(found) < 2:
+            raise click.UsageError(
+                "nothing to compare; give --vary key=first,second, or several --recipe"
+            )
+        return found
 
 
 def _cells(row: "ComparedRecipe", is_best: bool) -> list[str]:
@@ -107,28 +128,19 @@ def _cells(row: "ComparedRecipe", is_best: bool) -> list[str]:
     ]
 
 
-def _print(rows: "list[ComparedRecipe]", trials: str, seeds: int) -> None:
-    from visualwords.apps.command_line.terminal import print_table, show
-
+def _print(rows: "list[ComparedRecipe]", trials: str) -> None:
     print_table(HEAD, [_cells(row, row is rows[0]) for row in rows], right=HEAD[1:])
     about = "CPU: to train and test once, without what recipes share."
-    counted = f"{seeds} seed{'s' * (seeds > 1)}"
-    show(f"Mean accuracy per class on {trials}, {counted}. {about}")
+    show(f"Mean accuracy per class on {trials}. {about}")
 
 
 def _print_markdown(rows: "list[ComparedRecipe]") -> None:
-    from visualwords.apps.command_line.terminal import printable
-
     lines = [_cells(row, row is rows[0]) for row in rows]
     for cells in (HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *lines):
         print(printable(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"))
 
 
 def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
-    import csv
-
-    from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
-
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for number, row in enumerate(rows):
         values = row.to_json()
@@ -138,3 +150,6 @@ def _print_csv(rows: "list[ComparedRecipe]", raw: bool) -> None:
         if number == 0:
             writer.writerow(values)
         writer.writerow(csv_cells(values.values(), is_raw(raw)))
+
+
+compare = Compare.command()

@@ -7,7 +7,9 @@ import click
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.verb import Verb
+from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line.terminal import Cell, note, print_json, print_table, show
+from visualwords.apps.command_line.verb import Work
 
 if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
@@ -16,106 +18,88 @@ N_CLASSES, N_WORDS = 3, 8
 KINDS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}  # of pictures that can be written
 
 
-@click.command(cls=Verb)
-@click.argument("model", type=click.Path())
-@click.argument("image", type=click.Path())
-@options.output("-o --output heat.png", "Write a picture of the evidence, laid over the image.")
-@shared.flag(
-    "--label L",
-    "Class to explain; may be repeated [default: the three best].",
-    name="labels",
-    multiple=True,
-    shell_complete=shared.complete_classes,
-)
-@options.network
-@shared.as_json
-def explain(
-    model: str,
-    image: str,
-    output: str | None,
-    labels: tuple[str, ...],
-    network: str | None,
-    as_json: bool,
-) -> int:
+class Explain(Work):
     """Show which parts of IMAGE raise or lower the score of a class of MODEL.
 
     The score of a class is the sum of the evidence of all places, plus an offset.
     """
-    from visualwords.apps.command_line.terminal import note, print_json
-    from visualwords.apps.pipeline.classifier import ImageClassifier
 
-    if output is not None and not output.lower().endswith(tuple(KINDS)):
-        raise click.BadParameter(f"{output}: name a file ending in {', '.join(KINDS)}")
-    classifier = ImageClassifier.load(model, network=network)
-    for label in labels:
-        if label not in classifier.classes_:
-            known = ", ".join(classifier.classes_)
-            raise click.BadParameter(f"{model} has no class {label!r}; it knows {known}")
-    explanation = classifier.explain(image)
-    wanted = list(labels) or explanation.ranked[:N_CLASSES]
-    if output is not None:
-        _draw(image, explanation, wanted, output)
-        note(f"{output}: evidence written")
-    if as_json:
-        print_json(_summary(image, explanation, wanted))
-    else:
-        _print(explanation, wanted)
-    return 0
+    model: str = argument("model")
+    image: str = argument("image")
+    output: str | None = flag(
+        "-o --output heat.png",
+        "Write a picture of the evidence, laid over the image.",
+        shared.OUTPUT,
+    )
+    labels: tuple[str, ...] = flag(
+        "--label L",
+        "Class to explain; may be repeated [default: the three best].",
+        name="labels",
+        multiple=True,
+        shell_complete=options.complete_classes,
+    )
+    network: str | None = options.network
+    as_json: bool = shared.as_json
+
+    def run(self) -> int:
+        """Explain, draw, and print."""
+        from visualwords.apps.explanation.pictures import draw_explanation
+        from visualwords.files import write_atomically
+        from visualwords.images import encode_image, read_image
+
+        kind = KINDS.get(os.path.splitext(self.output or "")[1].lower(), "")
+        if self.output is not None and not kind:
+            raise click.BadParameter(f"{self.output}: name a file ending in {', '.join(KINDS)}")
+        classifier = ImageClassifier.load(self.model, network=self.network)
+        for label in self.labels:
+            if label not in classifier.classes_:
+                known = ", ".join(classifier.classes_)
+                raise click.BadParameter(f"{self.model} has no class {label!r}; it knows {known}")
+        found = classifier.explain(self.image)
+        labels = list(self.labels) or found.ranked[:N_CLASSES]
+        if self.output is not None:
+            pixels = draw_explanation(read_image(self.image, max_side=1200), found, labels)
+            write_atomically(self.output, encode_image(pixels, kind))
+            note(f"{self.output}: evidence written")
+        if self.as_json:
+            about = {"label": found.label, "novelty": found.novelty, "exact": found.exact}
+            classes = {label: _figures(found, label) for label in labels}
+            print_json({"path": self.image, **about, "method": found.method, "classes": classes})
+        else:
+            _print(found, labels)
+        return 0
 
 
-def _draw(image: str, explanation: "Explanation", labels: list[str], output: str) -> None:
-    from visualwords.apps.explanation.explanation_picture import draw_explanation
-    from visualwords.files import write_atomically
-    from visualwords.images import encode_image, read_image
-
-    pixels = draw_explanation(read_image(image, max_side=1200), explanation, labels)
-    kind = KINDS[os.path.splitext(output)[1].lower()]
-    write_atomically(output, encode_image(pixels, kind))
-
-
-def _summary(image: str, explanation: "Explanation", labels: list[str]) -> dict[str, object]:
-    chances = explanation.probabilities
-    classes = {}
-    for label in labels:
-        i, words = explanation.column_of(label), explanation.discriminative_words(label, N_WORDS)
-        classes[label] = {
-            "score": float(explanation.scores[i]),
-            "offset": float(explanation.offsets[i]),
-            "evidence": float(explanation.scores[i] - explanation.offsets[i]),
-            "probability": None if chances is None else float(chances[i]),
-            "discriminative_words": {one.name: one.value for one in words},
-        }
+def _figures(found: "Explanation", label: str) -> dict[str, object]:
+    i, chances = found.column_of(label), found.probabilities
     return {
-        "path": image,
-        "label": explanation.label,
-        "novelty": explanation.novelty,
-        "exact": explanation.exact,
-        "method": explanation.method,
-        "classes": classes,
+        "score": float(found.scores[i]),
+        "offset": float(found.offsets[i]),
+        "evidence": float(found.scores[i] - found.offsets[i]),
+        "probability": None if chances is None else float(chances[i]),
+        "discriminative_words": {
+            one.name: one.value for one in found.discriminative_words(label, N_WORDS)
+        },
     }
 
 
-def _print(explanation: "Explanation", labels: list[str]) -> None:
-    from rich.text import Text
-
-    from visualwords.apps.command_line.terminal import print_table, show
-
-    numbers = ["probability", "score", "= offset", *(f"+ {c.name}" for c in explanation.channels)]
+def _print(found: "Explanation", labels: list[str]) -> None:
+    numbers = ["probability", "score", "= offset", *(f"+ {c.name}" for c in found.channels)]
     rows = []
     for label in labels:
-        i, chances = explanation.column_of(label), explanation.probabilities
-        parts = [c.evidence[:, i].sum(dtype=float) for c in explanation.channels]
-        sums = [explanation.scores[i], explanation.offsets[i].round(6) + 0.0, *parts]
+        i, chances = found.column_of(label), found.probabilities
+        parts = [c.evidence[:, i].sum(dtype=float) for c in found.channels]
+        sums = [found.scores[i], found.offsets[i].round(6) + 0.0, *parts]
         chance = "" if chances is None else f"{chances[i]:.1%}"
         rows.append([label, chance, *(f"{number:+.4f}" for number in sums)])
     print_table(["class", *numbers], rows, right=numbers, title="scores and their parts")
-    print_table(
-        ["word", "adds"],
-        [
-            [one.name, Text(f"{one.value:+.4f}", "green" if one.value > 0 else "red")]
-            for one in explanation.discriminative_words(labels[0], N_WORDS)
-        ],
-        right=["adds"],
-        title=f"most discriminative for {labels[0]}",
-    )
-    show(("Exact. " if explanation.exact else "Attributed: ") + explanation.method)
+    words: list[list[Cell]] = [
+        [one.name, (f"{one.value:+.4f}", "green" if one.value > 0 else "red")]
+        for one in found.discriminative_words(labels[0], N_WORDS)
+    ]
+    title = f"most discriminative for {labels[0]}"
+    print_table(["word", "adds"], words, right=["adds"], title=title)
+    show(("Exact. " if found.exact else "Attributed: ") + found.method)
+
+
+explain = Explain.command()

@@ -1,4 +1,4 @@
-"""The command and its verbs; everything heavy is imported by the verb that needs it."""
+"""The program and its commands; everything heavy is imported by the command that needs it."""
 
 from collections.abc import Sequence
 from typing import NoReturn

@@ -2,13 +2,13 @@
 
 import csv
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from rich.text import Text
-
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw, short_number
-from visualwords.apps.command_line.terminal import json_text, note, print_table, printable, stdout
+from visualwords.apps.command_line.terminal import json_text, note, print_table, printable, show
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.predictions import Answer, label_images
 from visualwords.errors import Skipped
@@ -45,69 +45,53 @@ class Form(NamedTuple):
 def print_answers(answers: Answers, form: Form, skipped: list[Skipped | tuple[str, str]]) -> None:
     """Print predictions as they come; JSON ends with the files that were skipped meanwhile."""
     if form.name == "json":
-        _print_json(answers, skipped)
+        sys.stdout.write('{\n "predictions": [')
+        end = "]"
+        for some in answers:
+            for one in some:
+                sys.stdout.write(("\n" if end == "]" else ",\n") + _indented(one.to_json(), 2))
+                end = "\n ]"
+            sys.stdout.flush()
+        listed = [{"path": path, "reason": reason} for path, reason in skipped]
+        sys.stdout.write(f'{end},\n "skipped": {_indented(listed, 1).lstrip()}\n}}\n')
     elif form.name == "csv":
-        _print_csv(answers, is_raw(form.raw))
+        writer = csv.writer(sys.stdout)
+        writer.writerow(["path", "label", "rank", "class", *NUMBERS])
+        for some in answers:
+            writer.writerows(csv_cells(row, is_raw(form.raw)) for one in some for row in _rows(one))
+            sys.stdout.flush()
     else:
         _print_tables(answers)
 
 
-def _print_csv(answers: Answers, raw: bool) -> None:
-    """Print a line for each class of an answer."""
-    writer = csv.writer(sys.stdout)
-    writer.writerow(["path", "label", "rank", "class", *NUMBERS])
-    for some in answers:
-        for one in some:
-            for rank, (name, score) in enumerate(one.scores.items(), start=1):
-                probability = None if one.probabilities is None else one.probabilities[name]
-                numbers = map(short_number, (probability, score, one.novelty))
-                writer.writerow(csv_cells([one.path, one.label, rank, name, *numbers], raw))
-        sys.stdout.flush()
-
-
-def _print_json(answers: Answers, skipped: list[Skipped | tuple[str, str]]) -> None:
-    """Print one object: predictions, then the files that were left out."""
-    sys.stdout.write('{\n "predictions": [')
-    end = "]"
-    for some in answers:
-        for one in some:
-            sys.stdout.write(("\n" if end == "]" else ",\n") + _indented(one.to_json(), 2))
-            end = "\n ]"
-        sys.stdout.flush()
-    listed = [{"path": path, "reason": reason} for path, reason in skipped]
-    sys.stdout.write(f'{end},\n "skipped": {_indented(listed, 1).lstrip()}\n}}\n')
-
-
 def _indented(value: Any, depth: int) -> str:
-    return "\n".join(" " * depth + line for line in json_text(value, 1).split("\n"))
+    return textwrap.indent(json_text(value, 1), " " * depth)
+
+
+def _rows(answer: Answer) -> Iterator[list[str | int]]:
+    """The cells of each class of an answer."""
+    for rank, (name, score) in enumerate(answer.scores.items(), start=1):
+        probability = None if answer.probabilities is None else answer.probabilities[name]
+        numbers = map(short_number, (probability, score, answer.novelty))
+        yield [answer.path, answer.label, rank, name, *numbers]
 
 
 def _print_tables(answers: Answers) -> None:
     """Print tables of up to `MOST_ROWS` images, and what novelty is."""
-    waiting: list[Answer] = []
-    has_novelty = False
-    for some in answers:
-        waiting += some
+    has_novelty, each = False, chain.from_iterable(answers)
+    while some := list(islice(each, MOST_ROWS)):
         has_novelty |= any(one.novelty is not None for one in some)
-        while len(waiting) > MOST_ROWS:
-            _print_table(waiting[:MOST_ROWS])
-            del waiting[:MOST_ROWS]
-    if waiting:
-        _print_table(waiting)
+        rows = []
+        for one in some:
+            for rank, (name, score) in enumerate(one.scores.items()):
+                chance = "" if one.probabilities is None else f"{one.probabilities[name]:.1%}"
+                strange = "" if rank or one.novelty is None else f"{one.novelty:.1%}"
+                if rank == 0 and one.label != name:
+                    name = f"{one.label} ({name}?)"
+                rows.append(["" if rank else one.path, name, chance, f"{score:+.2f}", strange])
+        print_table(["image", "label", *NUMBERS], rows, right=NUMBERS)
     if has_novelty:
-        stdout().print(Text(NOVELTY, "dim"))
-
-
-def _print_table(answers: Sequence[Answer]) -> None:
-    rows = []
-    for one in answers:
-        for rank, (name, score) in enumerate(one.scores.items()):
-            chance = "" if one.probabilities is None else f"{one.probabilities[name]:.1%}"
-            strange = "" if rank or one.novelty is None else f"{one.novelty:.1%}"
-            if rank == 0 and one.label != name:
-                name = f"{one.label} ({name}?)"
-            rows.append(["" if rank else one.path, name, chance, f"{score:+.2f}", strange])
-    print_table(["image", "label", *NUMBERS], rows, right=NUMBERS)
+        show(NOVELTY, "dim")
 
 
 def follow(

@@ -4,75 +4,82 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from visualwords.apps.classify_images import options
 from visualwords.apps.command_line import options as shared
-from visualwords.apps.command_line.options import flag
-from visualwords.apps.command_line.verb import Verb
+from visualwords.apps.command_line.options import argument, flag
+from visualwords.apps.command_line.terminal import Cell, print_json, print_table, show
+from visualwords.apps.command_line.verb import Work, usage_checked
 
 if TYPE_CHECKING:
     from visualwords.apps.pipeline.recipe import Recipe
 
 
-@click.command(cls=Verb)
-@click.argument(
-    "name", required=False, metavar="[NAME|FILE.toml]", shell_complete=shared.complete_recipes
-)
-@flag("--show NAME|FILE.toml", "The same as the name alone.")
-@shared.as_json
-def recipes(name: str | None, show: str | None, as_json: bool) -> int:
+class Recipes(Work):
     """List the recipes with their measured accuracy and speed, or print one as TOML.
 
     The TOML of a recipe can be changed and given to train --recipe. Accuracies are means over the
     classes of held-out test images. Times are milliseconds of CPU for one image, from its file to
     its label.
     """
-    from visualwords.apps.command_line.terminal import print_json
-    from visualwords.apps.pipeline.composing import read_recipe
-    from visualwords.apps.pipeline.recipe_results import load_results
-    from visualwords.apps.pipeline.recipes import RECIPES
-    from visualwords.errors import RecipeError
 
-    if name is not None and show is not None:
-        raise click.UsageError("name one recipe: as an argument or by --show")
-    if name is not None or show is not None:
-        try:
-            recipe = read_recipe(name or show or "")
-        except RecipeError as problem:
-            raise click.UsageError(str(problem)) from None
-        if as_json:
-            print_json(recipe.to_json())
+    name: str | None = argument(
+        "name",
+        type=str,
+        required=False,
+        metavar="[NAME|FILE.toml]",
+        shell_complete=options.complete_recipes,
+    )
+    show: str | None = flag("--show NAME|FILE.toml", "The same as the name alone.")
+    as_json: bool = shared.as_json
+
+    def run(self) -> int:
+        """Print one recipe, or all."""
+        from visualwords.apps.pipeline.composing import read_recipe
+        from visualwords.apps.pipeline.recipe_results import load_results
+        from visualwords.apps.pipeline.recipes import RECIPES
+
+        if self.name is not None and self.show is not None:
+            raise click.UsageError("name one recipe: as an argument or by --show")
+        name = self.name if self.show is None else self.show
+        if name is not None:
+            with usage_checked():
+                recipe = read_recipe(name)
+            if self.as_json:
+                print_json(recipe.to_json())
+            else:
+                print(recipe.to_toml(), end="")
+            return 0
+        results = load_results()
+        if self.as_json:
+            found = [
+                {
+                    "name": r.name,
+                    "summary": r.summary,
+                    "results": results["recipes"].get(r.name, {}),
+                }
+                for r in RECIPES.values()
+            ]
+            print_json({"recipes": found, "machine": results["machine"]})
         else:
-            print(recipe.to_toml(), end="")
+            _print(list(RECIPES.values()), results["recipes"])
         return 0
-    results = load_results()
-    if as_json:
-        found = [
-            {"name": r.name, "summary": r.summary, "results": results["recipes"].get(r.name, {})}
-            for r in RECIPES.values()
-        ]
-        print_json({"recipes": found, "machine": results["machine"]})
-    else:
-        _print(list(RECIPES.values()), results["recipes"])
-    return 0
 
 
 def _print(known: "list[Recipe]", results: dict[str, dict[str, Any]]) -> None:
-    from rich.text import Text
-
-    from visualwords.apps.command_line.terminal import print_table, show
-
     data = sorted({name for found in results.values() for name in found}, reverse=True)
-    rows: list[list[str | Text]] = []
+    rows: list[list[Cell]] = []
     for recipe in known:
         found = results.get(recipe.name, {})
-        cells = [
-            f"{found[name]['mean_per_class_accuracy']:.1%}" if name in found else ""
-            for name in data
-        ]
-        first = next((found[name] for name in data if name in found), None)
+        measured = [found.get(name) for name in data]
+        cells = [f"{one['mean_per_class_accuracy']:.1%}" if one else "" for one in measured]
+        first = next(filter(None, measured), None)
         cells.append(f"{first['prediction_cpu_ms']:.1f}" if first else "")
         cells.append(f"{first['model_bytes'] / 1e6:.1f} MB" if first else "")
-        rows.append([Text(recipe.name, "bold"), recipe.summary, *cells])
+        rows.append([(recipe.name, "bold"), recipe.summary, *cells])
     numbers = [*data, "ms per image", "model"]
     print_table(["recipe", "features and classifier", *numbers], rows, right=numbers)
     if data:
         show(f"Times and sizes on {data[0]}. By benchmarks.accuracy.all_recipes")
+
+
+recipes = Recipes.command()

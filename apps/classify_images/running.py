@@ -1,4 +1,4 @@
-"""What the verbs do in common: read, skip, print results, and end with the right code."""
+"""What the commands do in common: read, skip, print results, and end with the right code."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from rich.text import Text
 
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.command_line.options import n_threads
 from visualwords.apps.command_line.terminal import (
+    Cell,
     detail,
     equivalent_command,
     note,
@@ -28,14 +28,14 @@ from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.duplicates import describe_duplicates
-from visualwords.apps.pipeline.stages import Environment
-from visualwords.cache import default_folder, open_cache
+from visualwords.cache import default_folder
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, StageTimes
 
 if TYPE_CHECKING:
-    from visualwords.apps.classify_images.options import Rule
+    from visualwords.apps.classify_images.options import Deciding, Reading
+    from visualwords.apps.pipeline.stages import Environment
 
 MOST_POINTS = 4  # classes whose thresholds are printed
 MOST_CLASSES = 60  # in the table of results
@@ -45,27 +45,19 @@ OWN_RECIPE = "RECIPE.toml"  # that `train` and `info` print
 class Run:
     """One run of a command over many images.
 
-    Parameters are those of `visualwords.apps.classify_images.options.reading`.
+    Parameters
+    ----------
+    asked : Reading
+        The flags of the command.
     """
 
-    def __init__(
-        self,
-        *,
-        jobs: int | None = None,
-        cache_dir: str | None = None,
-        cache_size: int = 0,
-        no_cache: bool = False,
-        max_pixels: int,
-        quiet: bool = False,
-        strict: bool = False,
-        as_json: bool = False,
-    ):
-        self.quiet, self.strict, self.as_json = quiet, strict, as_json
+    def __init__(self, asked: "Reading"):
+        self.asked = asked
         self.settings: dict[str, Any] = {  # of the library: parameters of ImageClassifier
-            "n_jobs": n_threads(jobs),
-            "cache_dir": None if no_cache else cache_folder(cache_dir),
-            "cache_size": cache_size,
-            "max_pixels": max_pixels,
+            "n_jobs": n_threads(asked.jobs),
+            "cache_dir": None if asked.no_cache else cache_folder(asked.cache_dir),
+            "cache_size": asked.cache_size,
+            "max_pixels": asked.max_pixels,
         }
         self.skipped: list[Skipped | tuple[str, str]] = []
         self.contents = Contents()  # a file is opened once in a run
@@ -74,7 +66,7 @@ class Run:
     @contextmanager
     def progress(self, *, hidden: bool = False) -> Iterator[Progress]:
         """Show progress unless it is hidden, and take the time of every stage in the block."""
-        with progress_bars(self.quiet or hidden) as bars:
+        with progress_bars(self.asked.quiet or hidden) as bars:
             self.times.listener = bars
             yield self.times
             self.times.stop()
@@ -83,17 +75,14 @@ class Run:
         """Give a model the settings of this run."""
         return model.set_params(**self.settings)
 
-    def environment(self, progress: Progress) -> Environment:
+    def environment(self, progress: Progress) -> "Environment":
         """What stages run in where no model is trained."""
-        mine = self.settings
-        folder = mine["cache_dir"]
-        cache = None if folder is None else open_cache(folder, mine["cache_size"])
-        return Environment(cache, mine["n_jobs"], progress, mine["max_pixels"])
+        return self.prepare(ImageClassifier()).environment(progress)
 
-    def load(self, path: str, network: str | None, rule: "Rule") -> ImageClassifier:
+    def load(self, path: str, network: str | None, deciding: "Deciding") -> ImageClassifier:
         """The model of a file, with the settings of this run and the decision of the flags."""
         model = self.prepare(ImageClassifier.load(path, network=network))
-        rule.change(model, path)
+        deciding.decide(model, path)
         return model
 
     def dataset(self, images: ImageFolder) -> Dataset:
@@ -152,15 +141,15 @@ class Run:
                     progress=progress,
                 )
             note(f"{report}: report written")
-        figures = trial.evaluation.to_json()
-        lines, cost, curves = [], expected_cost(trial), class_curves(trial)
+        figures, lines = trial.evaluation.to_json(), []
+        cost, curves = expected_cost(trial), class_curves(trial)
         if cost is not None:
             mean, (low, high) = cost
             lines.append(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
             figures |= {"mean_cost": mean, "mean_cost_interval_95": [low, high]}
         for curve in curves:
             figures["classes"][curve.name] |= curve.to_json()
-        if not self.as_json:
+        if not self.asked.as_json:
             print_results(trial.evaluation)
             if len(curves) > MOST_POINTS:
                 note(
@@ -176,21 +165,22 @@ class Run:
 
     def show_held_out(self, model: ImageClassifier, summary: dict[str, Any]) -> None:
         """Show the figures of training images by models that did not learn from them."""
+        figures = None
         if model.held_out_ is None:
             note("no accuracy: a class has a single image or group; add images of it")
-            self.print_summary(summary | {"held_out": None})
-            return
-        truth, guesses, groups = model.held_out_
-        evaluation = compare(truth, guesses, model.classes_.tolist(), groups)
-        if not self.as_json:
-            print(f"on folds of the training images: {evaluation.headline}")
-        chosen = ", and nothing was chosen" if model.tried_ else ""
-        note(f"--test-size 0.2 tests on images that no model learned from{chosen}")
-        self.print_summary(summary | {"held_out": evaluation.to_json()})
+        else:
+            truth, guesses, groups = model.held_out_
+            evaluation = compare(truth, guesses, model.classes_.tolist(), groups)
+            figures = evaluation.to_json()
+            if not self.asked.as_json:
+                print(f"on folds of the training images: {evaluation.headline}")
+            chosen = ", and nothing was chosen" if model.tried_ else ""
+            note(f"--test-size 0.2 tests on images that no model learned from{chosen}")
+        self.print_summary(summary | {"held_out": figures})
 
     def print_summary(self, summary: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
-        if self.as_json:
+        if self.asked.as_json:
             skipped = [{"path": path, "reason": reason} for path, reason in self.skipped]
             print_json(summary | {"skipped": skipped})
 
@@ -200,7 +190,7 @@ class Run:
 
     def check_strict(self) -> None:
         """Stop if files were left out and none may be."""
-        if self.strict and self.skipped:
+        if self.asked.strict and self.skipped:
             say_skipped(self.skipped)
             raise FolderError("files had to be skipped, which --strict forbids")
 
@@ -249,18 +239,18 @@ def print_results(evaluation: Evaluation) -> None:
     """Print precision and recall of every class, of many those with the lowest recall."""
     tested = np.where(evaluation.support > 0, evaluation.recall, np.inf)
     shown = np.sort(np.argsort(tested, kind="stable")[:MOST_CLASSES]).tolist()
-    rows: list[list[str | Text]] = []
+    rows: list[list[Cell]] = []
     for i in shown:
         name, n, recall = evaluation.classes[i], evaluation.support[i], evaluation.recall[i]
-        if not n:
-            rows.append([name, "0", "", "", "", Text("not tested", style="dim")])
-            continue
-        shares = [f"{evaluation.precision[i]:.1%}", f"{recall:.1%}"]
-        bar = Text("█" * round(20 * recall), style="green" if recall >= 0.9 else "yellow")
-        rows.append([name, str(n), str(evaluation.confusion[i, i]), *shares, bar])
-    if len(shown) < len(evaluation.classes):
-        left_out = len(evaluation.classes) - len(shown)
-        rows.append([Text(f"… and {left_out:,} with higher recall (--json lists all)", "dim")])
+        if n:
+            shares = [f"{evaluation.precision[i]:.1%}", f"{recall:.1%}"]
+            bar = ("█" * round(20 * recall), "green" if recall >= 0.9 else "yellow")
+            rows.append([name, str(n), str(evaluation.confusion[i, i]), *shares, bar])
+        else:
+            rows.append([name, "0", "", "", "", ("not tested", "dim")])
+    left_out = len(evaluation.classes) - len(shown)
+    if left_out:
+        rows.append([(f"… and {left_out:,} with higher recall (--json lists all)", "dim")])
     numbers = ("images", "right", "precision", "recall")
     print_table(["class", *numbers, ""], rows, right=numbers)
     show(evaluation.headline)

@@ -1,61 +1,62 @@
-"""The verb info of all commands: the contents of a model file as a table or as JSON."""
+"""The command info of all programs: the contents of a model file as a table or as JSON."""
 
 import json
 import os
+import textwrap
 from typing import Any
 
 import click
 
 from visualwords.apps.command_line.exit_codes import DONE
-from visualwords.apps.command_line.options import PATH, as_json
-from visualwords.apps.command_line.verb import Verb
+from visualwords.apps.command_line.options import argument, as_json
+from visualwords.apps.command_line.terminal import print_json, print_table
+from visualwords.apps.command_line.verb import Work
 
-TOML = "as TOML"
-FEW = 8  # numbers of a list that are shown
+LONGEST = 200  # characters of a value that are shown
+
+
+class Info(Work):
+    """Print the contents of a MODEL file: classes, recipe, training summary and versions.
+
+    MODEL is a model file, or "pedestrian" for the bundled detector.
+    """
+
+    model: str = argument("model")
+    as_json: bool = as_json
+
+    def run(self) -> int:
+        """Print the manifest."""
+        from visualwords.apps.pipeline.model_io import model_path
+        from visualwords.errors import ModelFileError
+        from visualwords.model_file import read_manifest
+
+        path = model_path(self.model)
+        manifest = read_manifest(path)
+        if self.as_json:
+            print_json(manifest)
+            return DONE
+        try:
+            rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(path) / 1000:,.0f} kB"}
+            rows |= _of_classifier(manifest) if "recipe" in manifest else _of_other(manifest)
+            rows["made with"] = ", ".join(f"{name} {v}" for name, v in manifest["versions"].items())
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise ModelFileError(
+                f"{self.model}: the manifest does not describe a model "
+                f"({type(problem).__name__}: {problem})"
+            ) from None
+        print_table([os.path.basename(self.model), ""], [[k, v] for k, v in rows.items()])
+        return DONE
 
 
 def info_verb(default: str | None = None) -> click.Command:
-    """The verb, for a command; ``default`` is the model without an argument."""
-
-    @click.command("info", cls=Verb)
-    @click.argument("model", type=PATH, required=default is None, default=default)
-    @as_json
-    def info(model: str, as_json: bool) -> int:
-        """Print the contents of a MODEL file: classes, recipe, training summary and versions.
-
-        MODEL is a model file, or "pedestrian" for the bundled detector.
-        """
-        print_model_info(model, as_json)
-        return DONE
-
-    return info
+    """The command, for a program; ``default`` is the model without an argument."""
+    made = Info.command()
+    if default is not None:
+        made.params[0].required, made.params[0].default = False, default
+    return made
 
 
-def print_model_info(model: str, as_json: bool) -> None:
-    """Print the manifest of a model file, or of the bundled detector ("pedestrian")."""
-    from visualwords.apps.command_line.terminal import print_json, print_table
-    from visualwords.apps.pipeline.model_io import model_path
-    from visualwords.errors import ModelFileError
-    from visualwords.model_file import read_manifest
-
-    path = model_path(model)
-    manifest = read_manifest(path)
-    if as_json:
-        print_json(manifest)
-        return
-    try:
-        rows = {"kind": manifest["kind"], "size": f"{os.path.getsize(path) / 1000:,.0f} kB"}
-        rows |= _of_classifier(manifest) if "recipe" in manifest else _of_other(manifest)
-        rows["made with"] = ", ".join(f"{name} {v}" for name, v in manifest["versions"].items())
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise ModelFileError(
-            f"{model}: the manifest does not describe a model ({type(problem).__name__}: {problem})"
-        ) from None
-    lines = [[k, v.splitlines() if k == TOML else str(v)] for k, v in rows.items()]
-    print_table([os.path.basename(model), ""], lines)
-
-
-def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
+def _of_classifier(manifest: dict[str, Any]) -> dict[str, str | list[str]]:
     from visualwords.apps.pipeline.metric import METRICS
     from visualwords.apps.pipeline.recipe import Recipe
 
@@ -67,7 +68,7 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
     rows = {
         **about,
         "recipe": ": ".join(filter(None, (recipe["name"], recipe.get("summary")))),
-        TOML: Recipe.from_table(recipe).to_toml(),
+        "as TOML": Recipe.from_table(recipe).to_toml().splitlines(),
         f"{len(manifest['classes'])} classes": ", ".join(f"{name} ({n})" for name, n in counts),
         "trained on": f"{source}{training['images']:,} images, {training['skipped']} skipped, "
         f"seed {training['random_state']}",
@@ -86,14 +87,7 @@ def _of_classifier(manifest: dict[str, Any]) -> dict[str, str]:
     return rows
 
 
-def _of_other(manifest: dict[str, Any]) -> dict[str, str]:
-    """The manifest of a model of another command; long lists of numbers as their range."""
-    rows = {}
-    for name in manifest.keys() - {"arrays", "checksum", "kind", "versions"}:
-        value = manifest[name]
-        is_long = isinstance(value, list) and len(value) > FEW
-        if is_long and all(isinstance(number, float) for number in value):
-            rows[name] = f"{len(value)} numbers from {min(value):.3g} to {max(value):.3g}"
-        else:
-            rows[name] = json.dumps(value)
-    return dict(sorted(rows.items()))
+def _of_other(manifest: dict[str, Any]) -> dict[str, str | list[str]]:
+    """The manifest of a model of another program; long values are cut off."""
+    names = sorted(manifest.keys() - {"arrays", "checksum", "kind", "versions"})
+    return {name: textwrap.shorten(json.dumps(manifest[name]), LONGEST) for name in names}

@@ -4,21 +4,31 @@ import functools
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich_click.rich_parameter import RichOption
+
+from visualwords.apps.command_line.terminal import say
+from visualwords.errors import FolderError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 MOST_JOBS = 1024  # more threads than that fail to start
 MOST_SEED = 2**32 - 1  # of NumPy's generators
-BASICS, TESTING, DECISIONS = "Basics", "Testing", "Decisions"  # groups of options in the help
-RECIPE, RESOURCES = "Recipe", "Resources"
-
-Declaration = Callable[[Callable[..., Any]], Callable[..., Any]]
+BASICS = "Basics"  # the group of options that --help shows; --help-all shows the others, too
+GROUPS = {
+    "Testing": "test folds seed seeds",
+    "Recipe": "features codebook words fisher second_order sets pyramid kernel solver C max_side "
+    "min_side views settings representation metric",
+    "Decisions": "class_weight costs thresholds unknown min_confidence",
+    "Resources": "deadline memory thumbnails embed_network network jobs cache_size no_cache "
+    "max_pixels scheduler",
+    "Videos and cameras": "every most max_fps timeout reconnects allow_url",
+}
+GROUP_OF = {name: group for group, names in GROUPS.items() for name in names.split()}
 
 
 class Number(click.FloatRange):
@@ -64,11 +74,44 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Return the path, or raise an error with the reason why it can't be written."""
-        from visualwords.apps.command_line.terminal import check_output
-
-        path = super().convert(value, param, ctx)
-        check_output(os.fsdecode(path))
+        path = os.fsdecode(super().convert(value, param, ctx))
+        folder, name = os.path.split(path)
+        if not name:
+            raise click.UsageError(f"{path!r} names no file to write; give one, such as result.out")
+        folder = folder or "."
+        if not os.path.isdir(folder):
+            raise FolderError(f"{path}: the folder {folder} does not exist; create it first")
+        if not os.access(folder, os.W_OK):
+            raise FolderError(f"{path}: the folder {folder} is not writable; choose another one")
         return path
+
+
+class Pair(click.ParamType):
+    """Two parts of a word, both read by a function, such as ``384x256`` or ``defect=0.2``.
+
+    Parameters
+    ----------
+    form : str
+        How it is written, for the sentence that refuses other words.
+    mark : str
+        What stands between the parts.
+    first, second : functions of a text that raise ValueError
+    """
+
+    def __init__(
+        self, form: str, mark: str, first: Callable[[str], Any], second: Callable[[str], Any]
+    ):
+        self.name, self.mark, self.readers = form, mark, (first, second)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, Any]:
+        """Return the two values."""
+        if isinstance(value, tuple):
+            return value
+        parts = value.rpartition(self.mark)
+        try:
+            return self.readers[0](parts[0]), self.readers[1](parts[2])
+        except ValueError:
+            self.fail(f"{value!r} must be written {self.name}", param, ctx)
 
 
 PATH, FILE, FOLDER = click.Path(), click.Path(dir_okay=False), click.Path(file_okay=False)
@@ -79,10 +122,12 @@ DURATION = Amount("duration", "90s, 10m or 1h", {"": 1, "s": 1, "m": 60, "h": 36
 BYTES = {f"{prefix}b": 1000**i for i, prefix in enumerate(("", "k", "m", "g"))}
 BYTES |= {f"{prefix}ib": 1024**i for i, prefix in enumerate(("", "k", "m", "g"))}
 SIZE = Amount("memory size", "500MB or 2GB", {"": 1} | BYTES, int)
+KINDS = dict(N=COUNT, P=Number(0, 1), SHARE=SHARE, RATE=SHARE, TIME=DURATION, SIZE=SIZE)
+KINDS |= dict(PATH=PATH, FILE=FILE, DIR=FOLDER, HTML=OUTPUT, SVG=OUTPUT)  # by the placeholder
 
 
-def flag(words: str, help: str, kind: Any = None, name: str = "", **more: Any) -> Declaration:
-    """Declare an option in one line.
+def flag(words: str, help: str, kind: Any = None, **more: Any) -> Any:
+    """Declare an option, for a function or as a field of a `visualwords...verb.Work`.
 
     Parameters
     ----------
@@ -92,43 +137,42 @@ def flag(words: str, help: str, kind: Any = None, name: str = "", **more: Any) -
     help : str
         What it does; a default is shown after it.
     kind : click.ParamType, optional
-        Of the value.
-    name : str
-        Of the parameter of the verb; by default the longest name.
-    more : as in `click.option`
+        Of the value; by default that of its placeholder in `KINDS`, else text.
+    more : as in `click.option`; ``name`` is that of the parameter, by default the longest name.
     """
     names = [word for word in words.split() if word.startswith("-")]
     value = " ".join(word for word in words.split() if not word.startswith("-"))
-    settings = {"metavar": value, "type": kind} if value else {"is_flag": True}
-    is_shown = bool(value) and more.get("default") is not None
-    names += [name] * bool(name)
-    return click.option(*names, help=help, **{"show_default": is_shown, **settings, **more})
+    name = more.pop("name", max(names, key=len).split("/")[0].strip("-").replace("-", "_"))
+    settings = {"metavar": value, "type": kind or KINDS.get(value)} if value else {"is_flag": True}
+    settings["show_default"] = bool(value) and more.get("default") is not None
+    settings |= {"cls": RichOption, "panel": GROUP_OF.get(name, BASICS), "help": help}
+    return click.option(*names, name, **settings | more)
 
 
-def group(title: str, *declarations: Declaration) -> Declaration:
-    """Declare options that the help shows as a group of this title, after the basic ones."""
-
-    def declare(verb: Callable[..., Any]) -> Callable[..., Any]:
-        known = list(getattr(verb, "__click_params__", []))
-        for declaration in reversed(declarations):
-            verb = declaration(verb)
-        for parameter in getattr(verb, "__click_params__", []):
-            if parameter not in known and parameter.name != "recipe":  # a recipe is basic
-                parameter.panel = title
-        return verb
-
-    return declare
+def argument(name: str, **more: Any) -> Any:
+    """Declare an argument: a path, unless ``type`` is another."""
+    return click.argument(name, **{"type": PATH} | more)
 
 
-jobs = group(
-    RESOURCES,
-    flag(
-        "--jobs N",
-        "Number of threads [default: all cores]. Results do not depend on it.",
-        click.IntRange(1, MOST_JOBS),
-    ),
+def starting(known: Callable[[click.Context], Iterable[str] | Mapping[str, str]]) -> Any:
+    """Return what Tab asks: of all words that a function knows, those that begin as typed."""
+
+    def complete(ctx: click.Context, _: click.Parameter, typed: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        words = known(ctx)
+        about = words if isinstance(words, Mapping) else {}
+        return [CompletionItem(w, help=about.get(w)) for w in words if w.startswith(typed)]
+
+    return complete
+
+
+jobs = flag(
+    "--jobs N",
+    "Number of threads [default: all cores]. Results do not depend on it.",
+    click.IntRange(1, MOST_JOBS),
 )
-seed = group(TESTING, flag("--seed N", "Random seed.", click.IntRange(0, MOST_SEED), default=0))
+seed = flag("--seed N", "Random seed.", click.IntRange(0, MOST_SEED), default=0)
 as_json = flag("--json", "Print the results as JSON.", name="as_json")
 as_csv = flag("--csv", "Print the results as CSV.", name="as_csv")
 raw = flag(
@@ -137,30 +181,26 @@ raw = flag(
     "characters are escaped.",
 )
 strict = flag("--strict", "Fail if any file has to be skipped.")
-report = flag("--report HTML", "Write an HTML report.", OUTPUT)
-
-
-def _remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
-    """Keep a flag where `visualwords.apps.command_line.terminal` finds it."""
-    ctx.meta[f"visualwords.{option.name}"] = value
-    return value
+report = flag("--report HTML", "Write an HTML report.")
 
 
 def quiet(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that decide how much is printed to stderr: -q and -v."""
-    silent = flag("-q --quiet", "Print results, warnings and errors only.", callback=_remember)
-    verbose = flag(
-        "-v --verbose",
-        "Print every step and how long it took.",
-        callback=_remember,
-        expose_value=False,
-    )
+
+    def remember(ctx: click.Context, option: click.Parameter, value: bool) -> bool:
+        ctx.meta[f"visualwords.{option.name}"] = value  # where `terminal` finds it
+        return value
+
+    about = "Print results, warnings and errors only."
+    silent = flag("-q --quiet", about, callback=remember)
+    about = "Print every step and how long it took."
+    verbose = flag("-v --verbose", about, callback=remember, expose_value=False)
     return silent(verbose(verb))
 
 
-STREAMS = (
-    flag("--every N", "Take every N-th frame of a video, camera or stream.", COUNT, default=1),
-    flag("--frames N", "Stop a video, camera or stream after N frames.", COUNT, name="most"),
+STREAMS = (  # parameters of `visualwords.frames.frames_of`, and what they need
+    flag("--every N", "Take every N-th frame of a video, camera or stream.", default=1),
+    flag("--frames N", "Stop a video, camera or stream after N frames.", name="most"),
     flag(
         "--max-fps N",
         "Take at most N frames a second, the newest each time; others are dropped.",
@@ -187,14 +227,14 @@ STREAMS = (
 
 
 def streams(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of verbs that follow videos, cameras and addresses, as ``stream``."""
+    """Add the options of commands that follow videos, cameras and addresses, as ``stream``."""
 
     @functools.wraps(verb)
-    def following(*args: Any, **kwargs: Any) -> Any:
+    def following(**given: Any) -> Any:
         names = ("every", "most", "max_fps", "timeout", "reconnects")
-        return verb(*args, stream={name: kwargs.pop(name) for name in names}, **kwargs)
+        return verb(stream={name: given.pop(name) for name in names}, **given)
 
-    return group("Videos and cameras", *STREAMS)(following)
+    return functools.reduce(lambda made, declare: declare(made), reversed(STREAMS), following)
 
 
 def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
@@ -209,22 +249,21 @@ def check_addresses(sources: Sequence[str], allow_url: bool) -> None:
 
 
 def scheduler(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that moves all parallel work of a verb to a cluster."""
+    """Add the option that moves all parallel work of a command to a cluster."""
 
     @functools.wraps(verb)
-    def anywhere(*args: Any, scheduler: str | None, **kwargs: Any) -> Any:
+    def anywhere(*, scheduler: str | None, **given: Any) -> Any:
         if scheduler is None:
-            return verb(*args, **kwargs)
+            return verb(**given)
         from visualwords.apps.cluster.connection import on_cluster
-        from visualwords.apps.command_line.terminal import say
 
         with on_cluster(scheduler) as client:
             if client is not None:
                 say(f"cluster dashboard: {client.dashboard_link}")
-            return verb(*args, **kwargs)
+            return verb(**given)
 
     about = "Run on a Dask cluster: tcp://host:port, or local:4 for four local processes."
-    return group(RESOURCES, flag("--scheduler ADDRESS", about))(anywhere)
+    return flag("--scheduler ADDRESS", about)(anywhere)
 
 
 def n_threads(jobs: int | None) -> int:
@@ -232,45 +271,3 @@ def n_threads(jobs: int | None) -> int:
     from joblib import cpu_count
 
     return jobs or cpu_count()
-
-
-def complete_recipes(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> "list[CompletionItem]":
-    """Offer the names of recipes after the Tab key, each with its summary."""
-    from visualwords.apps.pipeline.recipes import RECIPES
-
-    known = {"auto": "choose one by cross-validation"}
-    known |= {recipe.name: recipe.summary for recipe in RECIPES.values()}
-    return _starting(typed, known)
-
-
-def complete_kernels(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> "list[CompletionItem]":
-    """Offer the names of kernels after the Tab key."""
-    from visualwords.apps.pipeline.recipe_text import kernel_names
-
-    return _starting(typed, dict.fromkeys(kernel_names()))
-
-
-def complete_classes(
-    ctx: click.Context, parameter: click.Parameter, typed: str
-) -> "list[CompletionItem]":
-    """Offer the classes of the model that the command line names; nothing if it can't be read."""
-    from visualwords.errors import VisualWordsError
-    from visualwords.model_file import read_manifest
-
-    words = [ctx.params.get("model"), *ctx.args]  # click leaves arguments there before a bare flag
-    model = next((word for word in words if word), "")
-    with suppress(VisualWordsError, OSError, KeyError, TypeError, ValueError):
-        return _starting(typed, dict.fromkeys(read_manifest(model)["classes"]))
-    return []
-
-
-def _starting(typed: str, known: Mapping[str, str | None]) -> "list[CompletionItem]":
-    from click.shell_completion import CompletionItem
-
-    return [
-        CompletionItem(name, help=about) for name, about in known.items() if name.startswith(typed)
-    ]

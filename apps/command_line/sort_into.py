@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+import re
 import shutil
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from io import BufferedReader
+from itertools import chain, count
 from pathlib import Path
 
 from visualwords.apps.pipeline.decision import UNKNOWN
@@ -63,8 +66,7 @@ def sort_images(
     """
     progress = progress or Silent()
     progress.start("copying images", len(paths))
-    sorter = Sorter(folder)
-    copies = []
+    sorter, copies = Sorter(folder), []
     for path, label in zip(paths, labels):
         copies.append(sorter.copy(path, label))
         progress.advance()
@@ -128,20 +130,17 @@ def folder_of_rejected(classes: Collection[str]) -> str:
     ('unknown', 'unknown-2')
     """
     taken = {alike(folder_name(name)) for name in classes}
-    number, label = 1, UNKNOWN
-    while label in taken:
-        number += 1
-        label = f"{UNKNOWN}-{number}"
-    return label
+    names = chain([UNKNOWN], (f"{UNKNOWN}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 class _LabelFolder:
     """A folder that copies are added to.
 
-    What it holds is listed once. Of files that share a name, only those of the same size are
-    compared, by digests of their contents that are computed once: many copies take time in
-    proportion to their number. Names that some disk takes for one count as one on every disk: a
-    sorted folder can be copied to any of them.
+    What it holds is listed once. Of files that share a name, or one with a number, only those of
+    the same size are compared, by digests of their contents that are computed once: many copies
+    take time in proportion to their number. Names that some disk takes for one count as one on
+    every disk: a sorted folder can be copied to any of them.
     """
 
     def __init__(self, folder: Path):
@@ -150,31 +149,45 @@ class _LabelFolder:
             raise FolderError(f"{folder}: a link, and links are not written through; remove it")
         self.folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
-        self._files: dict[str, tuple[str, int]] = {}  # name and size by what names share
+        self._taken: set[str] = set()  # what the names of files share with others
+        self._last: Counter[str] = Counter()  # number of a name's last copy
+        self._unread = defaultdict[tuple[str, int], list[str]](list)  # files by name and size
+        self._digests = defaultdict[tuple[str, int], dict[bytes, str]](dict)
         with os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     is_file = entry.is_file(follow_symlinks=False)
-                    size = entry.stat().st_size if is_file else -1
-                    self._files[alike(entry.name)] = entry.name, size
-        self._families: dict[str, _Family] = {}
+                    self._add(entry.name, entry.stat().st_size if is_file else -1)
+
+    def _add(self, name: str, size: int) -> None:
+        """Note a file as one of its name, and of its name without the number."""
+        key = alike(name)
+        stem, suffix = os.path.splitext(key)
+        self._taken.add(key)
+        for family in {key, re.sub(r"-\d+$", "", stem) + suffix}:
+            self._unread[family, size].append(name)
 
     def copy(self, path: str) -> str:
         """Copy a file under a free name; return the name of the copy, or of one that is equal."""
         original = Path(path).name
         try:
             with open_regular(path) as source:
-                family = self._family(original)
-                name = family.equal_to(source, self.folder)
-                if name is None:
-                    name = self._add(path, source, original, family)
-                return str(self.folder / name)
+                key = alike(original), os.fstat(source.fileno()).st_size
+                digests = self._digests[key]
+                for name in self._unread.pop(key, []):
+                    with (
+                        suppress(OSError),
+                        open_regular(self.folder / name, follow_links=False) as file,
+                    ):
+                        digests.setdefault(_digest(file), name)
+                equal = digests.get(_digest(source)) if digests else None
+                return str(self.folder / (equal or self._add_copy(path, source, original)))
         except OSError as problem:
             raise OSError(
                 problem.errno, f"not copied to {self.folder}: {problem.strerror}", path
             ) from None
 
-    def _add(self, path: str, source: BufferedReader, original: str, family: "_Family") -> str:
+    def _add_copy(self, path: str, source: BufferedReader, original: str) -> str:
         temporary, target = create_temporary(self.folder)
         try:
             with target:
@@ -182,67 +195,29 @@ class _LabelFolder:
                 target.flush()
                 shutil.copystat(path, temporary)
                 if has_locks():  # an open file is locked, and so not taken for abandoned
-                    name = self._give_name(temporary, original, family)
+                    name = self._give_name(temporary, original)
             if not has_locks():  # Windows renames closed files only
-                name = self._give_name(temporary, original, family)
+                name = self._give_name(temporary, original)
         finally:
             temporary.unlink(missing_ok=True)
-        size = os.stat(self.folder / name).st_size
-        self._files[alike(name)] = name, size
-        family.add(name, size)
+        self._add(name, os.stat(self.folder / name).st_size)
         return name
 
-    def _family(self, original: str) -> "_Family":
-        """Return the files here that have this name, or it with a number."""
-        key = alike(original)
-        if key not in self._families:
-            family = self._families[key] = _Family()
-            while (name := alike(_numbered(original, family.number))) in self._files:
-                family.add(*self._files[name])
-                family.number += 1
-        return self._families[key]
-
-    def _give_name(self, temporary: Path, original: str, family: "_Family") -> str:
+    def _give_name(self, temporary: Path, original: str) -> str:
         """Name a complete copy; a name that another process took meanwhile is passed over."""
+        stem, suffix = os.path.splitext(original)
         while True:
-            name = _numbered(original, family.number)
-            family.number += 1
-            if alike(name) not in self._files:
+            self._last[alike(original)] += 1
+            number = self._last[alike(original)]
+            name = original if number == 1 else f"{stem}-{number}{suffix}"
+            if alike(name) not in self._taken:
                 with suppress(FileExistsError):
                     move_without_replacing(temporary, self.folder / name)
                     return name
 
 
-class _Family:
-    """The files of a folder that have one name, or it with a number: by size, then by content."""
-
-    def __init__(self) -> None:
-        self.number = 1  # of the next name
-        self._known: dict[int, dict[bytes, str]] = {}  # size → digest → name
-        self._unread: dict[int, list[str]] = {}  # size → names of files without a digest so far
-
-    def add(self, name: str, size: int) -> None:
-        self._unread.setdefault(size, []).append(name)
-
-    def equal_to(self, source: BufferedReader, folder: Path) -> str | None:
-        """Return the name of a file with the content of another; None if there is none."""
-        size = os.fstat(source.fileno()).st_size
-        if size not in self._known and size not in self._unread:
-            return None
-        known = self._known.setdefault(size, {})
-        for name in self._unread.pop(size, []):
-            with suppress(OSError), open_regular(folder / name, follow_links=False) as file:
-                known.setdefault(_content_of(file), name)
-        found = known.get(_content_of(source))
-        source.seek(0)
-        return found
-
-
-def _numbered(name: str, number: int) -> str:
-    stem, suffix = os.path.splitext(name)
-    return name if number == 1 else f"{stem}-{number}{suffix}"
-
-
-def _content_of(file: BufferedReader) -> bytes:
-    """Return the digest of all that a file has to give."""
-    return hashlib.file_digest(file, "blake2b").digest()
+def _digest(file: BufferedReader) -> bytes:
+    """Return the digest of a file from its beginning, where it stands again afterwards."""
+    found = hashlib.file_digest(file, "blake2b").digest()
+    file.seek(0)
+    return found

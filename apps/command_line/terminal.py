@@ -1,6 +1,6 @@
 """Terminal output: progress, tables and one-line messages.
 
-Results go to stdout, everything else to stderr.
+Results go to stdout, everything else to stderr. rich is imported where it draws.
 """
 
 import json
@@ -10,74 +10,71 @@ import shlex
 import shutil
 import sys
 import tempfile
-import time
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import Any, BinaryIO, ClassVar, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
-from rich.table import Table
-from rich.text import Text
 
-from visualwords.errors import FolderError
 from visualwords.files import write_atomically
 from visualwords.progress import Progress, Silent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 MOST_LISTED = 10
 LONG = 2.0  # seconds of compiling that are noted
 COMPILING = "visualwords.compiling"  # in a context: it has been noted
 
+Cell = str | list[str] | tuple[str, str]  # a line, several lines, or a line and its style
 
-def stdout() -> Console:
+
+def stdout() -> "Console":
     """Return the console for results; lines are wide where the output is not a terminal.
 
     rich obeys NO_COLOR and FORCE_COLOR; the latter must not make lines of a file narrow.
     """
-    width = None if _is_terminal(sys.stdout) else 160
-    return Console(file=sys.stdout, highlight=False, width=width)
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and stream.isatty()
-
-
-def show(line: str) -> None:
+def show(line: str, style: str = "") -> None:
     """Write a line of results to stdout."""
-    stdout().print(Text(printable(line)))
+    stdout().print(_text((line, style)))
 
 
 def print_table(
-    head: Sequence[str],
-    rows: Iterable[Sequence["str | Text | list[str]"]],
-    right: Container[str] = (),
-    title: str = "",
+    head: Sequence[str], rows: Iterable[Sequence[Cell]], right: Container[str] = (), title: str = ""
 ) -> None:
     """Print a table.
 
     Parameters
     ----------
     head : names of the columns
-    rows : cells of text; a list has several lines, and rich's own text keeps its colour
+    rows : cells; a pair is a text and its style, a list has several lines
     right : names of columns whose cells are aligned on the right
     title : str
     """
-    table = Table(title=Text(printable(title)) if title else None, title_justify="left")
+    from rich.table import Table
+
+    table = Table(title=_text(title) if title else None, title_justify="left")
     for name in head:
-        table.add_column(Text(name), overflow="fold", justify="right" if name in right else "left")
+        justify = "right" if name in right else "left"
+        table.add_column(_text(name), overflow="fold", justify=justify)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*(_cell(cell) for cell in row))
+        table.add_row(*map(_text, row))
     stdout().print(table)
 
 
-def _cell(cell: "str | Text | list[str]") -> Text:
-    if isinstance(cell, Text):
-        return cell
-    lines = [cell] if isinstance(cell, str) else cell
-    return Text("\n".join(printable(line) for line in lines))
+def _text(cell: Cell) -> "Text":
+    from rich.text import Text
+
+    words, style = cell if isinstance(cell, tuple) else (cell, "")
+    lines = [words] if isinstance(words, str) else words
+    return Text("\n".join(map(printable, lines)), style)
 
 
 def printable(name: str) -> str:
@@ -99,18 +96,18 @@ def say(message: str) -> None:
 
 def note(message: str) -> None:
     """Write one line to stderr, unless ``--quiet`` was given."""
-    if not _flag("quiet"):
+    if not _was_given("quiet"):
         say(message)
 
 
 def detail(message: str) -> None:
     """Write one line to stderr if ``--verbose`` was given."""
-    if _flag("verbose"):
+    if _was_given("verbose"):
         say(message)
 
 
-def _flag(name: str) -> bool:
-    """Return whether a flag was given to the verb that is running."""
+def _was_given(name: str) -> bool:
+    """Return whether a flag was given to the command that is running."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and bool(ctx.meta.get(f"visualwords.{name}"))
 
@@ -125,25 +122,6 @@ def say_skipped(skipped: Sequence[Iterable[str]]) -> None:
         say(f"  … and {len(skipped) - MOST_LISTED} more (--json lists all)")
 
 
-class _Bars:
-    """Draws one bar for each stage."""
-
-    def __init__(self, bars: RichProgress):
-        self.bars = bars
-
-    def start(self, stage: str, total: int) -> None:
-        self.task = self.bars.add_task(printable(stage), total=total)
-
-    def advance(self, steps: int = 1) -> None:
-        self.bars.advance(self.task, steps)
-
-    def status(self, line: str) -> None:
-        self.bars.console.print(Text(printable(line), "dim"))
-
-    def note(self, line: str) -> None:
-        self.bars.console.print(Text(printable(line)))
-
-
 class _Lines(Silent):
     """Prints results, with ``--verbose`` also what is being done, where there is no terminal."""
 
@@ -154,16 +132,38 @@ class _Lines(Silent):
         say(line)
 
 
+class _Bars:
+    """Draws one bar for each stage, by rich's own progress."""
+
+    def __init__(self, bars: Any):
+        self.bars = bars
+
+    def start(self, stage: str, total: int) -> None:
+        self.task = self.bars.add_task(printable(stage), total=total)
+
+    def advance(self, steps: int = 1) -> None:
+        self.bars.advance(self.task, steps)
+
+    def status(self, line: str) -> None:
+        self.bars.console.print(_text((line, "dim")))
+
+    def note(self, line: str) -> None:
+        self.bars.console.print(_text(line))
+
+
 @contextmanager
 def progress_bars(quiet: bool = False) -> Iterator[Progress]:
     """Show progress on stderr while the block runs; nothing where stderr is not a terminal."""
     if quiet:
         yield Silent()
-    elif not _is_terminal(sys.stderr):
-        lines = _Lines()
-        with _compiling_noted(lines):
+    elif not sys.stderr.isatty():
+        with _compiling_noted(_Lines()) as lines:
             yield lines
     else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -171,14 +171,15 @@ def progress_bars(quiet: bool = False) -> Iterator[Progress]:
             TimeRemainingColumn(elapsed_when_finished=True),
         )
         console = Console(file=sys.stderr)
-        with RichProgress(*columns, console=console, redirect_stdout=False) as bars:
-            shown = _Bars(bars)
-            with _compiling_noted(shown):
-                yield shown
+        with (
+            RichProgress(*columns, console=console, redirect_stdout=False) as bars,
+            _compiling_noted(_Bars(bars)) as shown,
+        ):
+            yield shown
 
 
 @contextmanager
-def _compiling_noted(progress: Progress) -> Iterator[None]:
+def _compiling_noted(progress: Progress) -> Iterator[Progress]:
     """Note that numba compiles, once in a command and only where that takes long.
 
     Compiled loops are cached for later runs. numba's events are no public interface: with a numba
@@ -187,27 +188,20 @@ def _compiling_noted(progress: Progress) -> Iterator[None]:
     try:
         from numba.core import event
     except ImportError:
-        yield
+        yield progress
         return
     ctx = click.get_current_context(silent=True)
     noted: dict[str, Any] = {} if ctx is None else ctx.meta
 
-    class Clock(event.Listener):
-        begun: ClassVar[list[float]] = []  # of compilations that call for others
-        seconds = 0.0
-
-        def on_start(self, event: event.Event) -> None:
-            self.begun.append(time.perf_counter())
-
+    class Clock(event.TimingListener):
         def on_end(self, event: event.Event) -> None:
-            took = time.perf_counter() - self.begun.pop()
-            self.seconds += 0 if self.begun else took
-            if self.seconds + took * bool(self.begun) > LONG and not noted.get(COMPILING):
+            super().on_end(event)
+            if self.done and self.duration > LONG and not noted.get(COMPILING):
                 noted[COMPILING] = True
                 progress.note("compiling loops, which later runs need not")
 
     with event.install_listener("numba:compile", Clock()):
-        yield
+        yield progress
 
 
 def print_json(value: Any) -> None:
@@ -234,18 +228,6 @@ def _finite(value: Any) -> Any:
     return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def check_output(path: str) -> None:
-    """Raise an error if a file can't be written there."""
-    folder, name = os.path.split(path)
-    if not name:
-        raise click.UsageError(f"{path!r} names no file to write; give one, such as result.out")
-    folder = folder or "."
-    if not os.path.isdir(folder):
-        raise FolderError(f"{path}: the folder {folder} does not exist; create it first")
-    if not os.access(folder, os.W_OK):
-        raise FolderError(f"{path}: the folder {folder} is not writable; choose another one")
-
-
 @contextmanager
 def results_in(path: str | None, *, held: bool = False) -> Iterator[None]:
     """Write what the block prints to a file, atomically; to stdout if there is none.
@@ -256,9 +238,8 @@ def results_in(path: str | None, *, held: bool = False) -> Iterator[None]:
     if path is None and not held:
         yield
         return
-    with tempfile.TemporaryFile(
-        "w+", encoding="utf-8", errors="surrogateescape", newline=""
-    ) as file:
+    form: dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
+    with tempfile.TemporaryFile("w+", **form) as file:
         with redirect_stdout(file):
             yield
         file.seek(0)
@@ -279,26 +260,18 @@ def equivalent_command(ctx: click.Context | None = None) -> str:
     names: list[str] = []
     for parameter in ctx.command.params:
         value = ctx.params.get(parameter.name or "")
+        values = value if isinstance(value, tuple) else (value,)
         if isinstance(parameter, click.Argument):
-            names += [str(one) for one in (value if isinstance(value, tuple) else (value,))]
-        elif parameter.name in ctx.params:
-            flags += _flag_words(parameter, value)
+            names += map(str, values)
+        elif value is not None and value != parameter.default:
+            if isinstance(value, bool):
+                flags += (parameter.opts if value else parameter.secondary_opts)[:1]
+            else:
+                flags += [word for one in values for word in (parameter.opts[0], _written(one))]
     words = [*names, *flags]
     if any(name.startswith("-") for name in names):
         words = [*flags, "--", *names]
     return shlex.join([*ctx.command_path.split(), *words])
-
-
-def _flag_words(option: click.Parameter, value: Any) -> list[str]:
-    """The words of one option; none where it has its default."""
-    if value is None or value == () or value == option.default:
-        return []
-    if value is False:
-        return option.secondary_opts[:1]
-    if value is True:
-        return option.opts[:1]
-    values = value if isinstance(value, tuple) else (value,)
-    return [word for one in values for word in (option.opts[0], _written(one))]
 
 
 def _written(value: Any) -> str:
@@ -306,25 +279,18 @@ def _written(value: Any) -> str:
 
 
 def typed(command: str, *words: str) -> str:
-    """A command line that runs in the user's shell, in the current folder, for hints.
+    """A command line that runs in the user's shell, for hints.
 
-    The name alone where the shell finds this installation's script, else the path of the script,
-    else Python with the module.
+    The name alone where the shell finds this installation's script, else Python with the module.
 
     Examples
     --------
     >>> typed("classify-images", "predict", "m.vw", "two words.jpg").split("predict ")[1]
     "m.vw 'two words.jpg'"
     """
-    return shlex.join([*_program(command), *words])
-
-
-def _program(command: str) -> list[str]:
-    script = shutil.which(command, path=os.path.dirname(sys.executable))
-    if script is None:
-        return [sys.executable, "-m", f"visualwords.apps.{command.replace('-', '_')}"]
     found = shutil.which(command)
-    if found is not None and os.path.samefile(found, script):
-        return [command]
-    near = os.path.relpath(script)
-    return [script if near.startswith(os.pardir) else near]
+    if found is not None and os.path.dirname(found) == os.path.dirname(sys.executable):
+        program = [command]
+    else:
+        program = [sys.executable, "-m", f"visualwords.apps.{command.replace('-', '_')}"]
+    return shlex.join([*program, *words])

@@ -1,6 +1,7 @@
-"""How commands and their verbs run: help, settings files, exit codes, errors, Ctrl-C."""
+"""How commands run: help, settings files, exit codes, errors, Ctrl-C."""
 
 import gc
+import inspect
 import io
 import os
 import signal
@@ -9,10 +10,10 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import click
 from rich_click import RichCommand, RichContext, RichGroup, RichHelpFormatter
@@ -25,6 +26,7 @@ from visualwords.apps.command_line.exit_codes import (
     UNEXPECTED,
 )
 from visualwords.apps.command_line.options import BASICS, FILE, flag
+from visualwords.apps.command_line.terminal import equivalent_command, say
 from visualwords.errors import ModelFileError, VisualWordsError
 
 DEBUG = "--debug"
@@ -34,16 +36,16 @@ EVERYTHING = "visualwords.help_all"  # in a context: the help shows all groups o
 
 
 class VerbGroup(RichGroup):
-    """A command; a mistyped verb gets the nearest ones as a suggestion."""
+    """A program of several commands; a mistyped one gets the nearest ones as a suggestion."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the verb that the first argument names."""
+        """Return the command that the first argument names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             self.fail_unknown(ctx, args[0])
         return super().resolve_command(ctx, args)
 
-    def fail_unknown(self, ctx: click.Context, name: str, what: str = "verb") -> NoReturn:
-        """Fail with the verbs that are spelled alike, or with all of them."""
+    def fail_unknown(self, ctx: click.Context, name: str, what: str = "command") -> NoReturn:
+        """Fail with the commands that are spelled alike, or with all of them."""
         from difflib import get_close_matches
 
         near = get_close_matches(name, self.commands)
@@ -53,7 +55,7 @@ class VerbGroup(RichGroup):
 
 
 class Verb(RichCommand):
-    """A verb that takes its settings from the command line, else from ``--config F.toml``.
+    """A command that takes its settings from the command line, else from ``--config F.toml``.
 
     The keys of the file are the names of the flags without the dashes, and those of the
     arguments. Flags on the command line override the file. Relative paths are relative to the
@@ -64,50 +66,75 @@ class Verb(RichCommand):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         own: dict[str, Any] = {"is_eager": True, "expose_value": False}
-        for declare in (
-            flag(
-                "--config F.toml",
-                "Read flags from a TOML file; flags on the command line override it.",
-                FILE,
-                callback=_take_settings,
-                **own,
-            ),
-            flag("--help-all", "Show all options, in groups.", callback=_show_all, **own),
-        ):
-            declare(self)
+        about = "Read flags from a TOML file; flags on the command line override it."
+        flag("--config F.toml", about, FILE, callback=_take_settings, **own)(self)
+        flag("--help-all", "Show all options, in groups.", callback=_show_all, **own)(self)
 
     def get_help_option(self, ctx: RichContext) -> click.Option | None:  # type: ignore[override]
-        """Return the option --help, which has no group."""
+        """Return the option --help, one of the basic ones."""
         option = super().get_help_option(ctx)
         if option is not None:
-            option.help = "Show the basic options."
+            option.help, option.panel = "Show the basic options.", BASICS  # type: ignore[attr-defined]
         return option
 
     def format_options(self, ctx: RichContext, formatter: RichHelpFormatter) -> None:  # type: ignore[override]
         """Write the basic options, then the names of the others or their help."""
-        groups: dict[str, list[click.Parameter]] = {BASICS: []}
-        for parameter in self.get_params(ctx):
-            if isinstance(parameter, click.Option):
-                title = getattr(parameter, "panel", None) or BASICS
-                groups.setdefault(title, []).append(parameter)
-        basics = groups.pop(BASICS)
-        shown = {BASICS: basics} | (groups if ctx.meta.get(EVERYTHING) else {})
-        for title, options in shown.items():
-            panel = formatter.option_panel_class(title, [option.opts[0] for option in options])
-            formatter.write(panel.render(self, ctx, formatter))
-        if len(shown) <= len(groups):
-            formatter.write("\n More options, with --help-all:\n")
-            for title, options in groups.items():
+        from rich_click.rich_panel import construct_panels
+
+        others = []
+        for panel in construct_panels(self, ctx, formatter):
+            options = list(panel.get_objects(self, ctx))
+            if options and (panel.name == BASICS or ctx.meta.get(EVERYTHING)):
+                formatter.write(panel.render(self, ctx, formatter))
+            elif options:
                 names = ", ".join(max(option.opts, key=len) for option in options)
-                formatter.write(f"   {title}: {names}\n")
+                others.append(f"   {panel.name}: {names}\n")
+        if others:
+            formatter.write("\n More options, with --help-all:\n" + "".join(others))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; print the equivalent command if settings came from a file."""
+        """Run the command; print the equivalent one if settings came from a file."""
         if ctx.default_map:
-            from visualwords.apps.command_line.terminal import equivalent_command, say
-
             say(f"equivalent command: {equivalent_command(ctx)}")
         return super().invoke(ctx)
+
+
+class Work:
+    """A command as a record of what was asked for; its docstring is the help.
+
+    A field whose value declares an option or an argument becomes a parameter of that name; bases
+    that several commands share come after a command's own fields. A plain value in the place of a
+    declaration fixes it.
+    """
+
+    def __init__(self, **given: Any):
+        vars(self).update(given)
+
+    def run(self) -> int:
+        """Do the work; return the exit code."""
+        raise NotImplementedError
+
+    @classmethod
+    def command(cls) -> click.Command:
+        """Return the command for click."""
+
+        def work(**given: Any) -> int:
+            return cls(**given).run()
+
+        names = dict.fromkeys(n for base in cls.__mro__ for n in inspect.get_annotations(base))
+        made: Any = work
+        for declare in filter(callable, (getattr(cls, name, None) for name in reversed(names))):
+            made = declare(made)
+        return click.command(cls.__name__.lower(), cls=Verb, help=cls.__doc__)(made)
+
+
+@contextmanager
+def usage_checked() -> Iterator[None]:
+    """Turn a ValueError of the block, which names a wrong setting, into one of the command line."""
+    try:
+        yield
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
@@ -118,20 +145,34 @@ def _show_all(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
 
 
 def _take_settings(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
-    """Take the defaults of a verb's flags from a TOML file."""
+    """Take the defaults of a command's flags from a TOML file."""
     if path is None:
         return
-    known = {_key(p): p for p in ctx.command.params if p.name not in ("config", "help_all")}
-    found = _read_toml(path)
-    for key, value in found.items():
+    known = {}
+    for parameter in ctx.command.params:
+        if parameter.name not in ("config", "help_all"):
+            flags = [name.removeprefix("--") for name in parameter.opts if name.startswith("--")]
+            known[flags[0] if flags else str(parameter.name)] = parameter
+    defaults: dict[str, Any] = {}
+    for key, value in _read_toml(path).items():
         if key not in known:
             raise click.UsageError(
                 f"{path}: {ctx.command.name} has no setting {key!r}; it has "
                 f"{', '.join(sorted(known))}"
             )
-        _check_kind(path, key, value, known[key])
-    # As text, numbers are converted like those of flags: 1.5 is refused where an integer is due.
-    ctx.default_map = {known[key].name or "": _as_written(v) for key, v in found.items()}
+        parameter, is_bool = known[key], isinstance(value, bool)
+        if getattr(parameter, "is_flag", False):
+            wanted, is_right = "true or false", is_bool
+        elif parameter.multiple or parameter.nargs == -1:
+            wanted, is_right = "a list", isinstance(value, list)
+        else:
+            wanted, is_right = "one value", isinstance(value, str | int | float) and not is_bool
+        if not is_right:
+            raise click.UsageError(f"{path}: {key} is {value!r}; it must be {wanted}")
+        # As text, numbers are converted like those of flags: 1.5 is refused for an integer.
+        as_text = [str(one) for one in value] if isinstance(value, list) else str(value)
+        defaults[str(parameter.name)] = value if is_bool else as_text
+    ctx.default_map = defaults
 
 
 def _read_toml(path: str) -> dict[str, Any]:
@@ -143,35 +184,8 @@ def _read_toml(path: str) -> dict[str, Any]:
         return tomllib.loads(read_settings(path).decode())
     except OSError as problem:
         raise click.UsageError(f"{path}: {(problem.strerror or str(problem)).lower()}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise click.UsageError(f"{path}: not a TOML file: {problem}") from None
-    except RecursionError:
-        raise click.UsageError(f"{path}: nested too deeply; settings are plain values") from None
-
-
-def _key(parameter: click.Parameter) -> str:
-    """The name of a flag without its dashes, or that of an argument."""
-    long = [name for name in parameter.opts if name.startswith("--")]
-    return long[0].removeprefix("--") if long else str(parameter.name)
-
-
-def _as_written(value: Any) -> Any:
-    if isinstance(value, list):
-        return [str(one) for one in value]
-    return value if isinstance(value, bool) else str(value)
-
-
-def _check_kind(path: str, key: str, value: Any, parameter: click.Parameter) -> None:
-    """Refuse values that the flag's own type would silently turn into text."""
-    if getattr(parameter, "is_flag", False):
-        wanted, right = "true or false", isinstance(value, bool)
-    elif parameter.multiple or parameter.nargs == -1:
-        wanted, right = "a list", isinstance(value, list)
-    else:
-        is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-        wanted, right = "one value", is_plain
-    if not right:
-        raise click.UsageError(f"{path}: {key} is {value!r}; it must be {wanted}")
 
 
 def run_command(command: click.Command, name: str, argv: Sequence[str] | None = None) -> int:
@@ -179,26 +193,26 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
 
     ``--debug`` anywhere before ``--`` adds the traceback of an unexpected error.
     """
-    argv, debug = _without_debug(_typed_arguments() if argv is None else argv)
+    argv = _typed_arguments() if argv is None else list(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
+    words = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
-            code = command.main(argv, prog_name=name, standalone_mode=False)
+        with warnings.catch_warnings():  # of libraries: one line, without the code that warned
+            warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+            code = command.main(words, prog_name=name, standalone_mode=False)
         sys.stdout.flush()
         return int(code or DONE)
     except SystemExit as ended:  # rich-click's answer to a command without arguments
         return int(ended.code or DONE)
     except click.ClickException as problem:
         ctx = getattr(problem, "ctx", None)
-        _say_lines(f"{ctx.command_path if ctx else name} --help lists the options")
+        say(f"{ctx.command_path if ctx else name} --help lists the options")
         return _fail(problem.format_message(), problem.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except ModelFileError as problem:
-        return _fail(str(problem), BAD_MODEL)
     except VisualWordsError as problem:
-        return _fail(str(problem), FAILED)
+        return _fail(str(problem), BAD_MODEL if isinstance(problem, ModelFileError) else FAILED)
     except BrokenPipeError:  # the reader, such as head, has seen enough
         return FAILED
     except OSError as problem:
@@ -209,11 +223,23 @@ def run_command(command: click.Command, name: str, argv: Sequence[str] | None = 
     except RecursionError:
         return _fail("the input is nested too deeply; use plain values", FAILED)
     except Exception as problem:
-        if debug:
-            import traceback
+        from traceback import extract_tb, format_exception
 
-            _say_lines("".join(traceback.format_exception(problem)).rstrip("\n"))
-        return _fail(_unexpected(problem), UNEXPECTED)
+        if len(words) < len(argv):
+            for line in "".join(format_exception(problem)).rstrip("\n").split("\n"):
+                say(line)
+        place = extract_tb(problem.__traceback__)[-1]
+        what = " ".join(f"{type(problem).__name__}: {problem}".split())
+        return _fail(
+            f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); this is "
+            f"a bug: please report it with the command and what {DEBUG} adds to it",
+            UNEXPECTED,
+        )
+
+
+def _fail(message: str, code: int) -> int:
+    say(f"error: {message}")
+    return code
 
 
 def _typed_arguments() -> list[str]:
@@ -221,62 +247,18 @@ def _typed_arguments() -> list[str]:
 
     Shells do that, but not those of Windows.
     """
-    if sys.platform != "win32":
-        return sys.argv[1:]
-    from glob import glob
+    words = sys.argv[1:]
+    if sys.platform == "win32":
+        from glob import glob
 
-    found = [[word] if os.path.lexists(word) else sorted(glob(word)) for word in sys.argv[1:]]
-    return [path for word, paths in zip(sys.argv[1:], found) for path in paths or [word]]
-
-
-def _without_debug(argv: Sequence[str]) -> tuple[list[str], bool]:
-    """The arguments without ``--debug``, and whether it was there."""
-    end = argv.index("--") if "--" in argv else len(argv)
-    rest = [word for i, word in enumerate(argv) if word != DEBUG or i > end]
-    return rest, len(rest) < len(argv)
-
-
-def _say_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Show a warning of a library as one line, without the line of code that raised it."""
-    _say_lines(f"warning: {message}")
-
-
-def _unexpected(problem: Exception) -> str:
-    """An error that no rule foresees, with the line of code a bug report needs."""
-    from traceback import extract_tb
-
-    place = extract_tb(problem.__traceback__)[-1]
-    what = " ".join(f"{type(problem).__name__}: {problem}".split())
-    return (
-        f"unexpected {what} ({os.path.basename(place.filename)}, line {place.lineno}); "
-        f"this is a bug: please report it with the command and what {DEBUG} adds to it"
-    )
-
-
-def _say_lines(text: str) -> None:
-    from visualwords.apps.command_line.terminal import say
-
-    for line in text.split("\n"):
-        say(line)
-
-
-def _fail(message: str, code: int) -> int:
-    from visualwords.apps.command_line.terminal import say
-
-    say(f"error: {message}")
-    return code
+        found = [[] if os.path.lexists(word) else sorted(glob(word)) for word in words]
+        return [path for word, paths in zip(words, found) for path in paths or [word]]
+    return words
 
 
 def run_installed(main: Callable[[], int]) -> NoReturn:
     """Run a command that owns its process: Ctrl-C ends it within seconds, whatever is running."""
-    _open_standard_streams()
+    open_standard_streams()
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # main handles it once it has started
         answer_ctrl_c_in_time()
@@ -284,7 +266,7 @@ def run_installed(main: Callable[[], int]) -> NoReturn:
     _end(code)
 
 
-def _open_standard_streams() -> None:
+def open_standard_streams() -> None:
     """Replace closed streams, and let none fail on characters that it can't encode.
 
     A closed stream's number would go to the next file that is opened. On Windows, files and pipes

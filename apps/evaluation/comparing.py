@@ -4,14 +4,15 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.evaluation.trial import Trial, ready_for_folds, run_trial
+from visualwords.apps.evaluation.trial import Trial, pair_trials, ready_for_folds, run_trial
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_training
 from visualwords.apps.pipeline.dataset import Dataset, as_folder
@@ -20,6 +21,7 @@ from visualwords.apps.pipeline.recipe_check import check_recipe
 from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.stages import Environment, encode_each, learn
 from visualwords.cache import DEFAULT_SIZE, open_cache
+from visualwords.classifiers.calibration import divide
 from visualwords.errors import FolderError, RecipeError, Skipped
 from visualwords.images import MAX_PIXELS
 from visualwords.progress import Progress, Silent
@@ -107,12 +109,6 @@ class _Division(NamedTuple):
     testing: Dataset
 
 
-class _Result(NamedTuple):
-    trial: Trial
-    seconds: float
-    skipped: list[Skipped]
-
-
 def compare(
     folder: Any,
     recipes: Sequence["str | Recipe"],
@@ -167,29 +163,43 @@ def compare(
             cache_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="visualwords-"))
             cache_size = None
             stack.callback(open_cache(cache_dir).close)
-        settings: dict[str, Any] = {
-            "n_jobs": n_jobs,
-            "cache_dir": cache_dir,
-            "cache_size": cache_size,
-        }
+        settings: dict[str, Any] = {"cache_dir": cache_dir, "cache_size": cache_size}
         env = Environment(open_cache(cache_dir, cache_size), n_jobs, progress, max_pixels)
         divisions = _divisions(folder, folds, seeds, random_state, env)
         for recipe in found:
             check_training(recipe, divisions[0].training, progress=progress)
         _encode_all(found, divisions, env)
-        results: list[list[_Result]] = [[] for _ in found]
-        sizes = [0] * len(found)
-        total = len(found) * len(divisions)
-        for k, division in enumerate(divisions):
-            for i, recipe in enumerate(found):
-                title = f"{k * len(found) + i + 1} of {total}: {recipe.name}, {division.title}"
-                progress.status(title)
-                model = ImageClassifier(recipe, random_state=division.seed, **settings)
-                results[i].append(_tried(model, division, progress))
-                # Once for each recipe: compressing it takes longer than many a classifier.
-                sizes[i] = sizes[i] if k else _size_of(model)
+        tests: list[list[Trial]] = [[] for _ in found]
+        seconds, sizes = np.zeros(len(found)), [0] * len(found)
+        skipped: list[dict[Skipped, None]] = [{} for _ in found]
+        steps = list(product(divisions, enumerate(found)))
+        for number, (division, (i, recipe)) in enumerate(steps, 1):
+            progress.status(f"{number} of {len(steps)}: {recipe.name}, {division.title}")
+            model = ImageClassifier(recipe, random_state=division.seed, n_jobs=n_jobs, **settings)
+            begun = time.process_time()  # all but the classifier is in the cache
+            model.fit(division.training, progress=progress, warn=False)
+            tests[i].append(run_trial(model, division.testing, progress=progress))
+            seconds[i] += (time.process_time() - begun) / len(divisions)
+            skipped[i] |= dict.fromkeys([*model.skipped_, *tests[i][-1].skipped])
+            # Once for each recipe: compressing it takes longer than many a classifier.
+            sizes[i] = sizes[i] or _size_of(model)
     share = float(np.mean([len(d.testing) / len(d.training) for d in divisions]))
-    return _ranked(found, results, sizes, share)
+    figures = [[test.evaluation.mean_per_class for test in some] for some in tests]
+    best, *others = sorted(range(len(found)), key=lambda i: -np.mean(figures[i]))
+    return [
+        ComparedRecipe(
+            found[i].name,
+            found[i],
+            figures=figures[i],
+            accuracies=[test.evaluation.accuracy for test in tests[i]],
+            difference=float(np.mean(figures[best]) - np.mean(figures[i])),
+            interval=(0.0, 0.0) if i == best else _interval(tests[best], tests[i], share),
+            seconds=float(seconds[i]),
+            model_bytes=sizes[i],
+            skipped=list(skipped[i]),
+        )
+        for i in (best, *others)
+    ]
 
 
 def _checked(recipes: Sequence["str | Recipe"]) -> list[Recipe]:
@@ -222,11 +232,9 @@ def _divisions(
     data = ready_for_folds(data, env)
     divisions = []
     for seed in numbers:
-        member = data.folds(folds, seed)
-        for fold in range(member.max() + 1):
-            title = f"fold {fold + 1} of {member.max() + 1}"
-            title += f", seed {seed}" if seeds > 1 else ""
-            inside, outside = np.flatnonzero(member == fold), np.flatnonzero(member != fold)
+        parts = divide(data.folds(folds, seed))
+        for number, (outside, inside) in enumerate(parts, 1):
+            title = f"fold {number} of {len(parts)}" + f", seed {seed}" * (seeds > 1)
             divisions.append(_Division(title, seed, data.part(outside), data.part(inside)))
     return divisions
 
@@ -260,83 +268,31 @@ def _encode_all(recipes: list[Recipe], divisions: list[_Division], env: Environm
             pass
 
 
-def _tried(model: ImageClassifier, division: _Division, progress: Progress) -> _Result:
-    """Train and test one recipe on one division; all but the classifier is in the cache."""
-    begun = time.process_time()
-    model.fit(division.training, progress=progress, warn=False)
-    trial = run_trial(model, division.testing, progress=progress)
-    return _Result(trial, time.process_time() - begun, [*model.skipped_, *trial.skipped])
-
-
 def _size_of(model: ImageClassifier) -> int:
     """The bytes of the model file; 0 for a model that can't be saved."""
     with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
-        path = Path(folder) / "model.vw"
-        try:
+        path = Path(folder, "model.vw")
+        with suppress(RecipeError):  # of a transformer of the user's own
             model.save(path)
-        except RecipeError:  # a transformer of the user's own
-            return 0
-        return path.stat().st_size
-
-
-def _ranked(
-    recipes: list[Recipe], results: list[list[_Result]], sizes: list[int], share: float
-) -> list[ComparedRecipe]:
-    """The rows, best first, with differences to the first."""
-    rows = []
-    for recipe, tried, size in zip(recipes, results, sizes):
-        evaluations = [result.trial.evaluation for result in tried]
-        rows.append(
-            ComparedRecipe(
-                recipe.name,
-                recipe,
-                figures=[evaluation.mean_per_class for evaluation in evaluations],
-                accuracies=[evaluation.accuracy for evaluation in evaluations],
-                difference=0.0,
-                interval=(0.0, 0.0),
-                seconds=float(np.mean([result.seconds for result in tried])),
-                model_bytes=size,
-                skipped=list(dict.fromkeys(s for result in tried for s in result.skipped)),
-            )
-        )
-    best, *others = sorted(range(len(rows)), key=lambda i: -rows[i].mean)
-    return [
-        rows[best],
-        *(
-            replace(
-                rows[i],
-                difference=rows[best].mean - rows[i].mean,
-                interval=_interval(
-                    [result.trial for result in results[best]],
-                    [result.trial for result in results[i]],
-                    share,
-                ),
-            )
-            for i in others
-        ),
-    ]
+            return path.stat().st_size
+    return 0
 
 
 def _interval(best: list[Trial], other: list[Trial], share: float) -> tuple[float, float]:
     """The 95 % interval of the best recipe's lead, paired by trial or by image."""
     from scipy.stats import norm, t
 
-    if len(best) > 1:
+    n = len(best)
+    if n > 1:
         pairs = zip(best, other)
-        leads = np.array(
-            [a.evaluation.mean_per_class - b.evaluation.mean_per_class for a, b in pairs]
-        )
-        n, mean = len(leads), leads.mean()
-        spread = t.ppf(0.975, n - 1) * np.sqrt(leads.var(ddof=1) * (1 / n + share))
+        leads = [a.evaluation.mean_per_class - b.evaluation.mean_per_class for a, b in pairs]
+        mean = np.mean(leads)
+        spread = t.ppf(0.975, n - 1) * np.sqrt(np.var(leads, ddof=1) * (1 / n + share))
     else:
-        right = [dict(zip(x[0].paths, x[0].right)) for x in (best, other)]
-        leads_of: dict[str, list[int]] = {}
-        for path, truth in zip(other[0].paths, other[0].truth):
-            if path in right[0]:
-                lead = int(right[0][path]) - int(right[1][path])
-                leads_of.setdefault(truth, []).append(lead)
-        classes = list(leads_of.values())
-        mean = np.mean([np.mean(leads) for leads in classes])
-        errors = sum(np.var(leads) / len(leads) for leads in classes)
+        pair = pair_trials(other[0], best[0])
+        truth = np.array(pair.first.truth)
+        classes = [pair.gains[truth == name] for name in sorted(set(pair.first.truth))]
+        mean = np.mean([gains.mean() for gains in classes])
+        errors = sum(gains.var() / len(gains) for gains in classes)
         spread = norm.ppf(0.975) * np.sqrt(errors) / len(classes)
     return float(mean - spread), float(mean + spread)

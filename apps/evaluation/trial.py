@@ -1,14 +1,14 @@
-"""Trying a model on images whose labels are known: held back, or fold by fold."""
+"""Trying models on images whose labels are known: held back, or fold by fold; one or two."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from visualwords.apps.evaluation.figures import Evaluation, compare
+from visualwords.apps.evaluation.figures import Evaluation, bootstrap, compare
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
@@ -21,7 +21,7 @@ from visualwords.errors import FolderError, Skipped
 from visualwords.folders import ImageFolder
 from visualwords.progress import Progress, Silent
 
-__all__ = ["Trial", "cross_validate", "ready_for_folds", "run_trial"]
+__all__ = ["PairedTrials", "Trial", "cross_validate", "pair_trials", "ready_for_folds", "run_trial"]
 
 
 @dataclass(frozen=True)
@@ -196,26 +196,149 @@ def _dataset(images: ImageFolder | Dataset) -> Dataset:
 def _joined(trials: list[Trial]) -> Trial:
     """The trials of all folds as one; a class that a fold did not know scores lowest."""
     classes = sorted({name for trial in trials for name in trial.classes})
-    columns = [[classes.index(name) for name in trial.classes] for trial in trials]
 
-    def aligned(parts: list[np.ndarray], missing: float) -> np.ndarray:
-        rows = [np.full((len(part), len(classes)), missing) for part in parts]
-        for row, part, places in zip(rows, parts, columns):
-            row[:, places] = part
+    def chained(name: str) -> list[Any]:
+        return [one for trial in trials for one in getattr(trial, name) or []]
+
+    def aligned(name: str, missing: float) -> np.ndarray:
+        rows = []
+        for trial in trials:
+            values = getattr(trial, name)
+            rows.append(np.full((len(values), len(classes)), missing))
+            rows[-1][:, np.searchsorted(classes, trial.classes)] = values
         return np.vstack(rows)
 
-    chances = [trial.probabilities for trial in trials if trial.probabilities is not None]
-    strange = [trial.novelty for trial in trials if trial.novelty is not None]
+    def known(name: str) -> bool:
+        return all(getattr(trial, name) is not None for trial in trials)
+
     return Trial(
-        classes=classes,
-        paths=[path for trial in trials for path in trial.paths],
-        truth=[label for trial in trials for label in trial.truth],
-        guesses=[label for trial in trials for label in trial.guesses],
-        scores=aligned([trial.scores for trial in trials], -np.inf),
-        probabilities=aligned(chances, 0.0) if len(chances) == len(trials) else None,
-        skipped=[pair for trial in trials for pair in trial.skipped],
+        classes,
+        chained("paths"),
+        chained("truth"),
+        chained("guesses"),
+        scores=aligned("scores", -np.inf),
+        probabilities=aligned("probabilities", 0.0) if known("probabilities") else None,
+        skipped=chained("skipped"),
         n_folds=len(trials),
-        groups=[group for trial in trials for group in trial.groups or []],
-        novelty=np.concatenate(strange) if len(strange) == len(trials) else None,
+        groups=chained("groups"),
+        novelty=np.concatenate([t.novelty for t in trials]) if known("novelty") else None,
         decision=trials[0].decision if all(t.classes == classes for t in trials) else None,
     )
+
+
+class Changed(NamedTuple):
+    """An image that two models label differently.
+
+    Attributes
+    ----------
+    path, label : the image and its true label
+    first, second : what the models predict
+    verdict : which is right: "better" if the second is, "worse" if the first is, or "both wrong"
+    """
+
+    path: str
+    label: str
+    first: str
+    second: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class PairedTrials:
+    """The trials of two models on the images that both could read, in the same order.
+
+    Attributes
+    ----------
+    first, second : Trial
+    """
+
+    first: Trial
+    second: Trial
+
+    @cached_property
+    def changed(self) -> list[Changed]:
+        """Images with another label: those that became worse, then better, then the others."""
+        a, b = self.first, self.second
+        verdicts = {-1: "worse", 1: "better", 0: "both wrong"}
+        named = [verdicts[gain] for gain in self.gains.tolist()]
+        images = map(Changed, a.paths, a.truth, a.guesses, b.guesses, named)
+        found = [one for one in images if one.first != one.second]
+        return sorted(found, key=lambda one: list(verdicts.values()).index(one.verdict))
+
+    @property
+    def n_worse(self) -> int:
+        """Images that only the first model gets right."""
+        return int((self.gains < 0).sum())
+
+    @property
+    def n_better(self) -> int:
+        """Images that only the second model gets right."""
+        return int((self.gains > 0).sum())
+
+    @property
+    def p_value(self) -> float:
+        """McNemar's exact test: how often chance alone would give such unequal numbers [1]_.
+
+        It takes images as independent; with groups, look at the interval.
+
+        References
+        ----------
+        .. [1] Q. McNemar: Note on the sampling error of the difference between correlated
+           proportions or percentages, Psychometrika 12, 1947.
+        """
+        from scipy.stats import binomtest
+
+        n = self.n_worse + self.n_better
+        return 1.0 if n == 0 else float(binomtest(self.n_better, n).pvalue)
+
+    @property
+    def difference(self) -> float:
+        """Accuracy of the second model minus that of the first."""
+        return self.second.evaluation.accuracy - self.first.evaluation.accuracy
+
+    @property
+    def gains(self) -> np.ndarray:
+        """Of each image 1 if only the second model is right, −1 if only the first is, else 0."""
+        return self.second.right.astype(int) - self.first.right
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the difference: bootstrap over images, or over groups."""
+        return bootstrap(self.gains, self.first.groups)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        grouped = ", over groups" if self.first.evaluation.n_groups else ""
+        return (
+            f"{len(self.changed)} of {len(self.first.paths)} labels changed: {self.n_better} "
+            f"better, {self.n_worse} worse; accuracy {100 * self.difference:+.1f} points (95 % "
+            f"interval {100 * low:+.1f} to {100 * high:+.1f}{grouped}), McNemar's exact test "
+            f"p = {self.p_value:.2g}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as what JSON can hold."""
+        return {
+            "images": len(self.first.paths),
+            "only_first_right": self.n_worse,
+            "only_second_right": self.n_better,
+            "accuracy_difference": self.difference,
+            "accuracy_difference_interval_95": list(self.interval),
+            "mcnemar_p_value": self.p_value,
+            "changed": [one._asdict() for one in self.changed],
+        }
+
+
+def pair_trials(first: Trial, second: Trial) -> PairedTrials:
+    """Return two trials of the same images, without those that one model could not read.
+
+    Raises
+    ------
+    ValueError
+        If no image is in both.
+    """
+    places = {path: i for i, path in enumerate(second.paths)}
+    pairs = [(i, places[path]) for i, path in enumerate(first.paths) if path in places]
+    if not pairs:
+        raise ValueError("the two models could not read the same images")
+    return PairedTrials(first.part([i for i, _ in pairs]), second.part([i for _, i in pairs]))

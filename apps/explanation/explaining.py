@@ -2,20 +2,43 @@
 
 Scores that are sums over columns are shared among the places the columns come from. For others,
 the evidence of a place is what the scores lose without it.
+
+Counts of words are sums over patches, and so is their evidence. Other numbers are no sums: a Fisher
+vector's columns are signed roots divided by lengths, second moments are logarithms of matrices. No
+division among patches is the only right one; here the gradient decides, with powers and lengths
+held fixed, and what it leaves is shared such that all parts add up to the score.
+
+**Fisher vectors.** A column is g = Σ g_i over the patches of a window, then a signed root. Its
+value v is divided in proportion to what each patch gave to g:
+
+    v_i = v g g_i / (g² + δ²)   and   v δ² / (g² + δ²) in proportion to the responsibilities q_ik.
+
+**Second moments.** The numbers of a window are those of L = log(M + ε I), M = Σ x_i x_iᵀ / n.
+Where its columns have values v, they are ⟨A, L⟩ with A = v L / (L² + δ²) + rest, and a patch gives
+
+    v_i = x_iᵀ B x_i / n,   B = V (Γ ∘ Vᵀ A V) Vᵀ,
+
+where M + ε I = V diag(λ) Vᵀ and Γ_kl = (log λ_k − log λ_l) / (λ_k − λ_l), or 1 / λ_k where they are
+equal (Daleckii and Krein). What is left of the window's value is shared equally.
+
+δ = 1/√n is the size that a number has by chance in a window of n patches: one that is no larger has
+no information about its patches, and dividing by it would amplify noise.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from visualwords.apps.explanation import evidence
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.pipeline.appearance import measure_image
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.encoder import ChannelEncoder, rows_of, side_by_side
 from visualwords.apps.pipeline.predictions import Scores
 from visualwords.classifiers.one_vs_rest import both_classes
+from visualwords.codebook import BagOfWords, FeatureSets, FisherVectors, SecondOrderPooling
+from visualwords.codebook.fisher import LEAST
+from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.errors import ImageError
 from visualwords.features.local_features import LocalFeatures
 from visualwords.inputs import as_source
@@ -28,8 +51,39 @@ LEAVING_OUT = (
     f"Each of {GRID}×{GRID} parts of the image is left out in turn, and its evidence is what the "
     "scores lose by that; what the parts have in common is in the offsets."
 )
+WORDS = "each word's table value is shared equally among the patches counted in its window"
+FISHER = (
+    "each column of a Fisher vector is shared among patches in proportion to their contributions "
+    "before the square root: a gradient, scaled to add up to the score"
+)
+SECOND_ORDER = (
+    "second moments of a window are shared among its patches by the gradient of their logarithm, "
+    "scaled to add up to the score"
+)
+SETS = "each bin's weights are shared equally among the patches in it"
+CLASSES_AT_A_TIME = 8
+NOWHERE = "the recipe has columns without a place in the image; they are part of the offset"
 
-Shared = tuple[list[ChannelEvidence], str]  # evidence of all channels, and how it was found
+
+class Shares(NamedTuple):
+    """What the places of an image have of its columns' values.
+
+    Attributes
+    ----------
+    method : how they were shared, in a sentence
+    of_places : (n_places, n_classes)
+    of_names : (n_names, n_classes), values summed over windows
+    names : of words, colours or other columns, whatever their window
+    words : (n_places,) the word of each patch, or None
+    exact : whether the model itself adds up these shares
+    """
+
+    method: str
+    of_places: np.ndarray
+    of_names: np.ndarray
+    names: list[str]
+    words: np.ndarray | None = None
+    exact: bool = False
 
 
 def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
@@ -63,13 +117,17 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
     if hasattr(model.classifier_, "contributions") and not hashed:
         columns = both_classes(model.classifier_.contributions(row))
         starts = np.cumsum([part.shape[1] for part in parts])[:-1]
-        channels, method = _shared(model.encoders_, images, found, np.split(columns, starts))
+        given = _names(model.encoders_), model.encoders_, images, found, np.split(columns, starts)
+        shared = [share(*channel) for channel in zip(*given)]
+        channels = [channel for channel, _ in shared]
+        sentence = "; ".join(dict.fromkeys(method for _, method in shared))
+        method = f"{sentence[:1].upper()}{sentence[1:]}."
     else:
 
         def decide(rows: Any) -> np.ndarray:
             return both_classes(model.classifier_.decision_function(rows))
 
-        channels, method = _left_out(model.encoders_, images, found, encoded, decide)
+        channels, method = _left_out(model.encoders_, images, found, encoded, decide), LEAVING_OUT
     values = both_classes(scores)[0].astype(np.float64)
     attributed = sum((c.evidence.sum(axis=0, dtype=np.float64) for c in channels), 0.0)
     return Explanation(
@@ -94,28 +152,13 @@ def _names(encoders: list[ChannelEncoder]) -> list[str]:
     ]
 
 
-def _shared(
-    encoders: list[ChannelEncoder],
-    images: list[np.ndarray],
-    features: list[Any],
-    columns: list[np.ndarray],
-) -> Shared:
-    """Share what each column contributes to the scores among the places it comes from."""
-    found = [
-        evidence.share(*channel)
-        for channel in zip(_names(encoders), encoders, images, features, columns)
-    ]
-    sentence = "; ".join(dict.fromkeys(method for _, method in found))
-    return [channel for channel, _ in found], sentence[:1].upper() + sentence[1:] + "."
-
-
 def _left_out(
     encoders: list[ChannelEncoder],
     images: list[np.ndarray],
     features: list[Any],
     whole: list[np.ndarray],
     decide: Callable[[Any], np.ndarray],
-) -> Shared:
+) -> list[ChannelEvidence]:
     """Find what the scores lose without each part of the image, whatever the classifier computes.
 
     The patches of a part are shared its evidence equally. For a channel that has one vector an
@@ -132,16 +175,15 @@ def _left_out(
         if isinstance(found, LocalFeatures):
             part = _parts(found.positions)
             inside = np.maximum(np.bincount(part, minlength=GRID * GRID), 1)
-            positions, sizes = found.positions, evidence.sizes_of(found, image)
+            positions, sizes = found.positions, sizes_of(found, image)
             lost = lost[part] / inside[part][:, None]
         else:
             column, row = np.meshgrid(np.arange(GRID), np.arange(GRID))
             positions = (np.stack([column.ravel(), row.ravel()], axis=1) + 0.5) / GRID
             sizes = np.full_like(positions, 1 / GRID)
-        nothing = np.zeros((0, len(scores)))
-        where = (positions, sizes)
-        channels.append(evidence.channel(name, where, lost, None, [], nothing, False))
-    return channels, LEAVING_OUT
+        shares = Shares(LEAVING_OUT, lost, np.zeros((0, len(scores))), [])
+        channels.append(channel_evidence(name, positions, sizes, shares))
+    return channels
 
 
 def _without_parts(encoder: ChannelEncoder, image: np.ndarray, found: Any) -> list[Any]:
@@ -168,3 +210,244 @@ def _parts(positions: np.ndarray) -> np.ndarray:
     """The part of the image that each position is in."""
     column, row = np.clip((positions * GRID).astype(int), 0, GRID - 1).T
     return row * GRID + column
+
+
+def share(
+    name: str, encoder: ChannelEncoder, image: np.ndarray, found: Any, values: np.ndarray
+) -> tuple[ChannelEvidence, str]:
+    """Share the contributions of one channel's columns among its places.
+
+    Parameters
+    ----------
+    name : str
+    encoder : ChannelEncoder
+    image : as passed to the channel's extractor
+    found : its local features, or its vector
+    values : (n_columns, n_classes) contributions to the scores
+
+    Returns
+    -------
+    evidence : ChannelEvidence
+        Of no places where the columns have none: the values are part of the offset.
+    method : str
+    """
+    values, n_classes = values.astype(np.float64), values.shape[1]
+    positions = sizes = np.zeros((0, 2))
+    shares = Shares(NOWHERE, np.zeros((0, n_classes)), np.zeros((0, n_classes)), [])
+    if isinstance(found, LocalFeatures):
+        of_patches = _of_patches(encoder, found, values)
+        if of_patches is not None:
+            positions, sizes, shares = found.positions, sizes_of(found, image), of_patches
+    else:
+        places = encoder.channel.build().column_places(image)
+        if places is not None:
+            of_names = np.zeros((len(places.names), n_classes))
+            np.add.at(of_names, places.name_of, values)
+            positions, sizes, of_places = places.positions, places.sizes, places.shares @ values
+            shares = Shares(places.method, of_places, of_names, places.names, exact=True)
+    return channel_evidence(name, positions, sizes, shares), shares.method
+
+
+def channel_evidence(
+    name: str, positions: np.ndarray, sizes: np.ndarray, shares: Shares
+) -> ChannelEvidence:
+    """The evidence of a channel, in single precision."""
+    positions, sizes, evidence, values = (
+        array.astype(np.float32) for array in (positions, sizes, shares.of_places, shares.of_names)
+    )
+    return ChannelEvidence(
+        name, positions, sizes, shares.words, evidence, shares.names, values, shares.exact
+    )
+
+
+def sizes_of(found: LocalFeatures, image: np.ndarray) -> np.ndarray:
+    """Width and height of patches in the unit square of an image."""
+    return found.sizes[:, None] / np.array(image.shape[1::-1], np.float32)
+
+
+def _of_patches(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> Shares | None:
+    """What each patch has of a channel's values; None for an encoder without places."""
+    stage, n_classes = encoder.codebook, values.shape[1]
+    if isinstance(stage, BagOfWords):
+        words = stage.words_of(found) if len(found) else np.zeros(0, np.int32)
+        shares = stage.share(found, values) if len(found) else np.zeros((0, n_classes))
+        of_words = values.reshape(-1, stage.codebook_.n_words, n_classes).sum(axis=0)
+        return Shares(WORDS, shares, of_words, _numbered("word", of_words), words, True)
+    if isinstance(stage, FisherVectors):
+        shares, words = share_fisher(stage, encoder.prepared(found), values)
+        of_words = values.reshape(-1, *stage.mixture_.means.shape, n_classes).sum(axis=(0, 2))
+        return Shares(FISHER, shares, of_words, _numbered("Gaussian", of_words), words)
+    if isinstance(stage, SecondOrderPooling):
+        shares, of_words = share_second_order(stage, found, values)
+        return Shares(SECOND_ORDER, shares, of_words, _numbered("component", of_words))
+    if encoder.embedding is not None:
+        return Shares(SETS, _of_points(encoder, found, values), values[:0], [])
+    return None
+
+
+def _numbered(name: str, values: np.ndarray) -> list[str]:
+    return [f"{name} {k}" for k in range(len(values))]
+
+
+def _of_points(encoder: ChannelEncoder, found: LocalFeatures, values: np.ndarray) -> np.ndarray:
+    """Share the values of each bin of a pyramid match equally among the points in it.
+
+    A bin has a column for each number of points; a set of one point has the first of every bin
+    that the point is in.
+    """
+    embedding, shares = encoder.embedding, np.zeros((len(found), values.shape[1]))
+    points = encoder.codebook.transform([found])
+    if embedding is None or not len(points.points):
+        return shares
+    first = [branches.first_column for every in embedding.branches_ for branches in every]
+    starts = np.unique(np.concatenate([[0], *first]))
+    starts = starts[starts < len(values)]
+    of_bins = np.add.reduceat(values, starts)
+    alone = FeatureSets(points.points, np.arange(len(points.points) + 1), points.side)
+    touched = embedding.transform(alone)
+    bins = np.searchsorted(starts, touched.indices, side="right") - 1
+    inside = np.bincount(bins, minlength=len(starts))
+    each = of_bins / np.maximum(inside, 1)[:, None]
+    owners = np.repeat(np.arange(len(points.points)), np.diff(touched.indptr))
+    np.add.at(shares, encoder.codebook.kept(found)[owners], each[bins])
+    return shares
+
+
+def share_fisher(
+    encoder: FisherVectors, features: LocalFeatures, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Share values of an image's columns among its patches.
+
+    Parameters
+    ----------
+    encoder : FisherVectors
+    features : LocalFeatures
+        Descriptors as the encoder takes them.
+    values : (n_columns, n_classes)
+
+    Returns
+    -------
+    evidence : (n_patches, n_classes) float64
+    gaussians : (n_patches,) int32
+        The most responsible Gaussian of each patch.
+    """
+    x = encoder.projection_.apply(features.descriptors).astype(np.float64)
+    q = responsibilities(encoder, x)
+    pyramid = as_pyramid(encoder.pyramid)
+    member = pyramid.membership.astype(np.float64)
+    cells = pyramid.cells(features.positions)
+    evidence = np.zeros((len(x), values.shape[1]))
+    known = np.concatenate([x, x**2, np.ones((len(x), 1))], axis=1)
+    sums = _window_sums(q, x, member[:, cells])
+    for start in range(0, values.shape[1], CLASSES_AT_A_TIME):
+        classes = slice(start, start + CLASSES_AT_A_TIME)
+        per_window = _coefficients(encoder, *sums, values[:, classes])
+        for cell in np.unique(cells):
+            inside = cells == cell
+            factors = np.tensordot(member[:, cell], per_window, axes=1)
+            each = np.tensordot(known[inside], factors, axes=(1, 1))
+            evidence[inside, classes] = np.einsum("ik,ikc->ic", q[inside], each)
+    return evidence, q.argmax(axis=1).astype(np.int32)
+
+
+def responsibilities(encoder: FisherVectors, x: np.ndarray) -> np.ndarray:
+    """Return how much each Gaussian is responsible for projected descriptors, (n, k)."""
+    logits = encoder.mixture_.log_probabilities(x.astype(np.float32)).astype(np.float64)
+    logits -= logits.max(axis=1, keepdims=True)
+    q = np.exp(logits)
+    q[q < LEAST] = 0
+    return q / q.sum(axis=1, keepdims=True)
+
+
+def _window_sums(
+    q: np.ndarray, x: np.ndarray, inside: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Number of patches, Σ q, Σ q x and Σ q x² of every window."""
+    zeroth = inside @ q
+    first = np.stack([(q * window[:, None]).T @ x for window in inside])
+    second = np.stack([(q * window[:, None]).T @ x**2 for window in inside])
+    return inside.sum(axis=1), zeroth, first, second
+
+
+def _coefficients(
+    encoder: FisherVectors,
+    n: np.ndarray,
+    zeroth: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    values: np.ndarray,
+) -> np.ndarray:
+    """Factors of x, x² and 1 of a patch, (windows, k, 2 d + 1, classes)."""
+    mixture = encoder.mixture_
+    means, variances, root = mixture.means, mixture.variances, np.sqrt(mixture.weights)[:, None]
+    of_mean, of_spread = 1 / (root * np.sqrt(variances)), 1 / (np.sqrt(2) * root * variances)
+    share = 1 / np.maximum(n, 1)[:, None, None]
+    mass = zeroth[:, :, None]
+    g_mean = (first - mass * means) * of_mean * share
+    spread = second - 2 * means * first + mass * (means**2 - variances)
+    g_spread = spread * of_spread * share
+    chance = share  # δ² = 1 / n
+    v = values.reshape(len(n), 2, *means.shape, values.shape[1])
+    a = v[:, 0] * (g_mean / (g_mean**2 + chance) * of_mean * share)[..., None]
+    b = v[:, 1] * (g_spread / (g_spread**2 + chance) * of_spread * share)[..., None]
+    rest = v[:, 0] * (chance / (g_mean**2 + chance))[..., None]
+    rest += v[:, 1] * (chance / (g_spread**2 + chance))[..., None]
+    constant = rest.sum(axis=2) / np.maximum(mass, 1e-300)
+    constant += (b * (means**2 - variances)[..., None] - a * means[..., None]).sum(axis=2)
+    return np.concatenate([a - 2 * b * means[..., None], b, constant[:, :, None]], axis=2)
+
+
+def share_second_order(
+    encoder: SecondOrderPooling, features: LocalFeatures, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Share values of an image's columns among its patches.
+
+    Parameters
+    ----------
+    encoder : SecondOrderPooling
+    features : LocalFeatures
+    values : (n_columns, n_classes)
+
+    Returns
+    -------
+    evidence : (n_patches, n_classes) float64
+    of_components : (d, n_classes) float64
+        What each principal component has in the score; pairs of them count half for both.
+    """
+    pyramid = as_pyramid(encoder.pyramid)
+    x = encoder.whitened(features.descriptors).astype(np.float64)
+    moments, n = encoder.moments(features)
+    lambdas, vectors = encoder.eigen(moments.astype(np.float64))
+    n_windows, d, n_classes = len(n), x.shape[1], values.shape[1]
+    v = values.reshape(n_windows, -1, n_classes).astype(np.float64)
+    row, column = np.triu_indices(d)
+    evidence = np.zeros((len(x), n_classes))
+    inside = pyramid.membership[:, pyramid.cells(features.positions)] > 0
+    for window in np.flatnonzero(n):
+        members = np.flatnonzero(inside[window])
+        log_matrix = (vectors[window] * np.log(lambdas[window])) @ vectors[window].T
+        numbers = encoder.unfold(log_matrix[None])[0]
+        slopes = v[window] * (numbers / (numbers**2 + 1 / n[window]))[:, None]
+        gammas = _divided_differences(lambdas[window])
+        for k in range(n_classes):
+            a = np.zeros((d, d))
+            a[row, column] = slopes[:, k] * np.where(row == column, 1.0, np.sqrt(0.5))
+            a = np.triu(a) + np.triu(a, 1).T
+            turned = vectors[window].T @ a @ vectors[window]
+            b = vectors[window] @ (gammas * turned) @ vectors[window].T
+            parts = np.einsum("ij,ij->i", x[members] @ b, x[members]) / n[window]
+            rest = v[window][:, k].sum() - parts.sum()
+            evidence[members, k] += parts + rest / len(members)
+    total = v.sum(axis=0)
+    of_components = np.zeros((d, n_classes))
+    np.add.at(of_components, row, total / 2)
+    np.add.at(of_components, column, total / 2)
+    return evidence, of_components
+
+
+def _divided_differences(values: np.ndarray) -> np.ndarray:
+    """Return (log a − log b) / (a − b) of all pairs of values, the derivative where a = b."""
+    logs, apart = np.log(values), values[:, None] - values
+    near = np.abs(apart) < 1e-9 * values.max()
+    middle = (values[:, None] + values) / 2
+    return np.where(near, 1 / middle, (logs[:, None] - logs) / np.where(near, 1.0, apart))

@@ -7,8 +7,8 @@ import numpy as np
 from markupsafe import Markup
 
 from visualwords.apps.evaluation.trial import Trial
-from visualwords.apps.explanation.evidence_pictures import most_typical, overlays, patches_of_word
 from visualwords.apps.explanation.explanation import Explanation
+from visualwords.apps.explanation.pictures import most_typical, overlays, patches_of_word
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.report.markup import (
     Thumbnails,

@@ -91,7 +91,7 @@ def explanation_png(explanation: "Explanation", image: np.ndarray | None = None)
     explanation : Explanation
     image : (h, w, 3) uint8 array, optional
     """
-    from visualwords.apps.explanation.explanation_picture import draw_explanation
+    from visualwords.apps.explanation.pictures import draw_explanation
 
     if image is None:
         image = np.full((*explanation.shape, 3), PALE, np.uint8)

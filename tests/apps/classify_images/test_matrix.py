@@ -179,7 +179,7 @@ def test_several_features_are_combined(images, tmp_path, capsys):
         (["--codebook", "k-means"], "did you mean 'kmeans'"),
         (["--solver", "svm"], "no solver 'svm'"),
         (["--pyramid", "5"], "choose 1, 8, 21 or 31"),
-        (["--C", "0"], "must be a positive number"),
+        (["--C", "0"], "not in the range x>0"),
         (["--set", "words.norm"], "write it as key=value"),
         (["--set", "radius=1"], "no setting of this recipe 'radius'"),
     ],

@@ -117,39 +117,18 @@ def test_without_locks_copies_are_closed_before_they_get_their_names(files, tmp_
     assert [p.name for p in (tmp_path / "out" / "cat").iterdir()] == ["1.jpg"]
 
 
-@pytest.fixture
-def digested(monkeypatch):
-    """Count the files whose content is digested."""
-    seen = []
-    digest = sorting._content_of
-    monkeypatch.setattr(sorting, "_content_of", lambda file: seen.append(file) or digest(file))
-    return seen
-
-
-def files_of_one_name(folder, contents):
-    paths = []
+def test_copies_with_numbers_keep_their_names_and_equal_files_are_copied_once(tmp_path):
+    contents = [b"%04d" % (i % 40) for i in range(60)]
     for i, content in enumerate(contents):
-        path = folder / str(i) / "x.jpg"
-        path.parent.mkdir()
-        path.write_bytes(content)
-        paths.append(str(path))
-    return paths
-
-
-def test_files_of_one_name_and_size_are_read_a_fixed_number_of_times(tmp_path, digested):
-    paths = files_of_one_name(tmp_path, [b"%04d" % (i % 40) for i in range(60)])
-    first = sort_images(paths, ["cat"] * 60, tmp_path / "out")
-    assert len(set(first)) == 40
-    assert first[40:] == first[:20]
-    assert len(digested) <= 2 * 60
-
-
-def test_a_copy_that_got_a_number_keeps_its_name_from_an_original(tmp_path):
-    paths = files_of_one_name(tmp_path, [b"a", b"b"])
-    other = tmp_path / "x-2.jpg"
-    other.write_bytes(b"c")
-    copies = sort_images([*paths, str(other)], ["cat"] * 3, tmp_path / "out")
-    assert [os.path.basename(copy) for copy in copies] == ["x.jpg", "x-2.jpg", "x-2-2.jpg"]
+        (tmp_path / str(i)).mkdir()
+        (tmp_path / str(i) / "x.jpg").write_bytes(content)
+    (tmp_path / "x-2.jpg").write_bytes(b"another")
+    paths = [str(tmp_path / str(i) / "x.jpg") for i in range(60)]
+    copies = sort_images([*paths, str(tmp_path / "x-2.jpg")], ["cat"] * 61, tmp_path / "out")
+    assert copies[40:60] == copies[:20]
+    assert [os.path.basename(copy) for copy in copies[:3]] == ["x.jpg", "x-2.jpg", "x-3.jpg"]
+    assert os.path.basename(copies[60]) == "x-2-2.jpg"
+    assert len(list((tmp_path / "out" / "cat").iterdir())) == 41
 
 
 @pytest.mark.posix

@@ -57,23 +57,6 @@ def test_csv_has_a_row_and_text_a_line_for_each_frame(model, video, capsys):
     assert "0  sea  " in line
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["rtsp://camera/1"], "give --allow-url to open it"),
-        (["v.avi", "a.png"], "give them in separate commands"),
-        (["v.avi", "-o", "out.csv"], "omit -o and --sort-into"),
-    ],
-)
-def test_what_does_not_go_together_gets_a_sentence(
-    model, video, tmp_path, capsys, monkeypatch, arguments, sentence
-):
-    monkeypatch.chdir(tmp_path)
-    write_png(tmp_path / "a.png", np.zeros((9, 9, 3), np.uint8))
-    assert main(["predict", model, *arguments]) == 2
-    assert sentence in " ".join(capsys.readouterr().err.split())
-
-
 def test_one_image_at_a_time_in_python(classifier, tmp_path, rng):
     image = noisy(COLORS["sand"], rng)
     answer = classifier.predict_one(image)

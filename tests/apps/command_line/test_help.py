@@ -6,7 +6,7 @@ import pytest
 
 from visualwords.apps.classify_images.main import command as classify_images
 from visualwords.apps.command_line import exit_codes, terminal
-from visualwords.apps.command_line.options import BASICS
+from visualwords.apps.command_line.options import BASICS, DURATION, SIZE, Number
 from visualwords.apps.command_line.verb import Verb, run_command
 from visualwords.apps.detect_pedestrians.main import command as detect_pedestrians
 
@@ -48,7 +48,7 @@ def test_an_unexpected_error_is_one_sentence_with_its_place_and_code_70(capsys):
 
 def test_a_mistyped_verb_gets_a_suggestion(capsys):
     assert run_command(classify_images, "it", ["predcit", "m.vw"]) == exit_codes.USAGE
-    assert "no verb 'predcit'; did you mean predict?" in capsys.readouterr().err
+    assert "no command 'predcit'; did you mean predict?" in capsys.readouterr().err
 
 
 def test_compiling_is_noted_once_in_a_command_and_only_where_it_takes_long(monkeypatch, capsys):
@@ -62,3 +62,34 @@ def test_compiling_is_noted_once_in_a_command_and_only_where_it_takes_long(monke
         monkeypatch.setattr(terminal, "LONG", seconds)
         assert run_command(compiles, "it", []) == 0
         assert capsys.readouterr().err.count("compiling") == times
+
+
+@pytest.mark.parametrize(
+    ("kind", "read", "refused", "sentence"),
+    [
+        (
+            DURATION,
+            {"90": 90, "90s": 90, "1.5m": 90, "2h": 7200, "0": 0},
+            ["", "s", "-1s", "nan", "inf", "1d", "soon", "1e999h"],
+            "is not a duration; write it like 90s",
+        ),
+        (
+            SIZE,
+            {"2000": 2000, "1.5 kB": 1500, "2GiB": 2 << 30, "0": 0},
+            ["", "MB", "-1", "9" * 400, "1 T\nB", "1 TB\n", "1e9", "inf"],
+            "is not a memory size; write it like 500MB",
+        ),
+        (
+            Number(min=1),
+            {"2.5": 2.5},
+            ["nan", "inf", "1e999", "-inf", "0"],
+            "not a finite number|not in the range",
+        ),
+    ],
+    ids=["duration", "size", "number"],
+)
+def test_amounts_are_read_as_people_write_them(kind, read, refused, sentence):
+    assert {written: kind.convert(written, None, None) for written in read} == read
+    for written in refused:
+        with pytest.raises(click.BadParameter, match=sentence):
+            kind.convert(written, None, None)

@@ -3,6 +3,7 @@
 import io
 import sys
 
+import click
 import pytest
 
 from visualwords.apps.classify_images.running import print_results
@@ -61,23 +62,30 @@ def test_files_and_pipes_of_windows_get_utf8_whatever_the_code_page(monkeypatch,
         monkeypatch.setenv("PYTHONIOENCODING", wanted)
     with monkeypatch.context() as windows:
         windows.setattr(sys, "platform", "win32")
-        verb._open_standard_streams()
+        verb.open_standard_streams()
     for stream in streams:
         stream.write("█ Łódź\r\n")  # as a line of CSV ends
         stream.flush()
         assert stream.buffer.getvalue() == written
 
 
-def test_patterns_are_expanded_where_shells_do_not(monkeypatch, tmp_path):
+def test_patterns_are_expanded_where_shells_do_not(monkeypatch, tmp_path, capsys):
     for name in ("b.jpg", "a.jpg", "c[1].jpg", "c1.jpg"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    words = ["predict", "*.jpg", "c[1].jpg", "*.png", "--top", "3"]
-    monkeypatch.setattr(sys, "argv", ["classify-images", *words])
-    assert verb._typed_arguments() == words
-    monkeypatch.setattr(sys, "platform", "win32")
-    found = verb._typed_arguments()
-    assert found == ["predict", "a.jpg", "b.jpg", "c1.jpg", "c[1].jpg", *words[2:]]
+
+    @click.command()
+    @click.argument("names", nargs=-1)
+    @click.option("--top")
+    def told(names, top):
+        print(*names)
+
+    monkeypatch.setattr(sys, "argv", ["told", "*.jpg", "c[1].jpg", "*.png", "--top", "3"])
+    found = {"linux": "*.jpg c[1].jpg *.png", "win32": "a.jpg b.jpg c1.jpg c[1].jpg c[1].jpg *.png"}
+    for system, names in found.items():
+        monkeypatch.setattr(sys, "platform", system)
+        assert verb.run_command(told, "told") == 0
+        assert capsys.readouterr().out.split() == names.split()
 
 
 def test_without_the_events_of_numba_nothing_is_said_of_compiling(monkeypatch, capsys):

@@ -132,10 +132,3 @@ def test_the_command_prints_table_json_csv_and_markdown(few, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("| recipe |")
     assert main(flags) == 0
     assert "below the best" in capsys.readouterr().out
-
-
-def test_the_command_refuses_to_compare_one_recipe(few, capsys):
-    assert main(["compare", str(few)]) == 2
-    assert "nothing to compare" in capsys.readouterr().err
-    assert main(["compare", str(few), "--vary", "kernel=hik,chi3"]) == 2
-    assert "did you mean 'chi2'" in capsys.readouterr().err

@@ -17,19 +17,9 @@ def trial_of(rng, n=600, rule=None, **more):
     chance = np.clip(rng.normal(np.where(truth == "defect", 0.6, 0.15), 0.15), 0.001, 0.999)
     chances = np.stack([chance, 1 - chance], axis=1)
     rule = rule or Decision.of(["defect", "ok"])
-    guesses = rule.labels(chances).tolist()
-    paths = [f"{i}.png" for i in range(n)]
-    return Trial(
-        ["defect", "ok"],
-        paths,
-        truth.tolist(),
-        guesses,
-        chances,
-        chances,
-        [],
-        decision=rule,
-        **more,
-    )
+    names, labels = [f"{i}.png" for i in range(n)], truth.tolist()
+    guesses, classes = rule.labels(chances).tolist(), ["defect", "ok"]
+    return Trial(classes, names, labels, guesses, chances, chances, [], decision=rule, **more)
 
 
 def test_a_threshold_does_what_its_sentence_says(rng):

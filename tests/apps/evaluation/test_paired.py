@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from visualwords.apps.evaluation.paired import pair_trials
-from visualwords.apps.evaluation.trial import Trial
+from visualwords.apps.evaluation.trial import Trial, pair_trials
 
 
 def trial_of(truth, guesses, paths=None, groups=None):

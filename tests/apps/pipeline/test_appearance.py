@@ -7,12 +7,7 @@ from skimage import data
 from tests.apps.conftest import COLORS, noisy
 from tests.reference import appearance as reference
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline.appearance import (
-    EXAMPLES,
-    N_STATISTICS,
-    Appearance,
-    measure,
-)
+from visualwords.apps.pipeline.appearance import EXAMPLES, N_STATISTICS, Appearance, measure
 from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.recipe import Recipe
 

@@ -7,12 +7,7 @@ from scipy import sparse
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline.similarity import (
-    Gallery,
-    Signer,
-    held_out_distances,
-    sketch_rows,
-)
+from visualwords.apps.pipeline.similarity import Gallery, Signer, held_out_distances, sketch_rows
 from visualwords.folders import ImageFolder
 
 

@@ -1,16 +1,24 @@
-"""The picture and the table of an explanation."""
+"""The picture of an explanation and the text in it."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image, ImageDraw
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
-from visualwords.apps.explanation.evidence_pictures import most_typical, overlay, patches_of_word
-from visualwords.apps.explanation.explanation_picture import draw_explanation
+from visualwords.apps.explanation.pictures import (
+    draw_explanation,
+    length_of,
+    most_typical,
+    overlay,
+    patches_of_word,
+    shortened,
+    write,
+)
 from visualwords.images import read_image
 
 
@@ -95,21 +103,29 @@ def test_explain_prints_sums_that_add_up_and_draws(words_model, photos, tmp_path
     assert abs(wood["score"] - words_model.decision_function([str(image)])[0, 2]) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["IMAGE", "--label", "mud"], 2, "has no class 'mud'; it knows sand, sea, wood"),
-        (["nowhere.png"], 1, "nowhere.png: no such file"),
-        (["IMAGE", "-o", "no/such/x.png"], 1, "the folder no/such does not exist"),
-        (["IMAGE", "-o", "x.gif"], 2, "x.gif: name a file ending in .png, .jpg, .jpeg"),
-        (["IMAGE", "-o", "x.pdf"], 2, "x.pdf: name a file ending in .png, .jpg, .jpeg"),
-    ],
-)
-def test_explain_says_what_is_wrong(
-    words_model, photos, tmp_path, capsys, arguments, code, sentence
-):
-    words_model.save(tmp_path / "m.vw")
-    image = str(photos / "sea" / "0.png")
-    arguments = [image if word == "IMAGE" else word for word in arguments]
-    assert main(["explain", str(tmp_path / "m.vw"), *arguments]) == code
-    assert sentence in capsys.readouterr().err
+def drawn(text):
+    page = Image.new("L", (400, 24), 255)
+    write(ImageDraw.Draw(page), (4, 3), text, 0)
+    return np.asarray(page)
+
+
+@pytest.mark.parametrize("text", ["Größe", "кошка", "γάτα", "עברית", "قطة"])
+def test_a_name_is_drawn_without_boxes_in_the_scripts_of_the_font(text):
+    assert (drawn(text) < 128).sum() > 10 * len(text)
+    letters = set(text)
+    assert len({drawn(one).tobytes() for one in letters}) == len(letters)  # boxes would be alike
+
+
+def test_a_character_that_the_font_lacks_is_a_box():
+    assert np.array_equal(drawn("x猫"), drawn("x\uffff"))
+    assert (drawn("猫") < 128).sum() > 10
+
+
+def test_an_accent_that_is_a_character_of_its_own_makes_no_difference():
+    assert np.array_equal(drawn("Gr\u00f6\u00dfe"), drawn("Gro\u0308\u00dfe"))
+
+
+def test_a_long_name_is_cut_to_the_width():
+    name = "Donaudampfschifffahrtsgesellschaftskapitän" * 4
+    assert length_of(shortened(name, 300)) <= 300 < length_of(shortened(name, 300) + "mm")
+    assert shortened("猫" * 40, 300).endswith("…")
