@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from scipy import sparse
 
 from benchmarks.papers.generated import Split
-from benchmarks.papers.lab import memory_of, timed
+from benchmarks.papers.lab import Measured, measured
 from benchmarks.papers.peers import Score, liblinear
 from benchmarks.papers.pmsvm_as_printed import FeatureMap, PmSVMAsPrinted
 from benchmarks.papers.results import Row, Table
@@ -34,27 +34,11 @@ def methods() -> dict[str, Callable[[], Any]]:
     return made
 
 
-class Outcome(NamedTuple):
-    """What came of a method on some data."""
-
-    accuracy: float
-    train_seconds: float
-    test_seconds: float
-    megabytes: float
-    """Of the data, as the method keeps them."""
-    growth: float | None
-    """Megabytes by which a process grows while it trains; None where that is not known."""
-
-
-def try_method(method: str, split: Split, score: Score) -> Outcome:
-    """Train and test, each twice: the first time warms up at the same shape and classes."""
+def try_method(method: str, split: Split, score: Score) -> Measured:
+    """Train and test, after a first time that warms up at the same shape and classes."""
     make, (X, y, X_test, y_test) = methods()[method], split
-    model, train_seconds = timed(lambda: make().fit(X, y), runs=2)
-    answers, test_seconds = timed(model.predict, X_test, runs=2)
-    kept = sparse.csr_matrix(X).nnz * _bytes_per_value(method, X.shape[1]) / 1e6
-    del model
-    grown = memory_of(lambda: make().fit(X, y))
-    return Outcome(100 * score(y_test, answers), train_seconds, test_seconds, kept, grown)
+    make().fit(X, y).predict(X_test[:2])
+    return measured(lambda: make().fit(X, y), X_test, lambda own: 100 * score(y_test, own))
 
 
 def _bytes_per_value(method: str, n_columns: int) -> int:
@@ -63,22 +47,30 @@ def _bytes_per_value(method: str, n_columns: int) -> int:
     return BYTES[method.rpartition("-")[0] or method]
 
 
-def row_of(title: str, method: str, one: Outcome, n: int, paper: float | None, unlike: str) -> Row:
-    """Accuracy and training time of a method."""
+def row_of(title: str, method: str, one: Measured, n: int, paper: float | None, why: str) -> Row:
+    """Accuracy and training time of a method; why the paper's figure is of other data, if it is."""
     return Row(
-        *(f"{title}, {method}", one.accuracy, paper),
+        *(f"{title}, {method}", one.score, paper),
         seconds=one.train_seconds,
         n=n,
         rival=not method.startswith("ours"),
-        unlike=unlike if paper is not None else "",
+        unlike=why if paper is not None else "",
     )
 
 
-def needs(outcomes: dict[str, Outcome], title: str) -> Table:
+def megabytes(method: str, split: Split) -> float:
+    """Memory of the training data as a method keeps them."""
+    return sparse.csr_matrix(split.X).nnz * _bytes_per_value(method, split.X.shape[1]) / 1e6
+
+
+def needs(outcomes: dict[tuple[str, str], Measured], splits: dict[str, Split], title: str) -> Table:
     """Memory and time of testing."""
     cells = [
-        [name, one.megabytes, one.growth or "", 1e3 * one.test_seconds]
-        for name, one in outcomes.items()
+        [
+            *(f"{name}, {method}", megabytes(method, splits[name])),
+            *(one.growth or "", 1e3 * one.test_seconds),
+        ]
+        for (name, method), one in outcomes.items()
     ]
     header = ("", "memory of the data, MB", "growth of the process, MB", "testing, ms")
     return Table(title, header, cells)

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from benchmarks.papers.datasets import color_histograms
 from benchmarks.papers.experiments import GCS, experiment
 from benchmarks.papers.gcs_sparsity import A, sparse_radius
-from benchmarks.papers.lab import Lab, timed
+from benchmarks.papers.lab import Lab
 from benchmarks.papers.results import Results, Row, Table
 from visualwords.classifiers import KernelSVC, kernels
 
@@ -83,19 +83,19 @@ def table2(lab: Lab) -> Results:
     """
     X, y = color_histograms(lab)
     seeds = range(1 if lab.quick else SPLITS)
-    found: dict[str, list[tuple[Choice, float, float, float]]] = {}
+    found: dict[str, list[tuple[Choice, float, float]]] = {}
     classes = sorted(set(y))
     confused = np.zeros((len(classes), len(classes)), int)
     for seed in lab.steps("random halves", seeds):
         train, test = halves(y, seed)
         for name, options in candidates(X, train, lab.quick).items():
-            choice, seconds = timed(choose, options, y, train, seed)
+            choice = choose(options, y, train, seed)
             answers = predict(choice.gram, y, choice.C, train, test)
             wrong = 100 * float(np.mean(answers != y[test]))
             if name == "CS as printed":
                 confused += confusion_matrix(y[test], answers, labels=classes)
             zeros = 100 * float(np.mean(choice.gram[np.ix_(train, train)] == 0))
-            found.setdefault(name, []).append((choice, wrong, zeros, seconds))
+            found.setdefault(name, []).append((choice, wrong, zeros))
     correct, paper = (100 * float(np.trace(one) / one.sum()) for one in (confused, CONFUSED))
     rows = [row for name, entries in found.items() for row in summary(name, entries)]
     what = "CS as printed, share of correct images (Table 3)"
@@ -103,7 +103,6 @@ def table2(lab: Lab) -> Results:
     return Results(
         f"{len(y)} images of {len(classes)} classes, {len(seeds)} random halves (seeds 0, 1, …).",
         [*rows, Row(what, correct, paper, unlike=OTHER_IMAGES)],
-        notes=["Seconds are those of choosing and training, over all halves."],
         tables=[
             choices(found),
             Table("CS as printed: rows are true classes, columns answers", ("", *classes), counts),
@@ -115,13 +114,11 @@ def summary(name: str, entries: list) -> list[Row]:
     """Mean test and validation error of a kernel."""
     papers = PAPER.get(name, (None, None))
     test, validation = [entry[1] for entry in entries], [entry[0].validation for entry in entries]
-    seconds = sum(entry[3] for entry in entries)
     return [
         Row(
             f"{name}, {kind} error",
             *(float(np.mean(values)), paper),
             spread=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-            seconds=seconds if kind == "test" else None,
             error=True,
             rival=name in ("Laplace", "polynomial", "RBF"),
             unlike=OTHER_IMAGES if paper else "",

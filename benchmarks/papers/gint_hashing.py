@@ -19,7 +19,7 @@ from benchmarks.papers.gint_kernels import (
     rbf_curves,
     rows_of,
 )
-from benchmarks.papers.lab import Lab, timed
+from benchmarks.papers.lab import Lab
 from benchmarks.papers.peers import (
     Accuracy,
     best_on_third,
@@ -70,7 +70,7 @@ def figure2(lab: Lab) -> Results:
     rows, curves, tables = [], {}, {title: [] for title in ("chosen", "bits", "others")}
     for name in lab.steps("data sets", names):
         split = rows_of(lab, name, 0)
-        hashed, seconds = timed(hashed_accuracies, split)
+        hashed = hashed_accuracies(split)
         levels = {kernel: summarize(exact_curve(split, kernel)) for kernel in ("linear", "ngmm")}
         curves[name] = hashed, levels
         ours = [hashed["ngmm", k, 8].chosen for k in HASHES]
@@ -82,7 +82,6 @@ def figure2(lab: Lab) -> Results:
                 Row(
                     f"{title} hashed, k = 1024, b = 8",
                     *(hashed[kernel, 1024, 8].best, PAPER[name][TITLES.index(kernel.upper())]),
-                    seconds=seconds,
                     n=len(split.y_test),
                     unlike=EXACT,
                 )
@@ -94,7 +93,6 @@ def figure2(lab: Lab) -> Results:
     return Results(
         f"{len(names)} data sets as in gint-table1, seed 0 of rows and hashes.",
         rows,
-        notes=["Seconds: hashing, training and testing of all k, b and C of a data set."],
         tables=[
             Table(
                 "NGMM with b = 8 and C chosen on training rows, %",

@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 from benchmarks.papers.datasets import table
 from benchmarks.papers.experiments import GINT, experiment
 from benchmarks.papers.generated import Split
-from benchmarks.papers.lab import Lab, timed
+from benchmarks.papers.lab import Lab
 from benchmarks.papers.peers import Accuracy, kernel_score, linear_score, over_costs, summarize
 from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.classifiers import kernels
@@ -99,7 +99,6 @@ def table1(lab: Lab) -> Results:
         rows,
         notes=[
             f"Mean absolute difference of the three min–max kernels: {gap:.2f} points.",
-            "Seconds: both Gram matrices and all fits of a cell.",
         ],
         tables=[
             Table(title, ("data set", *TITLES), cells),
@@ -116,7 +115,7 @@ def table1(lab: Lab) -> Results:
 def cell(lab: Lab, name: str, kernel: str) -> tuple[Row, Accuracy]:
     """One cell of the paper's table; one below it with what another setting gives."""
     place = KERNELS.index(kernel)
-    seeds, seconds = timed(curves, lab, name, kernel)
+    seeds = curves(lab, name, kernel)
     points = mean_curve(seeds)
     both = summarize(points)
     own = [one[[test for _, test in points].index(both.best)][1] for one in seeds]
@@ -125,7 +124,6 @@ def cell(lab: Lab, name: str, kernel: str) -> tuple[Row, Accuracy]:
         both.best,
         PAPER[name][place],
         spread=float(np.std(own, ddof=1)) if len(own) > 1 else None,
-        seconds=seconds,
         n=len(rows_of(lab, name, 0).y_test),
         rival=kernel in RIVALS,
         unlike=UNLIKE.get(name, ""),

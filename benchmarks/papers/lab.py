@@ -1,12 +1,14 @@
 """Where an experiment runs: its data folder, its size, its progress, its clock and its memory."""
 
+import json
 import os
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from visualwords.errors import FolderError
 from visualwords.parallel import return_freed_memory
@@ -88,13 +90,35 @@ def timed(work: Callable[..., Value], *arguments: Any, runs: int = 1) -> tuple[V
     return result, least
 
 
-def memory_of(work: Callable[[], object]) -> float | None:
-    """Return the megabytes by which a copy of this process grows while it works, at its peak.
+class Measured(NamedTuple):
+    """A training and a test in a process of their own."""
 
-    None where processes can't be copied (Windows) or do not report their peak in this way (macOS).
+    score: float
+    train_seconds: float
+    test_seconds: float
+    growth: float | None = None
+    """Megabytes by which the process grew while it trained, at its peak; None if unknown."""
+
+
+def measured(
+    train: Callable[[], Any], X: Any, score: Callable[[Any], float], copy: bool = True
+) -> Measured:
+    """Train, predict the rows of X and score the answers, in a copy of this process.
+
+    The copy's peak of memory is that of this training alone. It inherits compiled loops: warm up
+    first. Only Linux offers both a copy and its peak; elsewhere it is done here.
     """
-    if not sys.platform.startswith("linux"):
-        return None
+    if copy and sys.platform.startswith("linux"):
+        return _in_copy(lambda: measured(train, X, score, copy=False))
+    before = _status("VmRSS")
+    model, train_seconds = timed(train)
+    growth = (_status("VmHWM") - before) / 1024 if before else None
+    answers, test_seconds = timed(model.predict, X, runs=2)
+    return Measured(float(score(answers)), train_seconds, test_seconds, growth)
+
+
+def _in_copy(work: Callable[[], Measured]) -> Measured:
+    """Do some work in a copy of this process."""
     return_freed_memory()  # so that new work does not find it there
     reader, writer = os.pipe()
     with warnings.catch_warnings():
@@ -103,19 +127,23 @@ def memory_of(work: Callable[[], object]) -> float | None:
         child = os.fork()
     if child == 0:  # the copy: never returns
         try:
-            before = _status("VmRSS")
-            work()
-            os.write(writer, str(_status("VmHWM") - before).encode())
+            os.write(writer, json.dumps(work()).encode())
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(writer)
-    with os.fdopen(reader) as answer:
-        text = answer.read()
+    with os.fdopen(reader) as answers:
+        text = answers.read()
     os.waitpid(child, 0)
-    return int(text) / 1024 if text else None
+    if not text:
+        raise ChildProcessError("training in a copy of the process failed: see the message above")
+    return Measured(*json.loads(text))
 
 
 def _status(field: str) -> int:
-    """A number of kilobytes from what Linux reports about this process."""
+    """A number of kilobytes from what Linux reports about this process; 0 elsewhere."""
+    if not sys.platform.startswith("linux"):
+        return 0
     with open("/proc/self/status", encoding="ascii", errors="replace") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))

@@ -1,7 +1,6 @@
 """PmSVM and PmSVM-LUT as printed, Algorithms 2 and 3 of [Yang12], and feature mapping beside them.
 
-Samples are visited in random order, a new one every pass; the stopping rule is LIBLINEAR's. What
-each keeps of the data is in ``memory``: 20 and 8 bytes for every value that is not zero.
+Samples are visited in random order, a new one every pass; the stopping rule is LIBLINEAR's.
 """
 
 from typing import Any
@@ -106,12 +105,10 @@ class PmSVMAsPrinted:
         """The loop of a pass, and its arguments before and after those that all share."""
         if self.tables:
             self.read, write = self._look_up_tables()
-            self.memory = self.index.nbytes + self.value.nbytes
             return loops.pass_with_tables, ((self.value,), (self.read, write))
         logs = np.log(self.value + np.float32(0.05))
         means = [power_mean(self.value, np.float32(c), self.p).astype("f4") for c in AD_HOC[1:]]
         inverse = np.linalg.inv(np.vander(np.log(AD_HOC + 0.05), increasing=True)).astype("f4")
-        self.memory = self.index.nbytes + 4 * self.value.nbytes
         return loops.pass_precomputed, ((logs, *means), (np.float32(AD_HOC[0]), inverse))
 
     def _look_up_tables(self) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ principal angles are not here.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import cv2
 import numpy as np
@@ -36,27 +37,43 @@ def _describe(image: np.ndarray, most: int) -> LocalFeatures:
     return LocalFeatures(descriptors, positions.astype(np.float32), sizes)
 
 
-def match_and_exponent(sets: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Gram matrices of the match kernel and of Lyu's exponent kernel, in one pass.
+def match(sets: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the Gram matrix of the match kernel: every point and its best partner, O(dm²).
 
-    Both compare all pairs of points, O(dm²): the similarity of two is exp(−‖x − y‖² / s), s the
-    mean total variance of a set. The second is divided by √(K(x, x) K(y, y)).
+    The similarity of two points is exp(−‖x − y‖² / s), s the mean total variance of a set.
 
     Examples
     --------
-    >>> match, exponent = match_and_exponent([[[0.0], [1.0]], [[0.0], [1.0], [9.0]]])
-    >>> match.round(2), exponent.round(2)
-    (array([[1.  , 0.83],
-           [0.83, 1.  ]]), array([[1.  , 0.85],
-           [0.85, 1.  ]]))
+    >>> match([[[0.0], [1.0]], [[0.0], [1.0], [9.0]]]).round(2)
+    array([[1.  , 0.83],
+           [0.83, 1.  ]])
     """
+    return _over_pairs(loops.best_partners, sets, 1.0)
+
+
+def exponent(sets: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the Gram matrix of Lyu's kernel: the mean similarity to the power 9 of all pairs.
+
+    It is divided by √(K(x, x) K(y, y)).
+
+    Examples
+    --------
+    >>> exponent([[[0.0], [1.0]], [[0.0], [1.0], [9.0]]]).round(2)
+    array([[1.  , 0.85],
+           [0.85, 1.  ]])
+    """
+    gram = _over_pairs(loops.sums_over_pairs, sets, EXPONENT)
+    norms = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    return gram / np.outer(norms, norms)
+
+
+def _over_pairs(loop: Any, sets: Iterable[np.ndarray], power: float) -> np.ndarray:
     points = [np.asarray(one, float) for one in sets]
     bounds = np.concatenate([[0], np.cumsum([len(one) for one in points])])
     scale = float(np.mean([np.var(one, axis=0).sum() for one in points if len(one)]))
-    match, exponent = (np.zeros((len(points), len(points))) for _ in range(2))
-    loops.best_partners(np.concatenate(points), bounds, scale, EXPONENT, match, exponent)
-    norms = np.sqrt(np.maximum(np.diag(exponent), 1e-300))
-    return match, exponent / np.outer(norms, norms)
+    gram = np.zeros((len(points), len(points)))
+    loop(np.concatenate(points), bounds, scale / power, gram)
+    return gram
 
 
 def bhattacharyya(sets: Iterable[np.ndarray], ridge: float = RIDGE) -> np.ndarray:
