@@ -1,5 +1,7 @@
-"""Where an experiment runs: its data folder, its size, its progress, its clock and its memory."""
+"""Where an experiment runs and is registered: its data folder, its clock and its memory."""
 
+import importlib
+import inspect
 import json
 import os
 import sys
@@ -7,9 +9,11 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from benchmarks.papers.results import Results
 from visualwords.errors import FolderError
 from visualwords.parallel import return_freed_memory
 from visualwords.progress import Progress, Silent
@@ -27,15 +31,16 @@ class Lab:
         The folder that holds the data sets.
     quick : bool
         Use small generated data, the same on every machine, to test the code.
-    progress : Progress, optional
+
+    Attributes
+    ----------
+    progress : Progress
+        Shows the steps of the experiment; silent unless it is set.
     """
 
-    def __init__(
-        self, data: str | os.PathLike[str], quick: bool = False, progress: Progress | None = None
-    ):
-        self.data = Path(data)
-        self.quick = quick
-        self.progress = progress or Silent()
+    def __init__(self, data: str | os.PathLike[str], quick: bool = False):
+        self.data, self.quick = Path(data), quick
+        self.progress: Progress = Silent()
         self._made: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -147,3 +152,74 @@ def _status(field: str) -> int:
         return 0
     with open("/proc/self/status", encoding="ascii", errors="replace") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
+
+
+ICD = "J. Wu: A Fast Dual Method for HIK SVM Learning, 2010"
+PMK = "K. Grauman, T. Darrell: Pyramid Match Kernels, 2006"
+PMSVM = "H. Yang, J. Wu: Practical Large Scale Classification with Additive Kernels, 2012"
+GINT = "P. Li: Generalized Intersection Kernel, 2016"
+GCS = "S. Boughorbel et al.: GCS Kernel for SVM-Based Image Recognition, 2006"
+
+SECTIONS = (
+    *("icd_solvers", "icd_pedestrians", "icd_objects", "icd_defaults"),
+    *("pmk_matching", "pmk_objects", "pmk_caltech"),
+    *("pmsvm_gradient", "pmsvm_methods", "gint", "gcs"),
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+    paper, place : str
+        Whose figures these are, and where they stand there.
+    run : function of a `Lab`
+        Its docstring is the text of the page.
+    data : tuple of str
+        Folders that a full run needs; none: the data are generated.
+    minutes : float
+        CPU time of a full run, roughly.
+    missing : str
+        What of the paper's table can't be repeated, and why.
+    """
+
+    name: str
+    paper: str
+    place: str
+    run: Callable[[Lab], Results]
+    data: tuple[str, ...] = ()
+    minutes: float = 1.0
+    missing: str = ""
+
+    @property
+    def text(self) -> str:
+        """The page's text, in Markdown."""
+        return inspect.getdoc(self.run) or ""
+
+    @property
+    def what(self) -> str:
+        """The first line of the text."""
+        return self.text.partition("\n")[0]
+
+
+_KNOWN: dict[str, Experiment] = {}
+
+
+def experiment(name: str, paper: str, place: str, **options: Any) -> Callable[[Any], Any]:
+    """Register a function as an experiment; the parameters are those of `Experiment`."""
+
+    def register(run: Callable[[Lab], Results]) -> Callable[[Lab], Results]:
+        _KNOWN[name] = Experiment(name, paper, place, run, **options)
+        return run
+
+    return register
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """All experiments by name, in the order of `SECTIONS`."""
+    modules = [importlib.import_module(f"benchmarks.papers.{name}").__name__ for name in SECTIONS]
+    ordered = sorted(_KNOWN.values(), key=lambda one: modules.index(one.run.__module__))
+    return {one.name: one for one in ordered}

@@ -3,6 +3,7 @@
 Samples are visited in random order, a new one every pass; the stopping rule is LIBLINEAR's.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def powers(logarithm: np.ndarray) -> np.ndarray:
     return np.stack([logarithm**0, logarithm, logarithm**2], axis=1).astype(np.float32)
 
 
+@dataclass
 class PmSVMAsPrinted:
     """One-vs-rest by one of the two algorithms, on values in [0, 1].
 
@@ -49,17 +51,12 @@ class PmSVMAsPrinted:
         Entries of the tables. The powers 1, t, t² of T₁'s entries are kept with them.
     """
 
-    def __init__(
-        self,
-        p: float = -1.0,
-        C: float = 0.01,
-        tables: bool = True,
-        tol: float = 0.1,
-        max_iter: int = 200,
-        b: int = 1000,
-    ):
-        self.p, self.C, self.tables, self.b = p, C, tables, b
-        self.tol, self.max_iter = tol, max_iter
+    p: float = -1.0
+    C: float = 0.01
+    tables: bool = True
+    tol: float = 0.1
+    max_iter: int = 200
+    b: int = 1000
 
     def fit(self, X: Any, codes: np.ndarray) -> "PmSVMAsPrinted":
         """Learn from rows and class numbers 0, 1, …: three numbers a column for every class."""

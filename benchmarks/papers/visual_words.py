@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.datasets import pictures
-from benchmarks.papers.generated import Pictures, Split
+from benchmarks.papers.datasets import Pictures, Split, pictures
 from benchmarks.papers.lab import Lab
 from visualwords.codebook import BagOfWords, KMeansCodebook
 from visualwords.features import Centrist, DenseSIFT
@@ -71,15 +70,3 @@ def encoded(lab: Lab, part: Pictures, extractor: Extractor, words: BagOfWords) -
     rows = [words.transform([extractor.extract(i)]) for i in lab.steps("words", part.images)]
     dense = words.output == "dense"
     return np.concatenate(rows) if dense else sparse.csr_matrix(sparse.vstack(rows))
-
-
-def mean_per_class(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the mean accuracy of the classes."""
-    from sklearn.metrics import balanced_accuracy_score
-
-    return float(balanced_accuracy_score(truth, answers))
-
-
-def share_right(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the share of correct answers."""
-    return float(np.mean(truth == answers))
