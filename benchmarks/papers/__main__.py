@@ -34,12 +34,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.verb == "list":
             _list(known.values())
             return 0
-        every = "all" in options.names
-        chosen = [known[name] for name in (known if every else options.names)]
-        if options.pages:
-            _write_pages(options.output, chosen, every)
-        else:
+        chosen = [known[name] for name in (known if "all" in options.names else options.names)]
+        if not options.pages:
             _run(options, chosen)
+        for one in chosen if options.pages else ():
+            record = Record.read(options.output, one.name)
+            if record is not None:
+                pages.write_page(options.output, record)
+            elif "all" not in options.names:
+                raise FolderError(f"{options.output}: no stored result of {one.name}")
         if not options.quick:
             pages.write_summary(options.output)
     except VisualWordsError as problem:
@@ -107,16 +110,6 @@ def _run(options: argparse.Namespace, chosen: list[Experiment]) -> None:
         record.write(options.output)
         path = pages.write_page(options.output, record)
         print(f"{path}: {record.seconds:.0f} CPU seconds", file=sys.stderr)
-
-
-def _write_pages(folder: str, chosen: list[Experiment], every: bool) -> None:
-    """Write the pages of stored results; of every experiment that has one, or of those named."""
-    for one in chosen:
-        record = Record.read(folder, one.name)
-        if record is not None:
-            pages.write_page(folder, record)
-        elif not every:
-            raise FolderError(f"{folder}: no stored result of {one.name}")
 
 
 if __name__ == "__main__":

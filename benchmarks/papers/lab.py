@@ -2,11 +2,10 @@
 
 import importlib
 import inspect
-import json
+import multiprocessing
 import os
 import sys
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
 from dataclasses import dataclass
@@ -125,25 +124,21 @@ def measured(
 def _in_copy(work: Callable[[], Measured]) -> Measured:
     """Do some work in a copy of this process."""
     return_freed_memory()  # so that new work does not find it there
-    reader, writer = os.pipe()
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    copy = fork.Process(target=lambda: sender.send(work()))
     with warnings.catch_warnings():
         # Newer Pythons warn of copies of processes with threads; the copy uses none of them.
         warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:  # the copy: never returns
-        try:
-            os.write(writer, json.dumps(work()).encode())
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as answers:
-        text = answers.read()
-    os.waitpid(child, 0)
-    if not text:
-        raise ChildProcessError("training in a copy of the process failed: see the message above")
-    return Measured(*json.loads(text))
+        copy.start()
+    sender.close()
+    try:
+        return receiver.recv()
+    except EOFError as problem:
+        message = "training in a copy of the process failed: see the message above"
+        raise ChildProcessError(message) from problem
+    finally:
+        copy.join()
 
 
 def _status(field: str) -> int:
@@ -182,8 +177,6 @@ class Experiment:
         Folders that a full run needs; none: the data are generated.
     minutes : float
         CPU time of a full run, roughly.
-    missing : str
-        What of the paper's table can't be repeated, and why.
     """
 
     name: str
@@ -192,12 +185,16 @@ class Experiment:
     run: Callable[[Lab], Results]
     data: tuple[str, ...] = ()
     minutes: float = 1.0
-    missing: str = ""
 
     @property
     def text(self) -> str:
         """The page's text, in Markdown."""
         return inspect.getdoc(self.run) or ""
+
+    @property
+    def missing(self) -> str:
+        """What of the paper's table can't be repeated, and why: the text's last paragraph."""
+        return " ".join(self.text.partition("**Not repeated.** ")[2].split())
 
     @property
     def what(self) -> str:

@@ -46,8 +46,6 @@ def markdown(experiment: Experiment, record: Record) -> str:
     ]
     for table in results.tables:
         parts += [f"## {table.title}", markdown_table(table.header, table.texts())]
-    if experiment.missing:
-        parts.append(f"**Not repeated.** {experiment.missing}")
     return "\n\n".join(part for part in [*parts, origin(record)] if part) + "\n"
 
 
