@@ -90,8 +90,7 @@ def table5(lab: Lab) -> Results:
     The paper's LIBSVM+RBF probably had the columns of LIBSVM's page, scaled to [−1, 1]: distances
     are twice ours, so a row with four times our γ stands beside ours.
 
-    **Not repeated.** Acoustic and rcv1 are not available (generated rows of rcv1's size:
-    `large-sparse`).
+    **Not repeated.** The sets acoustic and rcv1 (generated rows of its size: `large-sparse`).
     """
     rows, cells = [], []
     for name in lab.steps("data sets", [*PAPER, *OTHERS[: 1 if lab.quick else None]]):

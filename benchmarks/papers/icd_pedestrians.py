@@ -53,7 +53,7 @@ def table2(lab: Lab) -> Results:
     paper does not say). LIBLINEAR converges here before its 1,000th iteration, which it does not in
     the paper.
 
-    **Not repeated.** The paper has 1,218 person-free photographs, here there are 400.
+    **Not repeated.** The paper's 1,218 person-free photographs; here there are 400.
     """
     windows = bootstrapped_windows(lab)
     mixed = windows._replace(groups=np.arange(len(windows.y)))

@@ -34,8 +34,8 @@ def figure5(lab: Lab) -> Results:
     others, ten times. Its curve is printed as a figure; the text gives the first value and that for
     15. The encoder (without labels) and both choices come from all 15 images at every size.
 
-    **Not repeated.** The paper draws from all images of Caltech-101; here 15 and at most 12 of each
-    class are at hand.
+    **Not repeated.** Draws from all images of Caltech-101; 15 and at most 12 of each class are at
+    hand.
     """
     train, test = pictures(lab, "caltech101")
     settings = [(bin_size, finest) for bin_size in BIN_SIZES for finest in FINEST]

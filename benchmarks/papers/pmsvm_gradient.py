@@ -57,7 +57,7 @@ def approximation(lab: Lab) -> Results:
     1000* (Sec. 5.1): no; see the rows, which have the largest error over [0, 1], and the last
     table, which has the interval on which the bound holds.
 
-    **Not repeated.** Mnist and the paper's histograms are not available.
+    **Not repeated.** The set mnist and the paper's histograms are not available.
     """
     n = 60 if lab.quick else 600
     digits, words = load_digits(), word_counts(n)

@@ -157,7 +157,7 @@ def binary(lab: Lab) -> Results:
     lower with tables of 10 or 100 entries than with 1,000 or 10,000; the second table repeats that.
     Ten entries cost more here on text, a hundred less.
 
-    **Not repeated.** Rcv1, url, webspam and kdd are not available.
+    **Not repeated.** The sets rcv1, url, webspam, kdda and kddb.
     """
     data, comparison = load(lab), Comparison(lab, share_right)
     text, rows = data["text"], comparison.rows
@@ -275,8 +275,8 @@ def vision(lab: Lab) -> Results:
     table has the data as a method keeps them (bytes a value times values) and, beside them, the
     growth of a process that trains, at its peak.
 
-    **Not repeated.** Indoor 67, ILSVRC 1000 and the features of the paper are not available
-    (generated rows of their kind: `large-dense`).
+    **Not repeated.** The sets indoor 67 and ILSVRC 1000 (generated rows of their kind:
+    `large-dense`), and the features of the paper.
     """
     comparison, sizes = Comparison(lab, mean_per_class), []
     rows = comparison.rows

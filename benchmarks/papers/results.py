@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -225,9 +225,11 @@ class Record:
         """Write NAME.json atomically."""
         tables = [replace(table, cells=table.texts()) for table in self.results.tables]
         plain = asdict(replace(self, results=replace(self.results, tables=tables, panels=[])))
-        for row in plain["results"]["rows"]:
-            for name in [key for key, value in row.items() if value in ("", None)]:
-                del row[name]
+        defaults = {one.name: one.default for one in fields(Row)}
+        plain["results"]["rows"] = [
+            {name: value for name, value in row.items() if value != defaults[name]}
+            for row in plain["results"]["rows"]
+        ]
         content = (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
         write_atomically(os.path.join(folder, f"{self.experiment}.json"), content)
 
