@@ -19,7 +19,7 @@ def step(gradient, alpha, curvature, cost):
 
 
 @njit()
-def pass_with_tables(index, value, bounds, order, y, Q, cost, read, write, alpha, a):
+def pass_with_tables(order, y, Q, cost, alpha, a, index, bounds, value, read, write):
     """Lines 4 to 9 of [Yang12], Algorithm 3, degree 2: a score is Σ_q a[j]·read[h], a step a write.
 
     read, write : (b + 1, 3) float32, the powers 1, T₁, T₁² and T₂ of PmSVM-LUT; of the feature map
@@ -46,7 +46,7 @@ def pass_with_tables(index, value, bounds, order, y, Q, cost, read, write, alpha
 
 
 @njit()
-def pass_precomputed(index, logs, mean1, mean2, bounds, order, y, Q, cost, c0, inverse, alpha, a):
+def pass_precomputed(order, y, Q, cost, alpha, a, index, bounds, logs, mean1, mean2, c0, inverse):
     """Lines 4 to 9 of [Yang12], Algorithm 2, degree 2, with M_p(c_0, x) taken as c_0 (Sec. 5)."""
     largest, smallest = -np.inf, np.inf
     for i in order:

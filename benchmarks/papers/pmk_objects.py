@@ -137,14 +137,10 @@ def _gaussians(sets: Iterable[np.ndarray], ridge: float) -> tuple[np.ndarray, np
     """Means and covariances; a share of the mean variance is added to every covariance."""
     points = [np.asarray(one, float) for one in sets]
     d = points[0].shape[1]
-    means = np.array([one.mean(axis=0) if len(one) else np.zeros(d) for one in points])
-    spreads = np.array([_covariance(one) for one in points])
+    means = np.array([one.sum(axis=0) / max(len(one), 1) for one in points])
+    apart = [one - mean for one, mean in zip(points, means)]
+    spreads = np.array([one.T @ one / max(len(one), 1) for one in apart])
     return means, spreads + ridge * np.trace(spreads, axis1=1, axis2=2).mean() / d * np.eye(d)
-
-
-def _covariance(points: np.ndarray) -> np.ndarray:
-    d = points.shape[1]
-    return np.cov(points.T, bias=True).reshape(d, d) if len(points) > 1 else np.zeros((d, d))
 
 
 SHIFTS, C = 8, 10.0
