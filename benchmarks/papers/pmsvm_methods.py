@@ -318,8 +318,8 @@ def sparse_rows(lab: Lab) -> Results:
     Yang and Wu, Table 4) on the papers' machines. ICD with C = 10⁻³ on 100 levels, PmSVM with
     C = 0.01, LIBLINEAR with C = 1, without a bias, as the papers have them. Time is of training
     alone, after a warm-up on 20,000 of the rows with all classes; memory is the growth of a process
-    that trains, at its peak, beside the rows themselves, which are there before. The experiment is
-    of size: the generated topics are easier or harder than rcv1, and accuracies do not compare.
+    that trains, at its peak, beside the rows themselves, which are there before. The
+    generated topics are not those of rcv1: accuracies do not compare.
     """
     split = text_like(1000, 200, 500) if lab.quick else text_like(700_000, 20_000)
     largest = split.X.max()
