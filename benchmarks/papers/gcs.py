@@ -24,7 +24,7 @@ OTHER_IMAGES = "Corel-1000 in place of the paper's images"
 PASSES, TOLERANCE, C = 200, 1e-2, 10.0  # of coordinate descent; C of a diagonal of one
 
 
-@experiment("gcs-fig2", GCS, "Figure 2, Sec. 4", data=("corel1000",), minutes=2)
+@experiment("gcs-fig2", GCS, "Figure 2, Sec. 4", data=("corel1000",), minutes=0.5)
 def figure2(lab: Lab) -> Results:
     """Sparsity of the GCS Gram matrix, its reordering, and what that saves.
 

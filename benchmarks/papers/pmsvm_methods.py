@@ -309,7 +309,7 @@ def divided_columns(split: Split, each: bool = True) -> Split:
     return Split(X, split.y, X_test, split.y_test)
 
 
-@experiment("large-sparse", PMSVM, "Tables 4 and 6, rcv1's size", minutes=3)
+@experiment("large-sparse", PMSVM, "Tables 4 and 6, rcv1's size", minutes=1.5)
 def sparse_rows(lab: Lab) -> Results:
     """700,000 sparse rows of 47,236 columns and two classes, as rcv1 has them.
 
