@@ -22,8 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.data import DATA
-from benchmarks.papers.datasets import reuters, table
-from benchmarks.papers.generated import Split, text_like
+from benchmarks.papers.datasets import Split, reuters, table, text_like
 from benchmarks.papers.lab import Lab
 from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
 from benchmarks.speed.pmsvm import bag_of_words, chi2_then_linear, linear

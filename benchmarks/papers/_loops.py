@@ -19,7 +19,7 @@ def step(gradient, alpha, curvature, cost):
 
 
 @njit()
-def pass_with_tables(index, value, bounds, order, y, Q, cost, read, write, alpha, a):
+def pass_with_tables(order, y, Q, cost, alpha, a, index, bounds, value, read, write):
     """Lines 4 to 9 of [Yang12], Algorithm 3, degree 2: a score is Σ_q a[j]·read[h], a step a write.
 
     read, write : (b + 1, 3) float32, the powers 1, T₁, T₁² and T₂ of PmSVM-LUT; of the feature map
@@ -46,7 +46,7 @@ def pass_with_tables(index, value, bounds, order, y, Q, cost, read, write, alpha
 
 
 @njit()
-def pass_precomputed(index, logs, mean1, mean2, bounds, order, y, Q, cost, c0, inverse, alpha, a):
+def pass_precomputed(order, y, Q, cost, alpha, a, index, bounds, logs, mean1, mean2, c0, inverse):
     """Lines 4 to 9 of [Yang12], Algorithm 2, degree 2, with M_p(c_0, x) taken as c_0 (Sec. 5)."""
     largest, smallest = -np.inf, np.inf
     for i in order:
@@ -117,32 +117,48 @@ def descend(levels, y, order, steps, shrinks, table):
 
 
 @njit()
-def best_partners(points, bounds, scale, power, match, exponent):
-    """Two kernels of all pairs of sets of points, from the similarities s = exp(−‖x − y‖² / scale).
+def best_partners(points, bounds, scale, gram):
+    """The mean, over both of two sets, of every point's exp(−‖x − y‖² / scale) to its best partner.
 
-    match: the mean, over both sets, of every point's s to its best partner; exponent: the mean of
-    s^power over all pairs of points.  points : (n, d) float64   bounds : (n_sets + 1,)
+    points : (n, d) float64   bounds : (n_sets + 1,)   gram : (n_sets, n_sets)
     """
     for i in range(bounds.size - 1):
         for j in range(i + 1):
             first, second = bounds[i + 1] - bounds[i], bounds[j + 1] - bounds[j]
             if first == 0 or second == 0:
                 continue
-            best = np.zeros(second)
-            rows, total = 0.0, 0.0
+            nearest = np.full(second, np.inf)
+            total = 0.0
             for p in range(bounds[i], bounds[i + 1]):
-                top = 0.0
+                least = np.inf
                 for q in range(second):
-                    apart = 0.0
-                    for k in range(points.shape[1]):
-                        between = points[p, k] - points[bounds[j] + q, k]
-                        apart += between * between
-                    alike = np.exp(-apart / scale)
-                    top, best[q] = max(top, alike), max(best[q], alike)
-                    total += alike**power
-                rows += top
-            match[i, j] = match[j, i] = (rows / first + best.mean()) / 2
-            exponent[i, j] = exponent[j, i] = total / (first * second)
+                    apart = distance(points, p, bounds[j] + q)
+                    least, nearest[q] = min(least, apart), min(nearest[q], apart)
+                total += np.exp(-least / scale)
+            gram[i, j] = gram[j, i] = (total / first + np.exp(-nearest / scale).mean()) / 2
+
+
+@njit()
+def sums_over_pairs(points, bounds, scale, gram):
+    """The mean of exp(−‖x − y‖² / scale) over all pairs of points of two sets; likewise."""
+    for i in range(bounds.size - 1):
+        for j in range(i + 1):
+            total = 0.0
+            for p in range(bounds[i], bounds[i + 1]):
+                for q in range(bounds[j], bounds[j + 1]):
+                    total += np.exp(-distance(points, p, q) / scale)
+            n_pairs = (bounds[i + 1] - bounds[i]) * (bounds[j + 1] - bounds[j])
+            gram[i, j] = gram[j, i] = total / max(n_pairs, 1)
+
+
+@njit()
+def distance(points, p, q):
+    """Squared Euclidean distance of two points."""
+    apart = 0.0
+    for k in range(points.shape[1]):
+        between = points[p, k] - points[q, k]
+        apart += between * between
+    return apart
 
 
 @njit()

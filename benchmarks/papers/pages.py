@@ -4,27 +4,19 @@ import io
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-from benchmarks.papers.experiments import Experiment, all_experiments
-from benchmarks.papers.results import HEADER, VERDICTS, Panel, Record, Results, Row
+from benchmarks.papers.lab import Experiment, all_experiments
+from benchmarks.papers.results import HEADER, VERDICTS, Panel, Record, Row
 from visualwords.files import write_atomically
 
-OLDER = (
-    "**Older figures**, measured before this experiment was changed: times held compilation and "
-    "are left out. The text below says what a run measures now, so not all of it is on this page."
-)
-QUICK = "quick run on small generated data: a test of the code, not of the method"
+QUICK = " **quick run on small generated data: a test of the code, not of the method.**"
 BUSY = 2.5  # processes on two cores: beyond, times say little
-
-
-def write_record(folder: str, record: Record) -> str:
-    """Write NAME.json, NAME.png and NAME.md; return the last one's path."""
-    content = picture(record.results)
-    write_atomically(os.path.join(folder, f"{record.experiment}.png"), content)
-    record.write(folder)
-    return write_page(folder, record)
+MEANING = (
+    "Figures of ours beside those that the papers print: *equal* (within one point), *better* or "
+    "*worse* (our own methods on the paper's data), *differs* (another method's figure, which is "
+    "neither our gain nor our loss), *unlike* (other images or features, so that only orders and "
+    "ratios can be compared). Written by `python -m benchmarks.papers run` from the stored results."
+)
 
 
 def write_page(folder: str, record: Record) -> str:
@@ -37,45 +29,36 @@ def write_page(folder: str, record: Record) -> str:
 
 def markdown(experiment: Experiment, record: Record) -> str:
     """The page of an experiment."""
-    results = record.results
-    if not record.machine:
-        results = replace(results, rows=[replace(row, seconds=None) for row in results.rows])
-    remark = f" **{QUICK}.**" if record.quick else ""
-    reasons = [
+    results, name = record.results, experiment.name
+    remarks = [f"- Not like for like: {row.unlike}" for row in results.rows if row.unlike]
+    remarks += [
         f"- {row.what}: {why}" for row in results.rows for why in (row.why, row.fails) if why
     ]
-    unlike = {row.unlike: 0 for row in results.rows if row.unlike}
     parts = [
-        f"# {experiment.name}",
-        f"{experiment.paper}, {experiment.place}.{remark}",
-        "" if record.machine else OLDER,
+        f"# {name}",
+        f"{experiment.paper}, {experiment.place}.{QUICK * record.quick}",
         experiment.text,
         f"**Data.** {results.data}",
         markdown_table(HEADER, [row.cells() for row in results.rows]),
-        "\n".join([*(f"- Not like for like: {text}" for text in unlike), *reasons]),
+        "\n".join(dict.fromkeys(remarks)),
         "\n".join(f"- {note}" for note in results.notes),
-        f"![{experiment.name}]({experiment.name}.png)",
+        f"![{name}]({name}.png)" if record.drawn else "",
     ]
     for table in results.tables:
         parts += [f"## {table.title}", markdown_table(table.header, table.texts())]
-    parts += [
-        f"**Not repeated.** {experiment.missing}" if experiment.missing else "",
-        origin(record),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(part for part in [*parts, origin(record)] if part) + "\n"
 
 
 def origin(record: Record) -> str:
     """Command, time, commit, machine and versions, in one line."""
-    quick = " --quick" if record.quick else ""
-    busy = ""
-    if record.load > BUSY:
-        busy = f" · **other work ran meanwhile (load {record.load:g}): times are upper bounds**"
-    return (
-        f"`python -m benchmarks.papers run {record.experiment}{quick}` · {record.seconds:.0f} CPU "
-        f"seconds in one thread · {record.date} · commit {record.state} · "
-        f"{record.machine or 'machine not recorded'} · {record.versions}{busy}"
+    text = (
+        f"`python -m benchmarks.papers run {record.experiment}{' --quick' * record.quick}` · "
+        f"{record.seconds:.0f} CPU seconds in one thread · {record.date} · commit {record.state} · "
+        f"{record.machine} · {record.versions}"
     )
+    if record.load <= BUSY:
+        return text
+    return text + f" · **other work ran meanwhile (load {record.load:g}): times are upper bounds**"
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -93,11 +76,9 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(texts)
 
 
-def write_summary(folder: str) -> str:
-    """Write summary.md from all records of a folder; return its path."""
-    path = os.path.join(folder, "summary.md")
-    write_atomically(path, summary(read_all(folder)).encode())
-    return path
+def write_summary(folder: str) -> None:
+    """Write summary.md from all records of a folder."""
+    write_atomically(os.path.join(folder, "summary.md"), summary(read_all(folder)).encode())
 
 
 def read_all(folder: str) -> list[Record]:
@@ -108,31 +89,28 @@ def read_all(folder: str) -> list[Record]:
 
 def summary(records: Sequence[Record]) -> str:
     """The summary: verdicts, what fails, worse figures with their reasons, what is missing."""
-    known = all_experiments()
+    known, stored = all_experiments(), {record.experiment for record in records}
     rows = [(record, row) for record in records for row in record.results.rows]
-    failing = [[_link(record, row), *_figures(row), row.fails] for record, row in rows if row.fails]
+    failing = [_shown(record, row, row.fails) for record, row in rows if row.fails]
     worse = [
-        [_link(record, row), *_figures(row), row.why or "not explained"]
+        _shown(record, row, row.why or "not explained")
         for record, row in rows
         if row.verdict == "worse"
     ]
-    missing = [f"- {r.experiment}: {known[r.experiment].missing}" for r in records]
-    never = [name for name in known if name not in {record.experiment for record in records}]
+    missing = {name: known[name].missing for name in known if name in stored}
+    never = ", ".join(name for name in known if name not in stored)
+    figures = ("figure", "paper", "ours")
     parts = [
         "# At a glance",
-        "Figures of ours beside those that the papers print: *equal* (within one point), *better* "
-        "or *worse* (our own methods on the paper's data), *differs* (another method's figure, "
-        "which is neither our gain nor our loss), *unlike* (other images or features, so that only "
-        "orders and ratios can be compared). Written by `python -m benchmarks.papers run` from "
-        "the stored results.",
+        MEANING,
         markdown_table(("experiment", *VERDICTS, "CPU s", "date", "commit"), map(_counts, records)),
-        f"No stored result: {', '.join(never)}." if never else "",
+        f"No stored result: {never}." if never else "",
         "## What fails",
-        _table_or_none(("figure", "paper", "ours", "what happens"), failing),
+        markdown_table((*figures, "what happens"), failing) if failing else "None.",
         "## Worse than the paper, and why",
-        _table_or_none(("figure", "paper", "ours", "reason, shown by an experiment"), worse),
+        markdown_table((*figures, "reason, shown by an experiment"), worse) if worse else "None.",
         "## Not repeated",
-        "\n".join(line for line in missing if not line.endswith(": ")),
+        "\n".join(f"- {name}: {text}" for name, text in missing.items() if text),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -144,35 +122,20 @@ def _counts(record: Record) -> list[str]:
     return [link, *shown, f"{record.seconds:.0f}", record.date, record.state]
 
 
-def _link(record: Record, row: Row) -> str:
-    return f"[{record.experiment}]({record.experiment}.md): {row.what}"
+def _shown(record: Record, row: Row, remark: str) -> list[str]:
+    link = f"[{record.experiment}]({record.experiment}.md)"
+    return [f"{link}: {row.what}", *row.cells()[1:3], remark]
 
 
-def _figures(row: Row) -> list[str]:
-    return row.cells()[1:3]
-
-
-def _table_or_none(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return markdown_table(header, rows) if rows else "None."
-
-
-def picture(results: Results) -> bytes:
-    """The figure as PNG."""
+def picture(panels: Sequence[Panel]) -> bytes:
+    """The figure as PNG: panels in rows of at most three, a legend where lines are new."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4), layout="constrained")
-    draw_panels(figure, results.panels or [beside_paper(results.rows)])
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=80, metadata={"Software": None})
-    return content.getvalue()
-
-
-def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
-    """Draw panels in rows of at most three; the first has the legend."""
     n_columns = min(len(panels), 2 if len(panels) == 4 else 3)
     n_rows = -(-len(panels) // n_columns)
-    figure.set_size_inches(max(3.6 * n_columns, 6), 3.2 * n_rows)
+    figure = Figure((max(3.6 * n_columns, 6), 3.2 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    explained: list[str] = []
     for axis, panel in zip(axes, panels):
         for label, (x, y, *deviations) in panel.lines.items():
             options = {"label": label, "markersize": 3, "linewidth": 1}
@@ -181,18 +144,11 @@ def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
             getattr(axis, f"set_{name}scale")("log")
         axis.set_title(panel.title, fontsize=9)
         axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+        if len(panel.lines) > 1 and list(panel.lines) != explained:
+            explained = list(panel.lines)
+            axis.legend(fontsize=7)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
-    if len(panels[0].lines) > 1:
-        axes[0].legend(fontsize=7)
-
-
-def beside_paper(rows: Sequence[Row]) -> Panel:
-    """Our figures in percent over the paper's, each a point; without one, over their number."""
-    both = [(r.paper, r.ours) for r in rows if r.paper is not None and r.unit == "%"]
-    if not both:
-        lines = {"ours": (range(len(rows)), [row.ours for row in rows])}
-        return Panel("", "row of the table", "ours", lines, mark="o")
-    ends = [min(map(min, both)), max(map(max, both))]
-    lines = {"ours": tuple(zip(*both)), "equal": (ends, ends)}
-    return Panel("", "paper, %", "ours, %", lines, mark="o")
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=80, metadata={"Software": None})
+    return content.getvalue()

@@ -1,4 +1,4 @@
-"""LIBLINEAR and LIBSVM as the papers run them, and how a cost C is chosen.
+"""LIBLINEAR and LIBSVM as the papers run them, how a cost C is chosen, how a model is tried.
 
 Papers often report the accuracy at the C that is best on the test rows: an upper envelope that
 compares kernels. The honest figure has C chosen on a third of the training rows.
@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC, LinearSVC
 
-from visualwords.classifiers import ICDClassifier, Quantizer, kernels
+from benchmarks.papers.datasets import Split
+from benchmarks.papers.lab import timed
+from benchmarks.papers.results import Row
+from visualwords.classifiers import Quantizer, kernels
 
 HIK_COST = 1e-3  # the default on quantised features; 1 elsewhere  [Wu10], Sec. 4.4
+AT_ONCE = 4_000  # test rows, so that their Gram matrix fits in memory
 Score = Callable[[np.ndarray, np.ndarray], float]  # of the truth and the answers
-Fit = Callable[[float, np.ndarray, np.ndarray], float]
-"""Accuracy in percent at a C, trained on some rows and tested on others of all the data."""
+Curve = list[tuple[float, float]]  # accuracies in % on the held-out third and on the test rows
 
 
 def liblinear(C: float = 1.0, **options: Any) -> LinearSVC:
@@ -41,26 +45,45 @@ def _intersection(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.asarray(kernels.intersection(X.astype(np.uint8), Y.astype(np.uint8)), float)
 
 
-def _linear(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    return X @ Y.T
+def quantized_libsvm(C: float = HIK_COST) -> Any:
+    """LIBSVM with the intersection kernel of ICD's levels."""
+    return make_pipeline(Quantizer(), libsvm(_intersection, C))
 
 
-def table3_methods() -> dict[str, Callable[[float, float], Any]]:
-    """The rows of [Wu10], Tables 3 and 5, made from C and γ (which the RBF kernel alone has)."""
-    return {
-        "ICD": lambda C, gamma: ICDClassifier(C=C),
-        "LIBSVM+HIK": lambda C, gamma: make_pipeline(Quantizer(), libsvm(_intersection, C)),
-        "LIBLINEAR": lambda C, gamma: scaled_liblinear(C),
-        "LIBSVM+LIN": lambda C, gamma: make_pipeline(MaxAbsScaler(), libsvm(_linear, C)),
-        "LIBSVM+RBF": lambda C, gamma: make_pipeline(
-            MaxAbsScaler(), libsvm(lambda X, Y: kernels.rbf(X, Y, gamma=gamma), C)
-        ),
-    }
+def scaled_libsvm(C: float = 1.0, gamma: float | None = None) -> Any:
+    """LIBSVM with the linear kernel, or RBF where γ is given, of columns as svm-scale's."""
+
+    def kernel(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        return X @ Y.T if gamma is None else kernels.rbf(X, Y, gamma=gamma)
+
+    return make_pipeline(MaxAbsScaler(), libsvm(kernel, C))
 
 
-def default_cost(method: str) -> float:
-    """The C that [Wu10] calls the default of a row."""
-    return HIK_COST if method == "ICD" or method.endswith("HIK") else 1.0
+def share_right(truth: np.ndarray, answers: np.ndarray) -> float:
+    """Return the share of correct answers."""
+    return float(np.mean(truth == answers))
+
+
+def mean_per_class(truth: np.ndarray, answers: np.ndarray) -> float:
+    """Return the mean accuracy of the classes."""
+    return float(balanced_accuracy_score(truth, answers))
+
+
+def trial(
+    what: str,
+    model: Any,
+    split: Split,
+    paper: float | None = None,
+    score: Score = share_right,
+    runs: int = 2,
+    **options: Any,
+) -> Row:
+    """Train and test a model: its accuracy, and the seconds of the fastest of some trainings."""
+    _, seconds = timed(model.fit, split.X, split.y, runs=runs)
+    starts = range(0, len(split.y_test), AT_ONCE)
+    parts = [model.predict(split.X_test[start : start + AT_ONCE]) for start in starts]
+    accuracy = 100 * score(split.y_test, np.concatenate(parts))
+    return Row(what, accuracy, paper, seconds=seconds, n=len(split.y_test), **options)
 
 
 class Accuracy(NamedTuple):
@@ -92,19 +115,24 @@ def best_on_third(
 
 
 def over_costs(
-    score: Fit, costs: Iterable[float], y_train: np.ndarray, n_test: int
-) -> list[tuple[float, float]]:
-    """Return for every C the accuracy on the held-out third and, trained on all, on the test rows.
+    make: Callable[[float], Any], costs: Iterable[float], split: Split, gram: bool = False
+) -> Curve:
+    """Return for every C the accuracies on the held-out third and, trained on all, on test rows.
 
-    Rows are numbered through: training rows first, then test rows.
+    With ``gram``, the rows are those of Gram matrices with the training rows.
     """
-    n = len(y_train)
-    some, other = held_out_third(y_train)
-    everything, test = np.arange(n), np.arange(n, n + n_test)
-    return [(score(C, some, other), score(C, everything, test)) for C in costs]
+    some, other = held_out_third(split.y)
+    columns = some if gram else slice(None)
+    X, y = split.X, split.y
+    inner = Split(X[some][:, columns], y[some], X[other][:, columns], y[other])
+
+    def accuracy(C: float, part: Split) -> float:
+        return 100 * share_right(part.y_test, make(C).fit(part.X, part.y).predict(part.X_test))
+
+    return [(accuracy(C, inner), accuracy(C, split)) for C in costs]
 
 
-def summarize(curve: Iterable[tuple[float, float]]) -> Accuracy:
+def summarize(curve: Curve) -> Accuracy:
     """Return both answers from pairs of held-out and test accuracy.
 
     Examples
@@ -112,27 +140,4 @@ def summarize(curve: Iterable[tuple[float, float]]) -> Accuracy:
     >>> summarize([(80.0, 81.0), (82.0, 79.0)])
     Accuracy(best=81.0, chosen=79.0)
     """
-    pairs = list(curve)
-    return Accuracy(max(test for _, test in pairs), max(pairs, key=lambda pair: pair[0])[1])
-
-
-def linear_score(X: Any, y: np.ndarray, fit_intercept: bool = False) -> Fit:
-    """Return the score of LIBLINEAR: one-vs-rest, its default tolerance, by default no bias."""
-
-    def score(C: float, train: np.ndarray, test: np.ndarray) -> float:
-        model = liblinear(C, fit_intercept=fit_intercept)
-        return 100 * model.fit(X[train], y[train]).score(X[test], y[test])
-
-    return score
-
-
-def kernel_score(train_gram: np.ndarray, test_gram: np.ndarray, y: np.ndarray) -> Fit:
-    """Return the score of LIBSVM, one-vs-one, on Gram matrices with the training rows."""
-    n = len(train_gram)
-
-    def score(C: float, train: np.ndarray, test: np.ndarray) -> float:
-        model = libsvm("precomputed", C).fit(train_gram[np.ix_(train, train)], y[train])
-        rows = test_gram[test - n] if test[0] >= n else train_gram[test]
-        return 100 * model.score(rows[:, train], y[test])
-
-    return score
+    return Accuracy(max(test for _, test in curve), max(curve, key=lambda pair: pair[0])[1])

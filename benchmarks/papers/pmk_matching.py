@@ -1,15 +1,16 @@
 """[Grauman06], Sec. 4.1: how well does the pyramid match follow the best partial matching?"""
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import spearmanr
 
-from benchmarks.papers.experiments import PMK, experiment
-from benchmarks.papers.lab import Lab
+from benchmarks.papers.lab import PMK, Lab, experiment
 from benchmarks.papers.results import Panel, Results, Row, Table
 from visualwords.codebook.feature_sets import FeatureSets
 from visualwords.codebook.grid_bins import GridBins, refine
 
-SIDE = 1000
-Costs = tuple[np.ndarray, np.ndarray, np.ndarray]  # optimal, pyramid match, L1 embedding
+SIDE, VARYING = 1000, "sizes 5 … 100"
+UNDEFINED = "the paper does not define its error"
 
 
 @experiment("pmk-fig3", PMK, "Figure 3", minutes=0.2)
@@ -31,49 +32,39 @@ def figure3(lab: Lab) -> Results:
     """
     n = 12 if lab.quick else 100
     rng = np.random.default_rng(0)
-    sizes = {"equal sizes": np.full(n, 100), "sizes 5 … 100": rng.integers(5, 101, n)}
-    panels = {name: all_costs(lab, name, own, rng) for name, own in sizes.items()}
-    rows = []
-    for name, (optimal, match, embedding) in panels.items():
-        rows += [
-            Row(f"{name}: {title}, {what}", value, unit=unit)
-            for title, cost in (("pyramid match", match), ("L1 embedding", embedding))
-            for what, value, unit in (
-                ("rank correlation with the optimum", rank_correlation(optimal, cost), ""),
-                ("median cost / optimal", float(np.median(cost / optimal)), "×"),
-            )
-        ]
-    equal, unequal = panels.values()
-    growth = mean_error(unequal[2], unequal[0]) / mean_error(equal[2], equal[0])
-    rows.append(
-        Row(
-            "growth of the L1 embedding's mean error",
-            *(growth, 4.0),
-            unit="×",
-            rival=True,
-            unlike="the paper does not define its error",
-        )
-    )
+    rows, fifths, panels, errors = [], [], [], []
+    for name, sizes in (("equal sizes", np.full(n, 100)), (VARYING, rng.integers(5, 101, n))):
+        sets = [rng.integers(1, SIDE + 1, (size, 2)) for size in sizes]
+        pairs = np.triu_indices(n, 1)
+        match, embedding = (cost[pairs] for cost in approximate_costs(sets))
+        optimal = optimal_costs(lab, name, sets)[pairs]
+        order = np.argsort(optimal)
+        lines = {"optimal partial matching": optimal}
+        lines |= {"pyramid match": match, "L1 embedding": embedding}
+        for title, cost in list(lines.items())[1:]:
+            what, ratio = f"{name}: {title}", cost / optimal
+            follows = float(spearmanr(optimal, cost).statistic)
+            rows.append(Row(f"{what}, rank correlation with the optimum", follows, unit=""))
+            rows.append(Row(f"{what}, median cost / optimal", float(np.median(ratio)), unit="×"))
+            parts = [float(np.median(ratio[part])) for part in np.array_split(order, 5)]
+            fifths.append([f"{name}, {title}", *parts])
+        errors.append(np.mean(embedding - optimal) / np.mean(optimal))
+        drawn = {title: (np.arange(order.size), own[order] / 1e3) for title, own in lines.items()}
+        labels = (name, "pairs, sorted by the optimal cost", "cost / 1000")
+        panels.append(Panel(*labels, drawn, mark="."))
+    what, growth = "growth of the L1 embedding's mean error", float(errors[1] / errors[0])
+    rows.append(Row(what, growth, 4.0, unit="×", rival=True, unlike=UNDEFINED))
+    header = ("cost / optimal", "cheapest fifth", "2nd", "3rd", "4th", "dearest")
     return Results(
         f"{n} generated sets, seed 0; {n * (n - 1) // 2} pairs in each of the two cases.",
         rows,
-        tables=[ratios_by_fifths(panels)],
-        panels=[drawn(name, costs) for name, costs in panels.items()],
+        tables=[Table("Is the factor steady?", header, fifths)],
+        panels=panels,
     )
-
-
-def all_costs(lab: Lab, name: str, sizes: np.ndarray, rng: np.random.Generator) -> Costs:
-    """Optimal and approximate costs of all pairs of random sets."""
-    sets = [rng.integers(1, SIDE + 1, (n, 2)) for n in sizes]
-    pairs = np.triu_indices(len(sets), 1)
-    match, embedding = approximate_costs(sets)
-    return optimal_costs(lab, name, sets)[pairs], match[pairs], embedding[pairs]
 
 
 def optimal_costs(lab: Lab, name: str, sets: list[np.ndarray]) -> np.ndarray:
     """Least cost of matching all points of the smaller set, for all pairs."""
-    from scipy.optimize import linear_sum_assignment
-
     costs = np.zeros((len(sets), len(sets)))
     for i in lab.steps(name, range(len(sets))):
         for j in range(i):
@@ -106,35 +97,3 @@ def level_counts(sets: list[np.ndarray]) -> list[tuple[int, np.ndarray]]:
         counts[bins.sets, where] = bins.counts
         found.append((step.level, counts))
     return found
-
-
-def rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's."""
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(first, second).statistic)
-
-
-def mean_error(cost: np.ndarray, optimal: np.ndarray) -> float:
-    """Mean difference from the optimal cost, in units of the mean optimal cost."""
-    return float(np.mean(cost - optimal) / np.mean(optimal))
-
-
-def ratios_by_fifths(panels: dict[str, Costs]) -> Table:
-    """Median of cost / optimal in fifths of the pairs, from cheap to dear."""
-    cells = []
-    for name, (optimal, match, embedding) in panels.items():
-        fifths = np.array_split(np.argsort(optimal), 5)
-        for title, cost in (("pyramid match", match), ("L1 embedding", embedding)):
-            ratios = [float(np.median(cost[part] / optimal[part])) for part in fifths]
-            cells.append([f"{name}, {title}", *ratios])
-    header = ("cost / optimal", "cheapest fifth", "2nd", "3rd", "4th", "dearest")
-    return Table("Is the factor steady?", header, cells)
-
-
-def drawn(name: str, costs: Costs) -> Panel:
-    """All pairs, sorted by the optimal cost."""
-    order = np.argsort(costs[0])
-    titles = ("optimal partial matching", "pyramid match", "L1 embedding")
-    lines = {t: (np.arange(order.size), one[order] / 1e3) for t, one in zip(titles, costs)}
-    return Panel(name, "pairs, sorted by the optimal cost", "cost / 1000", lines, mark=".")

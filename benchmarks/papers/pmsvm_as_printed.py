@@ -1,9 +1,9 @@
 """PmSVM and PmSVM-LUT as printed, Algorithms 2 and 3 of [Yang12], and feature mapping beside them.
 
-Samples are visited in random order, a new one every pass; the stopping rule is LIBLINEAR's. What
-each keeps of the data is in ``memory``: 20 and 8 bytes for every value that is not zero.
+Samples are visited in random order, a new one every pass; the stopping rule is LIBLINEAR's.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ def powers(logarithm: np.ndarray) -> np.ndarray:
     return np.stack([logarithm**0, logarithm, logarithm**2], axis=1).astype(np.float32)
 
 
+@dataclass
 class PmSVMAsPrinted:
     """One-vs-rest by one of the two algorithms, on values in [0, 1].
 
@@ -50,40 +51,29 @@ class PmSVMAsPrinted:
         Entries of the tables. The powers 1, t, t² of T₁'s entries are kept with them.
     """
 
-    def __init__(
-        self,
-        p: float = -1.0,
-        C: float = 0.01,
-        tables: bool = True,
-        tol: float = 0.1,
-        max_iter: int = 200,
-        b: int = 1000,
-    ):
-        self.p, self.C, self.tables, self.b = p, C, tables, b
-        self.tol, self.max_iter = tol, max_iter
+    p: float = -1.0
+    C: float = 0.01
+    tables: bool = True
+    tol: float = 0.1
+    max_iter: int = 200
+    b: int = 1000
 
     def fit(self, X: Any, codes: np.ndarray) -> "PmSVMAsPrinted":
         """Learn from rows and class numbers 0, 1, …: three numbers a column for every class."""
-        X = sparse.csr_matrix(X)
-        self.value = X.data.astype(np.float32)
-        self.index, bounds = X.indices.astype(np.int32), X.indptr.astype(np.int64)
-        one_pass, parts = self._prepare()
-        squares = self._squares(self.value)
-        Q = np.asarray(sparse.csr_matrix((squares, X.indices, X.indptr), X.shape).sum(axis=1))
-        Q = np.maximum(Q.ravel(), 1e-12).astype(np.float32)
-        n_classes = codes.max() + 1
-        self.a = np.zeros((1 if n_classes == 2 else n_classes, X.shape[1], 3), np.float32)
-        for c, a in enumerate(self.a):
-            positive = codes == (1 if n_classes == 2 else c)
-            y = np.where(positive, np.float32(1), np.float32(-1))
+        X = sparse.csr_matrix(X, dtype=np.float32)
+        index, bounds = X.indices.astype(np.int32), X.indptr.astype(np.int64)
+        one_pass, parts = self._prepare(X.data)
+        squares = sparse.csr_matrix((self._squares(X.data), X.indices, X.indptr), X.shape)
+        Q = np.maximum(np.asarray(squares.sum(axis=1)).ravel(), 1e-12).astype(np.float32)
+        positives = [1] if codes.max() == 1 else range(codes.max() + 1)
+        self.a = np.zeros((len(positives), X.shape[1], 3), np.float32)
+        for c, a in zip(positives, self.a):
+            y = np.where(codes == c, np.float32(1), np.float32(-1))
             alpha, rng = np.zeros(y.size, np.float32), np.random.default_rng(0)
             for _ in range(self.max_iter):
                 order = rng.permutation(y.size)
-                ahead, behind = parts
-                high, low = one_pass(
-                    *(self.index, *ahead, bounds, order, y, Q, np.float32(self.C)),
-                    *(*behind, alpha, a),
-                )
+                shared = (order, y, Q, np.float32(self.C), alpha, a, index, bounds)
+                high, low = one_pass(*shared, *parts)
                 if high - low <= self.tol:
                     break
         return self
@@ -102,17 +92,15 @@ class PmSVMAsPrinted:
         """What a value adds to κ(x, x)."""
         return value
 
-    def _prepare(self) -> tuple[Any, tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """The loop of a pass, and its arguments before and after those that all share."""
+    def _prepare(self, value: np.ndarray) -> tuple[Any, tuple[Any, ...]]:
+        """The loop of a pass, and its arguments after those that both loops share."""
         if self.tables:
             self.read, write = self._look_up_tables()
-            self.memory = self.index.nbytes + self.value.nbytes
-            return loops.pass_with_tables, ((self.value,), (self.read, write))
-        logs = np.log(self.value + np.float32(0.05))
-        means = [power_mean(self.value, np.float32(c), self.p).astype("f4") for c in AD_HOC[1:]]
+            return loops.pass_with_tables, (value, self.read, write)
+        logs = np.log(value + np.float32(0.05))
+        means = [power_mean(value, np.float32(c), self.p).astype("f4") for c in AD_HOC[1:]]
         inverse = np.linalg.inv(np.vander(np.log(AD_HOC + 0.05), increasing=True)).astype("f4")
-        self.memory = self.index.nbytes + 4 * self.value.nbytes
-        return loops.pass_precomputed, ((logs, *means), (np.float32(AD_HOC[0]), inverse))
+        return loops.pass_precomputed, (logs, *means, np.float32(AD_HOC[0]), inverse)
 
     def _look_up_tables(self) -> tuple[np.ndarray, np.ndarray]:
         """Powers of T₁ (Eq. 18), and T₂ (Eq. 19) on Chebyshev's nodes."""

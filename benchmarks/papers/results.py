@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.stats import binomtest
 
 from benchmarks.results import provenance
@@ -72,6 +73,14 @@ class Row:
     why: str = ""
     fails: str = ""
 
+    @classmethod
+    def mean(
+        cls, what: str, values: Sequence[float], paper: float | None = None, **options: Any
+    ) -> "Row":
+        """The mean of repetitions and, of several, their standard deviation."""
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(what, float(np.mean(values)), paper, spread, **options)
+
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`, or empty where the paper has no such figure."""
@@ -88,24 +97,23 @@ class Row:
 
     def cells(self) -> list[str]:
         """The row as text: what, paper, ours, difference, seconds."""
-        paper = "" if self.paper is None else self._with_unit(f"{self.paper:.4g}")
         ours = format_number(self.ours)
         if self.spread is not None:
             ours += f" ± {format_number(self.spread)}"
-        difference = "" if self.paper is None else f"{self.ours - self.paper:+.2f}"
+        ours = f"{ours} {self.unit}".rstrip() + self._interval()
         seconds = "" if self.seconds is None else format_number(self.seconds)
-        return [self.what, paper, self._with_unit(ours) + self._interval(), difference, seconds]
+        if self.paper is None:
+            return [self.what, "", ours, "", seconds]
+        paper = f"{self.paper:.4g} {self.unit}".rstrip()
+        return [self.what, paper, ours, f"{self.ours - self.paper:+.2f}", seconds]
 
     def _interval(self) -> str:
         """The 95 % interval of a single run."""
         if self.n is None or self.spread is not None:
             return ""
-        n_right = round(min(max(self.ours / 100, 0.0), 1.0) * self.n)
+        n_right = round(self.n * min(max(self.ours / 100, 0.0), 1.0))
         low, high = binomtest(n_right, self.n).proportion_ci(method="wilson")
         return f" ({100 * low:.1f} to {100 * high:.1f})"
-
-    def _with_unit(self, number: str) -> str:
-        return f"{number} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,7 @@ class Results:
         What was chosen, one sentence each.
     tables : list of Table
     panels : list of Panel
-        The figure; by default our figures over the paper's.
+        The figure, which is not stored; none, if the paper has none.
     """
 
     data: str
@@ -170,9 +178,8 @@ class Results:
 
     def without_paper(self) -> "Results":
         """The same without a comparison, which generated data do not deserve."""
-        return replace(
-            self, rows=[replace(row, paper=None, why="", unlike="", fails="") for row in self.rows]
-        )
+        plain = {"paper": None, "unlike": "", "why": "", "fails": ""}
+        return replace(self, rows=[replace(row, **plain) for row in self.rows])
 
 
 @dataclass(frozen=True)
@@ -192,6 +199,8 @@ class Record:
         Where the figures come from: the commit, the day, the processor, the libraries.
     load : float
         Processes that wanted to run on the machine meanwhile, this one among them.
+    drawn : bool
+        Whether the experiment has a figure, NAME.png.
     """
 
     experiment: str
@@ -201,27 +210,26 @@ class Record:
     state: str
     date: str
     versions: str
-    machine: str = ""
+    machine: str
     load: float = 0.0
+    drawn: bool = False
 
     @classmethod
     def now(cls, experiment: str, results: Results, seconds: float, quick: bool) -> "Record":
         """The record of a run that has just ended."""
-        load = os.getloadavg()[1] if hasattr(os, "getloadavg") else 0.0
-        return cls(experiment, results, seconds, quick, load=round(load, 1), **provenance())
+        load = round(os.getloadavg()[1], 1) if hasattr(os, "getloadavg") else 0.0
+        more = provenance() | {"load": load, "drawn": bool(results.panels)}
+        return cls(experiment, results, seconds, quick, **more)
 
     def write(self, folder: str) -> None:
         """Write NAME.json atomically."""
-        results = {
-            "data": self.results.data,
-            "rows": [_shortened(row) | {"verdict": row.verdict} for row in self.results.rows],
-            "notes": self.results.notes,
-            "tables": [
-                {"title": table.title, "header": list(table.header), "cells": table.texts()}
-                for table in self.results.tables
-            ],
-        }
-        plain = {one.name: getattr(self, one.name) for one in fields(self)} | {"results": results}
+        tables = [replace(table, cells=table.texts()) for table in self.results.tables]
+        plain = asdict(replace(self, results=replace(self.results, tables=tables, panels=[])))
+        defaults = {one.name: one.default for one in fields(Row)}
+        plain["results"]["rows"] = [
+            {name: value for name, value in row.items() if value != defaults[name]}
+            for row in plain["results"]["rows"]
+        ]
         content = (json.dumps(plain, indent=1, ensure_ascii=False) + "\n").encode()
         write_atomically(os.path.join(folder, f"{self.experiment}.json"), content)
 
@@ -233,24 +241,14 @@ class Record:
             return None
         try:
             plain = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{**plain, "results": _results_of(plain["results"])})
+            results = plain["results"]
+            results["rows"] = [Row(**row) for row in results["rows"]]
+            results["tables"] = [Table(**table) for table in results["tables"]]
+            return cls(**plain | {"results": Results(**results)})
         except (ValueError, TypeError, KeyError) as problem:
             raise FolderError(
                 f"{path}: not a stored result ({problem}); delete it and run {experiment} again"
             ) from problem
-
-
-def _shortened(row: Row) -> dict[str, Any]:
-    """The row's fields that are not at their defaults, and those that every reader expects."""
-    kept = ("what", "ours", "paper", "spread", "seconds")
-    defaults = {one.name: one.default for one in fields(Row)}
-    return {k: v for k, v in asdict(row).items() if k in kept or v != defaults[k]}
-
-
-def _results_of(plain: dict[str, Any]) -> Results:
-    rows = [Row(**{k: v for k, v in row.items() if k != "verdict"}) for row in plain["rows"]]
-    tables = [Table(**table) for table in plain["tables"]]
-    return Results(plain["data"], rows, plain["notes"], tables)
 
 
 def format_number(value: float) -> str:

@@ -1,15 +1,14 @@
 """Histograms of visual words of scene15 and Caltech-101, as the papers use them."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
+from scipy import sparse
 
-from benchmarks.papers.datasets import pictures
-from benchmarks.papers.generated import Pictures, Split
+from benchmarks.papers.datasets import Split, pictures
 from benchmarks.papers.lab import Lab
 from visualwords.codebook import BagOfWords, KMeansCodebook
 from visualwords.features import Centrist, DenseSIFT
-from visualwords.features.extractor import Extractor
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
 
 PATCHES = 100  # of each training image, to learn words from
@@ -33,28 +32,24 @@ def word_histograms(
     square roots; each of the three levels has sum 1. These settings were chosen on folds of
     scene15's training images.
     """
-    key = "words", name, n_words, output, descriptor
-    return lab.once(key, lambda: _make_histograms(lab, name, n_words, output, descriptor))
 
+    def learn_and_encode() -> Split:
+        train, test = pictures(lab, name)
+        extractor, rng = DESCRIPTORS[descriptor](), np.random.default_rng(0)
+        codebook = KMeansCodebook(5 if lab.quick else n_words, random_state=0, root=True)
+        words = BagOfWords(codebook, 31, norm="l1", scope="level", output=output)
+        images = lab.steps("sampling patches", train.images)
+        samples = (some_patches(extractor.extract(image), PATCHES, rng) for image in images)
+        words.fit(LocalFeatureSets.concatenate(samples))
+        parts = []
+        for part in (train, test):
+            images = lab.steps("words", part.images)
+            rows = [words.transform([extractor.extract(image)]) for image in images]
+            stack = np.concatenate if output == "dense" else partial(sparse.vstack, format="csr")
+            parts += [stack(rows), np.searchsorted(np.unique(train.labels), part.labels)]
+        return Split(*parts)
 
-def _make_histograms(lab: Lab, name: str, n_words: int, output: str, descriptor: str) -> Split:
-    train, test = pictures(lab, name)
-    extractor = DESCRIPTORS[descriptor]()
-    codebook = KMeansCodebook(5 if lab.quick else n_words, random_state=0, root=True)
-    words = BagOfWords(codebook, 31, norm="l1", scope="level", output=output)
-    words.fit(sampled(lab, train, extractor))
-    rows = [encoded(lab, part, extractor, words) for part in (train, test)]
-    classes = np.unique(train.labels)
-    codes = [np.searchsorted(classes, part.labels) for part in (train, test)]
-    return Split(rows[0], codes[0], rows[1], codes[1])
-
-
-def sampled(lab: Lab, part: Pictures, extractor: Extractor) -> LocalFeatureSets:
-    """Some patches of every image."""
-    rng, sets = np.random.default_rng(0), []
-    for image in lab.steps("sampling patches", part.images):
-        sets.append(some_patches(extractor.extract(image), PATCHES, rng))
-    return LocalFeatureSets.concatenate(sets)
+    return lab.once(("words", name, n_words, output, descriptor), learn_and_encode)
 
 
 def some_patches(features: LocalFeatures, n: int, rng: np.random.Generator) -> LocalFeatures:
@@ -62,24 +57,3 @@ def some_patches(features: LocalFeatures, n: int, rng: np.random.Generator) -> L
     rows = np.sort(rng.permutation(len(features))[:n])
     parts = (features.descriptors, features.positions, features.sizes)
     return LocalFeatures(*(part[rows] for part in parts))
-
-
-def encoded(lab: Lab, part: Pictures, extractor: Extractor, words: BagOfWords) -> Any:
-    """Histograms of images."""
-    from scipy import sparse
-
-    rows = [words.transform([extractor.extract(i)]) for i in lab.steps("words", part.images)]
-    dense = words.output == "dense"
-    return np.concatenate(rows) if dense else sparse.csr_matrix(sparse.vstack(rows))
-
-
-def mean_per_class(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the mean accuracy of the classes."""
-    from sklearn.metrics import balanced_accuracy_score
-
-    return float(balanced_accuracy_score(truth, answers))
-
-
-def share_right(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the share of correct answers."""
-    return float(np.mean(truth == answers))

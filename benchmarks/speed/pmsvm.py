@@ -19,8 +19,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.svm import LinearSVC
 
 from benchmarks.data import DATA
-from benchmarks.papers.datasets import reuters
-from benchmarks.papers.generated import Split, text_like
+from benchmarks.papers.datasets import Split, reuters, text_like
 from benchmarks.papers.lab import Lab
 from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
 from benchmarks.peers.exact_chi2_svm import predict_exactly

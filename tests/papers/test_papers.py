@@ -9,26 +9,18 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from benchmarks.papers import gint_kernels
+from benchmarks.papers import gint, pmk_objects
 from benchmarks.papers.__main__ import main
 from benchmarks.papers._loops import descend
-from benchmarks.papers.experiments import all_experiments
-from benchmarks.papers.gcs_sparsity import train
-from benchmarks.papers.generated import Split, word_counts
+from benchmarks.papers.datasets import Split, word_counts
+from benchmarks.papers.gcs import train
 from benchmarks.papers.icd_pedestrians import bootstrapped_windows
 from benchmarks.papers.icd_solvers import StochasticHIK
-from benchmarks.papers.lab import Lab, memory_of
-from benchmarks.papers.peers import liblinear, over_costs, summarize
+from benchmarks.papers.lab import Lab, all_experiments, measured
+from benchmarks.papers.peers import liblinear, libsvm, over_costs, summarize
 from benchmarks.papers.pmk_matching import approximate_costs
-from benchmarks.papers.pmk_objects import Views
 from benchmarks.papers.pmsvm_as_printed import FeatureMap, PmSVMAsPrinted
-from benchmarks.papers.set_kernels import (
-    RIDGE,
-    bhattacharyya,
-    harris_features,
-    kullback_leibler,
-    match_and_exponent,
-)
+from benchmarks.papers.results import Row
 from visualwords.classifiers import ICDClassifier, PmSVMClassifier, kernels
 
 EXPERIMENTS = all_experiments()
@@ -41,12 +33,13 @@ def test_a_quick_run_of_every_experiment_writes_a_table_and_a_picture(tmp_path, 
     for name, one in EXPERIMENTS.items():
         stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
         rows = stored["results"]["rows"]
-        assert all(np.isfinite(row["ours"]) and row["paper"] is None for row in rows)
+        assert all(np.isfinite(row["ours"]) and "paper" not in row for row in rows)
         assert one.what in printed
         page = (tmp_path / f"{name}.md").read_bytes()
         assert page.count(b"\n| ") > len(rows)
         assert b"quick run on small generated data" in page
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        if stored["drawn"]:
+            assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert main(["run", name, "--pages", "-o", str(tmp_path)]) == 0
         assert (tmp_path / f"{name}.md").read_bytes() == page
 
@@ -77,19 +70,42 @@ def test_without_matplotlib_one_sentence_says_so_before_the_work(tmp_path, monke
     assert "pip install matplotlib" in capsys.readouterr().err
 
 
+class Recorder:
+    """A model that answers rightly if C is 1 and it is not tested on the test rows."""
+
+    def __init__(self, C, seen):
+        self.C, self.seen = C, seen
+
+    def fit(self, X, y):
+        self.rows = set(X[:, 0])
+        return self
+
+    def predict(self, X):
+        self.seen.append((self.rows, set(X[:, 0])))
+        right = (self.C == 1) != (min(X[:, 0]) >= 30)
+        return X[:, 1] if right else 1 - X[:, 1]
+
+
 def test_c_is_chosen_on_training_rows_only():
-    calls = []
-
-    def score(C, some, other):
-        calls.append((C, set(some), set(other)))
-        return {1.0: 90.0, 10.0: 80.0}[C] - 50 * (other.min() >= 30) * (C == 1.0)
-
-    y = np.arange(30) % 3
-    both = summarize(over_costs(score, (1.0, 10.0), y, n_test=10))
-    assert both == (80.0, 40.0)  # best on the test rows; chosen by the held-out third
-    held_out = [(a, b) for _, a, b in calls if max(b) < 30]
+    rows, seen = np.column_stack([np.arange(40), np.arange(40) % 2]), []
+    split = Split(rows[:30], rows[:30, 1], rows[30:], rows[30:, 1])
+    both = summarize(over_costs(lambda C: Recorder(C, seen), (1.0, 10.0), split))
+    assert both == (100.0, 0.0)  # best on the test rows; chosen by the held-out third
+    held_out = [(a, b) for a, b in seen if max(b) < 30]
     assert len(held_out) == 2
-    assert all(not (a & b) and max(a) < 30 for a, b in held_out)
+    assert all(not (a & b) for a, b in held_out)
+
+
+def test_gram_matrices_lose_the_columns_of_rows_that_are_held_out(rng):
+    X, y = rng.random((60, 5)), np.arange(60) % 2
+    X[:, 0] += y
+    plain = Split(X[:40], y[:40], X[40:], y[40:])
+    grams = plain._replace(X=plain.X @ plain.X.T, X_test=plain.X_test @ plain.X.T)
+    curves = [
+        over_costs(lambda C: libsvm("linear", C), (1.0, 10.0), plain),
+        over_costs(lambda C: libsvm("precomputed", C), (1.0, 10.0), grams, gram=True),
+    ]
+    assert curves[0] == curves[1]
 
 
 def test_the_algorithms_as_printed_learn_what_the_library_learns():
@@ -99,7 +115,6 @@ def test_the_algorithms_as_printed_learn_what_the_library_learns():
         printed = PmSVMAsPrinted(C=1.0, tables=tables).fit(data.X, data.y)
         same = np.mean(printed.predict(data.X_test) == ours.predict(data.X_test))
         assert same > 0.95, tables
-        assert printed.memory == (8 if tables else 20) * np.count_nonzero(data.X)
 
 
 def test_prediction_by_the_table_rounds_values_down_and_takes_no_logarithm():
@@ -174,18 +189,18 @@ def test_dense_and_sparse_gram_matrices_train_the_same_svm(rng):
 def test_the_match_kernel_is_the_mean_similarity_to_the_best_partner(rng):
     sets = [rng.normal(size=(n, 3)) for n in (4, 7, 1)]
     scale = np.mean([np.var(one, axis=0).sum() for one in sets])
-    match, exponent = match_and_exponent(sets)
+    means, powers = pmk_objects.match(sets), pmk_objects.exponent(sets)
     alike = np.exp(-(((sets[0][:, None] - sets[1]) ** 2).sum(axis=2)) / scale)
-    assert match[0, 1] == pytest.approx((alike.max(axis=0).mean() + alike.max(axis=1).mean()) / 2)
-    assert np.allclose(np.diag(match), 1)
-    assert np.allclose(np.diag(exponent), 1)
-    assert np.linalg.eigvalsh(exponent).min() > -1e-12
+    assert means[0, 1] == pytest.approx((alike.max(axis=0).mean() + alike.max(axis=1).mean()) / 2)
+    assert np.allclose(np.diag(means), 1)
+    assert np.allclose(np.diag(powers), 1)
+    assert np.linalg.eigvalsh(powers).min() > -1e-12
 
 
 def test_the_bhattacharyya_affinity_is_the_integral_of_both_roots(rng):
     sets = [rng.normal(shift, 1 + shift, (4000, 1)) for shift in (0.0, 0.5)]
-    gram, x = bhattacharyya(sets), np.linspace(-12, 12, 20_001)
-    ridge = RIDGE * np.mean([np.var(one) for one in sets])
+    gram, x = pmk_objects.bhattacharyya(sets), np.linspace(-12, 12, 20_001)
+    ridge = pmk_objects.RIDGE * np.mean([np.var(one) for one in sets])
     densities = [norm.pdf(x, one.mean(), np.sqrt(one.var() + ridge)) for one in sets]
     integral = trapezoid(np.sqrt(densities[0] * densities[1]), x)
     np.testing.assert_allclose(gram[0, 1], integral, rtol=1e-6)
@@ -193,34 +208,50 @@ def test_the_bhattacharyya_affinity_is_the_integral_of_both_roots(rng):
 
 def test_the_kullback_leibler_kernel_has_the_divergences_of_gaussians(rng):
     sets = [rng.normal(shift, 1 + shift, (4000, 1)) for shift in (0.0, 0.5)]
-    ridge = RIDGE * np.mean([np.var(one) for one in sets])
+    ridge = pmk_objects.RIDGE * np.mean([np.var(one) for one in sets])
     (m, v), (n, w) = ((one.mean(), one.var() + ridge) for one in sets)
     both = (v / w + w / v + (m - n) ** 2 * (1 / v + 1 / w)) / 2 - 1
     # the only divergence is its own median
-    assert kullback_leibler(sets)[0, 1] == pytest.approx(np.exp(-1))
+    assert pmk_objects.kullback_leibler(sets)[0, 1] == pytest.approx(np.exp(-1))
     assert both > 0
-    gram = kullback_leibler([*sets, sets[0] + 3])
+    gram = pmk_objects.kullback_leibler([*sets, sets[0] + 3])
     assert np.allclose(gram, gram.T)
 
 
 def test_harris_points_of_a_blank_image_are_none_and_of_a_corner_near_it():
     image = np.zeros((64, 64), np.uint8)
-    assert len(harris_features([image])[0]) == 0
+    assert len(pmk_objects.harris_features([image])[0]) == 0
     image[32:, 32:] = 255
-    points = harris_features([image])[0]
+    points = pmk_objects.harris_features([image])[0]
     assert np.abs(points.positions - 0.5).max(axis=1).min() < 0.05
+
+
+class Fitted:
+    """A model that keeps something and adds one half."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def predict(self, X):
+        return [x + 0.5 for x in X]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc of Linux")
 def test_the_memory_of_work_is_what_it_allocates():
-    grown = memory_of(lambda: np.ones(8_000_000))
-    assert 60 < grown < 80
-    assert memory_of(lambda: None) < 20
+    def grown(work):
+        return measured(lambda: Fitted(work()), [1, 2], sum).growth
+
+    assert 60 < grown(lambda: np.ones(8_000_000)) < 80
+    assert grown(lambda: None) < 20
     parts = [np.ones(10_000) for _ in range(1000)]
     pins = parts[::10]  # keep what is freed between them in this process
     del parts
-    assert 60 < memory_of(lambda: [np.ones(10_000) for _ in range(900)]) < 90
+    assert 60 < grown(lambda: [np.ones(10_000) for _ in range(900)]) < 90
     assert len(pins) == 100
+
+
+def test_a_model_that_is_measured_is_scored_by_its_answers():
+    assert measured(lambda: Fitted(None), [1, 2], sum).score == 4.0
 
 
 def test_the_pyramid_match_cost_of_points_in_one_bin_is_small():
@@ -232,28 +263,29 @@ def test_the_pyramid_match_cost_of_points_in_one_bin_is_small():
 
 def test_the_gram_matrix_is_chosen_on_the_other_objects():
     classes, objects = np.repeat([0, 1], 12), np.repeat(np.arange(8), 3)
-    views = Views(classes, objects)
+    views = pmk_objects.Views(classes, objects)
     good = (classes[:, None] == classes).astype(float)
     noise = np.eye(24)
     misleading = noise.copy()
-    first, others = views.places == 0, views.places > 0
+    others, first = views.folds[0]
     misleading[np.ix_(first, others)] = good[np.ix_(first, others)]
     grams = {"noise": noise, "misleading": misleading, "good": good}
     # the one that only helps the objects left out first isn't taken
-    assert views.best_of(grams, (None,)) == [1.0] * 4
+    assert views.best_of(grams.values()) == [1.0] * 4
 
 
-def test_a_worse_min_max_cell_of_several_seeds_says_what_scaling_gives(monkeypatch, tmp_path):
-    curves = [[(0.0, 90.0), (0.0, 70.0)], [(0.0, 88.0), (0.0, 60.0)]]
+def test_a_worse_min_max_cell_says_what_another_scaling_gives():
     rng = np.random.default_rng(0)
     X, y = rng.random((200, 2)) * [1000.0, 0.01], np.arange(200) % 2
     X[:, 1] += 0.01 * y  # the small column distinguishes the classes
     split = Split(X[:100], y[:100], X[100:], y[100:])
-    monkeypatch.setattr(gint_kernels, "curves", lambda *_: curves)
-    monkeypatch.setattr(gint_kernels, "rows_of", lambda *_: split)
-    row, both = gint_kernels.cell(Lab(tmp_path), "spambase", "gmm")
-    assert row.ours == both.best == 89.0
+    assert "100.00 %" in gint.with_scaled_columns(split, "gmm")
+
+
+def test_a_row_of_several_seeds_has_their_mean_and_deviation():
+    row = Row.mean("GMM", [90.0, 88.0], 94.0)
+    assert row.ours == 89.0
     assert row.spread == pytest.approx(np.std([90, 88], ddof=1))
     assert row.verdict == "worse"
-    assert "100.00 %" in row.why
     assert replace(row, rival=True).verdict == "differs"
+    assert Row.mean("GMM", [90.0]).spread is None
