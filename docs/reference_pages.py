@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -30,8 +30,9 @@ PACKAGES = (
     "visualwords.folders",
 )
 COMMANDS = ("classify_images", "detect_pedestrians")
-SHARED = 3  # an option with one text in so many commands is described once
+SHARED = 2  # an option with one text in so many commands is described once, before them
 WIDTH = 110
+RANGE = re.compile(r"; [-\d.<>=]*x[-\d.<>=]*(?=\])| \[[-\d.<>=]*x[-\d.<>=]*\]")  # of values
 OUTSIDE = re.compile(r"\[([^]]+)\]\((?:\.\./)+((?!docs/)[\w./-]+)(?:#[^)]*)?\)")
 
 
@@ -122,37 +123,67 @@ def _names(module: ModuleType) -> list[str]:
     ]
 
 
+class Record(NamedTuple):
+    """An option as the help shows it."""
+
+    flags: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        names = re.findall(r"(?<!\w)--?[a-zA-Z][\w-]*", self.flags)
+        return f"`{max(names, key=len)}`"
+
+
 def commands_page() -> str:
     """The page of all commands, from click's own descriptions."""
-    described = [
-        one
-        for name in COMMANDS
-        for one in _commands(
-            importlib.import_module(f"visualwords.apps.{name}.main").command,
-            click.Context(
-                importlib.import_module(f"visualwords.apps.{name}.main").command,
-                info_name=name.replace("_", "-"),
-            ),
-        )
-    ]
-    uses = collections.Counter(record for _, context in described for record in _records(context))
-    shared = [record for record, n in uses.items() if n >= SHARED]
+    described = []
+    for name in COMMANDS:
+        command = importlib.import_module(f"visualwords.apps.{name}.main").command
+        described += _commands(command, click.Context(command, info_name=name.replace("_", "-")))
+    shared = _shared_options([context for _, context in described])
     parts = [
         "# Commands",
         "Made from the commands' own help by `python docs/reference_pages.py`. `visualwords` is "
         "another name of `classify-images`. All have the same [exit codes](files.md#exit-codes).",
-        "## Options of several commands",
-        _options(shared),
+        "## Shared options",
+        "Options of several commands, in the groups of `--help-all`.",
     ]
+    for title, records in shared.items():
+        parts += [f"### {title}", _options(records)]
     for command, context in described:
-        own = [record for record in _records(context) if record not in shared]
-        also = [record[0] for record in _records(context) if record in shared]
+        records = [record for record, _ in _records(context)]
+        own = [one for one in records if not any(one in group for group in shared.values())]
+        also = [_of_group(title, group, records) for title, group in shared.items()]
         parts.append(f"## {context.command_path}")
         parts.append(f"```text\n{_usage(context)}\n```")
         parts.append(_prose(command.help))
         parts += [_options(own)] if own else []
-        parts += [f"Also {', '.join(_short(flags) for flags in also)}."] if also else []
+        parts += [f"Also {', '.join(filter(None, also))}."] if any(also) else []
     return "\n\n".join(parts) + "\n"
+
+
+def _shared_options(contexts: list[click.Context]) -> dict[str, list[Record]]:
+    """Options that several commands have, by the title of the group that most show them in."""
+    titles: dict[Record, collections.Counter[str]] = {}
+    for context in contexts:
+        for record, title in _records(context):
+            titles.setdefault(record, collections.Counter())[title] += 1
+    shared: dict[str, list[Record]] = {}
+    for record, counts in titles.items():
+        if counts.total() >= SHARED:
+            shared.setdefault(counts.most_common(1)[0][0], []).append(record)
+    return shared
+
+
+def _of_group(title: str, group: list[Record], records: list[Record]) -> str:
+    """Which shared options of a group a command has: their names, or nearly all of the group."""
+    names = [one.name for one in group if one in records]
+    missing = [one.name for one in group if one not in records]
+    if len(missing) > 1 or len(group) < 4:
+        return ", ".join(names)
+    link = f"all of [{title}](#{title.lower().replace(' ', '-')})"
+    return f"{link} but {missing[0]}" if missing else link
 
 
 def _commands(
@@ -166,8 +197,8 @@ def _commands(
             yield from _commands(inner, click.Context(inner, info_name=name, parent=context))
 
 
-def _records(context: click.Context) -> list[tuple[str, str]]:
-    """Flags and texts of a command's options, also of those that only --help-all shows."""
+def _records(context: click.Context) -> list[tuple[Record, str]]:
+    """A command's options, also those that only --help-all shows, and the titles of groups."""
     found = []
     for option in context.command.get_params(context):
         if isinstance(option, click.Option) and "help" not in option.name.split("_"):
@@ -175,16 +206,14 @@ def _records(context: click.Context) -> list[tuple[str, str]]:
             option.hidden = False
             record = option.get_help_record(context)
             if record is not None:
-                found.append(record)
+                flags, text = record
+                title = getattr(option, "panel", None) or "Basics"
+                found.append((Record(flags, RANGE.sub("", text)), title))
     return found
 
 
 def _usage(context: click.Context) -> str:
     return " ".join(context.get_usage().removeprefix("Usage: ").split())
-
-
-def _short(flags: str) -> str:
-    return f"`{flags.split(', ')[-1].split(' ')[0]}`"
 
 
 def _prose(text: str | None) -> str:
@@ -198,8 +227,8 @@ def _prose(text: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _options(records: list[tuple[str, str]]) -> str:
-    return "\n".join(f"- `{flags}`: {_escaped(text)}" for flags, text in records)
+def _options(records: list[Record]) -> str:
+    return "\n".join(f"- `{one.flags}`: {_escaped(one.text)}" for one in records)
 
 
 def _wrapped_paragraphs(page: str) -> str:
