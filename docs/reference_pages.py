@@ -155,8 +155,8 @@ def commands_page() -> str:
         records = [record for record, _ in _records(context)]
         own = [one for one in records if not any(one in group for group in shared.values())]
         also = [_of_group(title, group, records) for title, group in shared.items()]
-        parts.append(f"## {context.command_path}")
-        parts.append(f"```text\n{_usage(context)}\n```")
+        arguments = command.collect_usage_pieces(context)[1:]  # without [OPTIONS]
+        parts.append(f"## {' '.join([context.command_path, *arguments])}")
         parts.append(_prose(command.help))
         parts += [_options(own)] if own else []
         parts += [f"Also {', '.join(filter(None, also))}."] if any(also) else []
@@ -201,7 +201,7 @@ def _records(context: click.Context) -> list[tuple[Record, str]]:
     """A command's options, also those that only --help-all shows, and the titles of groups."""
     found = []
     for option in context.command.get_params(context):
-        if isinstance(option, click.Option) and "help" not in option.name.split("_"):
+        if isinstance(option, click.Option) and option.name not in ("help", "help_all"):
             option = copy.copy(option)
             option.hidden = False
             record = option.get_help_record(context)
@@ -210,10 +210,6 @@ def _records(context: click.Context) -> list[tuple[Record, str]]:
                 title = getattr(option, "panel", None) or "Basics"
                 found.append((Record(flags, RANGE.sub("", text)), title))
     return found
-
-
-def _usage(context: click.Context) -> str:
-    return " ".join(context.get_usage().removeprefix("Usage: ").split())
 
 
 def _prose(text: str | None) -> str:
