@@ -272,10 +272,8 @@ def recipes_page() -> str:
 
     parts = [
         "# Recipes",
-        "A recipe is a TOML file, a Python value (`visualwords.Recipe`) and a set of flags: the "
-        "same thing three times. [Choose a recipe](../how-to/choose-a-recipe.md) is the guide; "
-        "this page lists every key with its default. Where a default is None, the file says "
-        '`"none"`.',
+        'The keys of a recipe, with their defaults; in a file None is `"none"`. [Choose a '
+        "recipe](../how-to/choose-a-recipe.md) is the guide.",
         "## The file",
         _keys(Recipe, without=("channels", "classifier", "classifier_params")),
         "`name` and `summary` may be left out. Then follow one or more tables `[[channels]]`, "
@@ -310,12 +308,10 @@ def _keys(kind: Any, without: tuple[str, ...]) -> str:
             default = f"`{one.default_factory()!r}`"
         else:
             default = "required" if one.default is dataclasses.MISSING else f"`{one.default!r}`"
-        shown = one.type if isinstance(one.type, str) else getattr(one.type, "__name__", "")
-        name = shown if shown and "|" not in shown else str(one.type)
-        rows.append(f"| `{one.name}` | {_escaped(name.replace('typing.', ''))} | {default} |")
+        rows.append(f"| `{one.name}` | {default} |")
     prose = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(kind) or "")
     prose = re.sub(r"(?<!`)`visualwords[\w.]*\.(\w+)`", r"`\1`", prose)
-    return "\n".join([prose, "", "| key | type | default |", "|---|---|---|", *rows])
+    return "\n".join([prose, "", "| key | default |", "|---|---|", *rows])
 
 
 if __name__ == "__main__":
