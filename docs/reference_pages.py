@@ -30,6 +30,13 @@ PACKAGES = (
     "visualwords.folders",
 )
 COMMANDS = ("classify_images", "detect_pedestrians")
+TABLES = {  # of a channel in a recipe's file, and their classes
+    "words": "Words",
+    "fisher": "Fisher",
+    "second_order": "SecondOrder",
+    "sets": "MatchedSets",
+    "hashes": "Hashes",
+}
 SHARED = 2  # an option with one text in so many commands is described once, before them
 WIDTH = 110
 RANGE = re.compile(r"; [-\d.<>=]*x[-\d.<>=]*(?=\])| \[[-\d.<>=]*x[-\d.<>=]*\]")  # of values
@@ -259,17 +266,9 @@ def _escaped(text: str) -> str:
 
 def recipes_page() -> str:
     """The page of recipe files: every table with its keys, and the built-in recipes."""
-    from visualwords.apps.pipeline.recipe import (
-        Channel,
-        Fisher,
-        Hashes,
-        MatchedSets,
-        Recipe,
-        SecondOrder,
-        Words,
-    )
-    from visualwords.apps.pipeline.recipes import RECIPES
+    from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe
 
+    schema = importlib.import_module(Channel.__module__)
     parts = [
         "# Recipes",
         'The keys of a recipe, with their defaults; in a file None is `"none"`. [Choose a '
@@ -280,18 +279,12 @@ def recipes_page() -> str:
         "and one `[classifier]` with `kind` (`icd`, `pmsvm`, `kernel` or `linear`), `kernel`, `C` "
         "and `params`: the parameters of the [classifier](parts.md#classifiers).",
         "## [[channels]]",
-        _keys(Channel, without=("words", "fisher", "second_order", "sets", "hashes", "linear")),
+        _keys(Channel, without=(*TABLES, "linear")),
         "At most one of the next tables says what becomes of patches; `hashes` may follow. "
         "A file calls codebooks `kmeans`, `kmeans-root` (the default: of square roots) and `hik`.",
     ]
-    for key, kind in {
-        "words": Words,
-        "fisher": Fisher,
-        "second_order": SecondOrder,
-        "sets": MatchedSets,
-        "hashes": Hashes,
-    }.items():
-        parts += [f"## channels.{key}", _keys(kind, without=("codebook_params",))]
+    for key, name in TABLES.items():
+        parts += [f"## channels.{key}", _keys(getattr(schema, name), without=("codebook_params",))]
     parts.append("## Built-in recipes")
     parts.append("`classify-images recipes --show NAME` prints one as a file to change.")
     parts.append("\n".join(f"- `{one.name}`: {one.summary}." for one in RECIPES.values()))
@@ -308,10 +301,15 @@ def _keys(kind: Any, without: tuple[str, ...]) -> str:
             default = f"`{one.default_factory()!r}`"
         else:
             default = "required" if one.default is dataclasses.MISSING else f"`{one.default!r}`"
-        rows.append(f"| `{one.name}` | {default} |")
+        about = _escaped(one.metadata.get("help", ""))
+        rows.append(f"| `{one.name}` | {default} | {about}".rstrip(" |") + " |")
     prose = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(kind) or "")
     prose = re.sub(r"(?<!`)`visualwords[\w.]*\.(\w+)`", r"`\1`", prose)
-    return "\n".join([prose, "", "| key | default |", "|---|---|", *rows])
+    has_help = any(row.count("|") > 3 for row in rows)
+    head = (
+        ["| key | default | |", "|---|---|---|"] if has_help else ["| key | default |", "|---|---|"]
+    )
+    return "\n".join([prose, "", *head, *rows])
 
 
 if __name__ == "__main__":
