@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -30,8 +30,16 @@ PACKAGES = (
     "visualwords.folders",
 )
 COMMANDS = ("classify_images", "detect_pedestrians")
-SHARED = 3  # an option with one text in so many commands is described once
+TABLES = {  # of a channel in a recipe's file, and their classes
+    "words": "Words",
+    "fisher": "Fisher",
+    "second_order": "SecondOrder",
+    "sets": "MatchedSets",
+    "hashes": "Hashes",
+}
+SHARED = 2  # an option with one text in so many commands is described once, before them
 WIDTH = 110
+RANGE = re.compile(r"; [-\d.<>=]*x[-\d.<>=]*(?=\])| \[[-\d.<>=]*x[-\d.<>=]*\]")  # of values
 OUTSIDE = re.compile(r"\[([^]]+)\]\((?:\.\./)+((?!docs/)[\w./-]+)(?:#[^)]*)?\)")
 
 
@@ -122,37 +130,67 @@ def _names(module: ModuleType) -> list[str]:
     ]
 
 
+class Record(NamedTuple):
+    """An option as the help shows it."""
+
+    flags: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        names = re.findall(r"(?<!\w)--?[a-zA-Z][\w-]*", self.flags)
+        return f"`{max(names, key=len)}`"
+
+
 def commands_page() -> str:
     """The page of all commands, from click's own descriptions."""
-    described = [
-        one
-        for name in COMMANDS
-        for one in _commands(
-            importlib.import_module(f"visualwords.apps.{name}.main").command,
-            click.Context(
-                importlib.import_module(f"visualwords.apps.{name}.main").command,
-                info_name=name.replace("_", "-"),
-            ),
-        )
-    ]
-    uses = collections.Counter(record for _, context in described for record in _records(context))
-    shared = [record for record, n in uses.items() if n >= SHARED]
+    described = []
+    for name in COMMANDS:
+        command = importlib.import_module(f"visualwords.apps.{name}.main").command
+        described += _commands(command, click.Context(command, info_name=name.replace("_", "-")))
+    shared = _shared_options([context for _, context in described])
     parts = [
         "# Commands",
         "Made from the commands' own help by `python docs/reference_pages.py`. `visualwords` is "
         "another name of `classify-images`. All have the same [exit codes](files.md#exit-codes).",
-        "## Options of several commands",
-        _options(shared),
+        "## Shared options",
+        "Options of several commands, in the groups of `--help-all`.",
     ]
+    for title, records in shared.items():
+        parts += [f"### {title}", _options(records)]
     for command, context in described:
-        own = [record for record in _records(context) if record not in shared]
-        also = [record[0] for record in _records(context) if record in shared]
-        parts.append(f"## {context.command_path}")
-        parts.append(f"```text\n{_usage(context)}\n```")
+        records = [record for record, _ in _records(context)]
+        own = [one for one in records if not any(one in group for group in shared.values())]
+        also = [_of_group(title, group, records) for title, group in shared.items()]
+        arguments = command.collect_usage_pieces(context)[1:]  # without [OPTIONS]
+        parts.append(f"## {' '.join([context.command_path, *arguments])}")
         parts.append(_prose(command.help))
         parts += [_options(own)] if own else []
-        parts += [f"Also {', '.join(_short(flags) for flags in also)}."] if also else []
+        parts += [f"Also {', '.join(filter(None, also))}."] if any(also) else []
     return "\n\n".join(parts) + "\n"
+
+
+def _shared_options(contexts: list[click.Context]) -> dict[str, list[Record]]:
+    """Options that several commands have, by the title of the group that most show them in."""
+    titles: dict[Record, collections.Counter[str]] = {}
+    for context in contexts:
+        for record, title in _records(context):
+            titles.setdefault(record, collections.Counter())[title] += 1
+    shared: dict[str, list[Record]] = {}
+    for record, counts in titles.items():
+        if counts.total() >= SHARED:
+            shared.setdefault(counts.most_common(1)[0][0], []).append(record)
+    return shared
+
+
+def _of_group(title: str, group: list[Record], records: list[Record]) -> str:
+    """Which shared options of a group a command has: their names, or nearly all of the group."""
+    names = [one.name for one in group if one in records]
+    missing = [one.name for one in group if one not in records]
+    if len(missing) > 1 or len(group) < 4:
+        return ", ".join(names)
+    link = f"all of [{title}](#{title.lower().replace(' ', '-')})"
+    return f"{link} but {missing[0]}" if missing else link
 
 
 def _commands(
@@ -166,25 +204,19 @@ def _commands(
             yield from _commands(inner, click.Context(inner, info_name=name, parent=context))
 
 
-def _records(context: click.Context) -> list[tuple[str, str]]:
-    """Flags and texts of a command's options, also of those that only --help-all shows."""
+def _records(context: click.Context) -> list[tuple[Record, str]]:
+    """A command's options, also those that only --help-all shows, and the titles of groups."""
     found = []
     for option in context.command.get_params(context):
-        if isinstance(option, click.Option) and "help" not in option.name.split("_"):
+        if isinstance(option, click.Option) and option.name not in ("help", "help_all"):
             option = copy.copy(option)
             option.hidden = False
             record = option.get_help_record(context)
             if record is not None:
-                found.append(record)
+                flags, text = record
+                title = getattr(option, "panel", None) or "Basics"
+                found.append((Record(flags, RANGE.sub("", text)), title))
     return found
-
-
-def _usage(context: click.Context) -> str:
-    return " ".join(context.get_usage().removeprefix("Usage: ").split())
-
-
-def _short(flags: str) -> str:
-    return f"`{flags.split(', ')[-1].split(' ')[0]}`"
 
 
 def _prose(text: str | None) -> str:
@@ -198,8 +230,8 @@ def _prose(text: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _options(records: list[tuple[str, str]]) -> str:
-    return "\n".join(f"- `{flags}`: {_escaped(text)}" for flags, text in records)
+def _options(records: list[Record]) -> str:
+    return "\n".join(f"- `{one.flags}`: {_escaped(one.text)}" for one in records)
 
 
 def _wrapped_paragraphs(page: str) -> str:
@@ -234,41 +266,25 @@ def _escaped(text: str) -> str:
 
 def recipes_page() -> str:
     """The page of recipe files: every table with its keys, and the built-in recipes."""
-    from visualwords.apps.pipeline.recipe import (
-        Channel,
-        Fisher,
-        Hashes,
-        MatchedSets,
-        Recipe,
-        SecondOrder,
-        Words,
-    )
-    from visualwords.apps.pipeline.recipes import RECIPES
+    from visualwords.apps.pipeline.recipes import RECIPES, Channel, Recipe
 
+    schema = importlib.import_module(Channel.__module__)
     parts = [
         "# Recipes",
-        "A recipe is a TOML file, a Python value (`visualwords.Recipe`) and a set of flags: the "
-        "same thing three times. [Choose a recipe](../how-to/choose-a-recipe.md) is the guide; "
-        "this page lists every key with its default. Where a default is None, the file says "
-        '`"none"`.',
+        'The keys of a recipe, with their defaults; in a file None is `"none"`. [Choose a '
+        "recipe](../how-to/choose-a-recipe.md) is the guide.",
         "## The file",
         _keys(Recipe, without=("channels", "classifier", "classifier_params")),
         "`name` and `summary` may be left out. Then follow one or more tables `[[channels]]`, "
         "and one `[classifier]` with `kind` (`icd`, `pmsvm`, `kernel` or `linear`), `kernel`, `C` "
         "and `params`: the parameters of the [classifier](parts.md#classifiers).",
         "## [[channels]]",
-        _keys(Channel, without=("words", "fisher", "second_order", "sets", "hashes", "linear")),
+        _keys(Channel, without=(*TABLES, "linear")),
         "At most one of the next tables says what becomes of patches; `hashes` may follow. "
         "A file calls codebooks `kmeans`, `kmeans-root` (the default: of square roots) and `hik`.",
     ]
-    for key, kind in {
-        "words": Words,
-        "fisher": Fisher,
-        "second_order": SecondOrder,
-        "sets": MatchedSets,
-        "hashes": Hashes,
-    }.items():
-        parts += [f"## channels.{key}", _keys(kind, without=("codebook_params",))]
+    for key, name in TABLES.items():
+        parts += [f"## channels.{key}", _keys(getattr(schema, name), without=("codebook_params",))]
     parts.append("## Built-in recipes")
     parts.append("`classify-images recipes --show NAME` prints one as a file to change.")
     parts.append("\n".join(f"- `{one.name}`: {one.summary}." for one in RECIPES.values()))
@@ -285,12 +301,15 @@ def _keys(kind: Any, without: tuple[str, ...]) -> str:
             default = f"`{one.default_factory()!r}`"
         else:
             default = "required" if one.default is dataclasses.MISSING else f"`{one.default!r}`"
-        shown = one.type if isinstance(one.type, str) else getattr(one.type, "__name__", "")
-        name = shown if shown and "|" not in shown else str(one.type)
-        rows.append(f"| `{one.name}` | {_escaped(name.replace('typing.', ''))} | {default} |")
+        about = _escaped(one.metadata.get("help", ""))
+        rows.append(f"| `{one.name}` | {default} | {about}".rstrip(" |") + " |")
     prose = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(kind) or "")
     prose = re.sub(r"(?<!`)`visualwords[\w.]*\.(\w+)`", r"`\1`", prose)
-    return "\n".join([prose, "", "| key | type | default |", "|---|---|---|", *rows])
+    has_help = any(row.count("|") > 3 for row in rows)
+    head = (
+        ["| key | default | |", "|---|---|---|"] if has_help else ["| key | default |", "|---|---|"]
+    )
+    return "\n".join([prose, "", *head, *rows])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,13 @@ from tests.conftest import ROOT
 from tests.test_public_names import PUBLIC
 
 DOCS = ROOT / "docs"
-LOOKED_AT = ("index", "tutorials/defects", "explanation/hik-svm", "reference/commands", "gallery")
+LOOKED_AT = (
+    "index",
+    "tutorials/defects",
+    "explanation/hik-svm",
+    "reference/commands",
+    "lab/accuracy",
+)
 TOCTREE = re.compile(r"```\{toctree\}\n(.*?)```", re.S)
 
 

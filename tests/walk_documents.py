@@ -5,8 +5,8 @@
 
 Copies the committed files, runs the README's first command in the copy, and then, in a folder with
 images, the commands and the Python of every page, one after the other. Outputs are compared with
-those that a page shows, numbers and widths of tables aside. Commands in `tests.documents.NOT_RUN`
-are listed with the reason. Ends with 1 if anything failed.
+those that a page shows; lines whose numbers differ are listed, and commands in
+`tests.documents.NOT_RUN` with the reason. Ends with 1 if anything failed.
 """
 
 import argparse
@@ -84,11 +84,15 @@ class Walk:
             self.compare(step.output or "", self.run(step.command))
 
     def compare(self, shown: str, printed: str) -> None:
-        """Count a failure if a page shows lines that a command did not print."""
+        """Count a failure if a command did not print the lines of a page; note other figures."""
         said = comparable(printed)
         missing = [line for line in comparable(shown) if line not in said]
         if missing:
             self.report(False, f"the page shows other lines: {missing}")
+        exactly = {" ".join(line.split()) for line in printed.splitlines()}
+        for line in shown.splitlines():
+            if comparable(line) and " ".join(line.split()) not in exactly:
+                print(f"     other figures than the page's: {line}")
 
     def serve(self, command: str, folder: Path | None = None) -> None:
         """Start a server and wait for its address; it ends with the page, or before the next."""

@@ -44,6 +44,7 @@ class Explain(Work):
     def run(self) -> int:
         """Explain, draw, and print."""
         from visualwords.apps.explanation.pictures import draw_explanation
+        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.files import write_atomically
         from visualwords.images import encode_image, read_image
 

@@ -71,11 +71,6 @@ def _photographs(address: str) -> dict[str, bytes]:
         page.wait_for_selector("#pictures img")
         page.wait_for_timeout(1500)
         found["studio-review.png"] = page.screenshot()
-        phone = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
-        phone.goto(address)
-        phone.wait_for_selector(".cell")
-        phone.wait_for_timeout(1500)
-        found["studio-phone.png"] = phone.screenshot()
         browser.close()
     return found
 
