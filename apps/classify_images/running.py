@@ -27,7 +27,7 @@ from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.contents import Contents
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.duplicates import describe_duplicates
+from visualwords.apps.pipeline.near_duplicates import describe_duplicates
 from visualwords.cache import default_folder
 from visualwords.errors import FolderError, Skipped, VisualWordsError
 from visualwords.folders import ImageFolder

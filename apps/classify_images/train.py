@@ -203,7 +203,7 @@ def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:
 
 def _readable(run: "Run", images: "ImageFolder") -> "ImageFolder":
     """The images that can be read, near duplicates in one group; the others are noted."""
-    from visualwords.apps.pipeline.duplicates import find_duplicates, keep_together
+    from visualwords.apps.pipeline.near_duplicates import find_duplicates, keep_together
 
     data = run.dataset(images)
     with run.progress() as progress:

@@ -84,6 +84,7 @@ class Watch(options.Deciding):
 
     def load(self) -> "ImageClassifier":
         """The model, ready to predict."""
+        from visualwords.apps.pipeline.classifier import ImageClassifier
         from visualwords.apps.pipeline.model_io import golden_images
 
         classifier = ImageClassifier.load(self.model, network=self.network)

@@ -11,7 +11,7 @@ from visualwords.apps.evaluation.trial import Trial, cross_validate
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_looking, check_training
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.duplicates import draw_portraits
+from visualwords.apps.pipeline.near_duplicates import draw_portraits
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.duplicates import find_duplicates, find_near_duplicates
 from visualwords.folders import ImageFolder

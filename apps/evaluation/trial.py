@@ -13,7 +13,7 @@ from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.costs import check_scores
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.duplicates import find_duplicates, keep_together
+from visualwords.apps.pipeline.near_duplicates import find_duplicates, keep_together
 from visualwords.apps.pipeline.stages import Environment
 from visualwords.classifiers.calibration import divide
 from visualwords.classifiers.one_vs_rest import both_classes

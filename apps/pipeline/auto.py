@@ -31,10 +31,10 @@ from visualwords.apps.pipeline.costs import (
     cost_of_solving,
 )
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.encoder import ChannelEncoder
 from visualwords.apps.pipeline.metric import METRICS, Metric, Result
 from visualwords.apps.pipeline.mixing import Held, mix
+from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.plan import (
     MIXED_IMAGES,
     NAME,

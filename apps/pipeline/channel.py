@@ -8,8 +8,9 @@ read and write the same fields (`visualwords.apps.pipeline.recipe_text`).
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,6 +48,31 @@ KINDS = {  # of classifiers, and where they are
     "kernel": "visualwords.classifiers.kernel_svc.KernelSVC",
     "linear": "visualwords.classifiers.linear.ByteLinearClassifier",
 }
+
+
+def nearest(name: Any, known: Iterable[str]) -> str | None:
+    """The name that somebody may have meant; None if no name is near."""
+    by_lower = {one.lower(): one for one in known}
+    found = get_close_matches(str(name).lower(), by_lower, 1, 0.6)
+    return by_lower[found[0]] if found else None
+
+
+def check_name(what: str, name: Any, choices: Iterable[str]) -> str:
+    """A name that exists; else raise with those that do, the nearest one first.
+
+    Examples
+    --------
+    >>> check_name("codebook", "kmean", ["kmeans", "hik"])
+    Traceback (most recent call last):
+    visualwords.errors.RecipeError: there is no codebook 'kmean'; did you mean 'kmeans'? \
+Choose from kmeans, hik
+    """
+    known = list(choices)
+    if name in known:
+        return name
+    meant = nearest(name, known)
+    guess = f"did you mean {meant!r}? Choose" if meant else "choose"
+    raise RecipeError(f"there is no {what} {name!r}; {guess} from {', '.join(known)}")
 
 
 # Checks: each returns a value as the field keeps it, or raises what is wrong with it.
@@ -112,9 +138,11 @@ def _power(value: Any) -> float | str:
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
-        if value not in choices:
-            raise RecipeError(f"must be one of {', '.join(choices)}")
-        return value
+        if value in choices:
+            return value
+        meant = nearest(value, choices)
+        guess = f"; did you mean {meant!r}?" if meant else ""
+        raise RecipeError(f"must be one of {', '.join(choices)}{guess}")
 
     return check
 

@@ -18,9 +18,9 @@ from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.costs import check_looking, check_training
 from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
 from visualwords.apps.pipeline.decision import Alarm, Decision, HeldOut, class_weights
-from visualwords.apps.pipeline.duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 from visualwords.apps.pipeline.metric import Metric
+from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.novelty import Novelty, held_out_looks
 from visualwords.apps.pipeline.recipe import REPRESENTATIONS, Recipe

@@ -213,7 +213,7 @@ def _change(table: dict[str, Any], key: str, value: Any) -> None:
     """Change one setting of a recipe's table."""
     if key in PARTS:
         number = {} if value is True or key not in NUMBERS else {NUMBERS[key]: value}
-        for channel in _with_patches(table) if value else []:
+        for channel in [] if value is False else _with_patches(table):
             _turn_into(channel, key, number)
     elif key == "codebook":
         for channel in _with_patches(table):

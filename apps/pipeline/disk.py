@@ -16,8 +16,8 @@ from scipy import sparse
 
 from visualwords.apps.pipeline.costs import ROWS_IN_MEMORY
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.encoder import ChannelEncoder, rows_of
+from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.similarity import (
     BUCKETS,

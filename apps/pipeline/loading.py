@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from visualwords.apps.pipeline import model_io
+from visualwords.apps.pipeline.model_kinds import OBJECT_DETECTOR, model_path, restored
 from visualwords.model_file import read_model
 
 if TYPE_CHECKING:
@@ -36,14 +36,15 @@ def load(
     ModelFileError
         If the file is not a usable model. Nothing in a model file is ever executed.
     """
-    path = model_io.model_path(path)
+    path = model_path(path)
     manifest, arrays = read_model(path)
-    if manifest["kind"] == model_io.OBJECT_DETECTOR:
+    if manifest.get("kind") == OBJECT_DETECTOR:
         from visualwords.apps.detection.detector import PedestrianDetector
 
-        return model_io.restored(path, lambda: PedestrianDetector.restore(manifest, arrays))
+        return restored(path, lambda: PedestrianDetector.restore(manifest, arrays))
+    from visualwords.apps.pipeline import model_io
     from visualwords.apps.pipeline.classifier import ImageClassifier
 
-    return model_io.restored(
+    return restored(
         path, lambda: model_io.restore(manifest, arrays, path, ImageClassifier, network)
     )

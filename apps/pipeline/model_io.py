@@ -5,7 +5,6 @@ import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,12 @@ import numpy as np
 import visualwords
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.encoder import ChannelEncoder
+from visualwords.apps.pipeline.model_kinds import (
+    IMAGE_CLASSIFIER,
+    OBJECT_DETECTOR,
+    model_path,
+    restored,
+)
 from visualwords.apps.pipeline.networks import find_networks, read_networks, with_names_only
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe import Recipe
@@ -23,19 +28,9 @@ from visualwords.errors import ModelFileError, RecipeError
 from visualwords.features.registry import find_extractor
 from visualwords.model_file import part_of, prefixed, read_model, write_model
 
-IMAGE_CLASSIFIER = "image-classifier"
-OBJECT_DETECTOR = "object-detector"
-SHIPPED = "pedestrian"
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "opencv-python-headless", "pillow")
 GOLDEN_TOLERANCE = 1e-4  # other processors and libraries round differently
 NETWORKS = "networks/"
-
-
-def model_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """The path of a model file; "pedestrian" is that of the bundled detector."""
-    if path == SHIPPED:
-        return str(files("visualwords.apps.detection").joinpath("pedestrian.vw"))
-    return path
 
 
 def save(model: Any, path: str | os.PathLike[str], embed_network: bool = False) -> None:
@@ -100,22 +95,9 @@ def load(
     ModelFileError
         If the file is not such a model. Nothing in a model file is ever executed.
     """
+    path = model_path(path)
     manifest, arrays = read_model(path)
     return restored(path, lambda: restore(manifest, arrays, path, kind, network))
-
-
-def restored(path: str | os.PathLike[str], restore: Any) -> Any:
-    """What ``restore()`` makes of a model file; whatever goes wrong is told in a sentence."""
-    try:
-        return restore()
-    except ModelFileError as problem:
-        raise ModelFileError(f"{os.fspath(path)}: {problem}") from None
-    except Exception as problem:  # a manifest by another hand can be wrong in any way
-        reason = " ".join(str(problem).split())
-        raise ModelFileError(
-            f"{os.fspath(path)}: the manifest does not describe a model "
-            f"({type(problem).__name__}: {reason})"
-        ) from None
 
 
 def restore(

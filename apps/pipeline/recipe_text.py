@@ -7,7 +7,6 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +17,7 @@ from visualwords.apps.pipeline.channel import (
     Classifier,
     Hashes,
     Words,
+    check_name,
     settings_of,
 )
 from visualwords.errors import RecipeError
@@ -27,25 +27,6 @@ NONE = "none"  # TOML has no word for it
 OWN = frozenset({"self", "random_state", "n_jobs", "probability"})  # parameters not of a recipe
 HIK = (None, "hik", "intersection")
 ADDITIVE = ("chi2", "hik", "intersection", "jensen_shannon", "power_mean")
-
-
-def check_name(what: str, name: Any, choices: Iterable[str]) -> str:
-    """A name that exists; else raise with those that do, the nearest one first.
-
-    Examples
-    --------
-    >>> check_name("codebook", "kmean", ["kmeans", "hik"])
-    Traceback (most recent call last):
-    visualwords.errors.RecipeError: there is no codebook 'kmean'; did you mean 'kmeans'? \
-Choose from kmeans, hik
-    """
-    known = list(choices)
-    if name in known:
-        return name
-    near = get_close_matches(str(name).lower(), {k.lower(): k for k in known}, 1, 0.6)
-    meant = next((k for k in known if near and k.lower() == near[0]), None)
-    guess = f"did you mean {meant!r}? Choose" if meant else "choose"
-    raise RecipeError(f"there is no {what} {name!r}; {guess} from {', '.join(known)}")
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

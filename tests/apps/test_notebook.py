@@ -18,7 +18,7 @@ from visualwords.features import DenseSIFT
 
 @pytest.fixture
 def model(photos):
-    return ImageClassifier("color").fit(photos)
+    return ImageClassifier("fast").fit(photos)
 
 
 def test_importing_everything_public_warns_of_nothing():
@@ -31,19 +31,19 @@ def test_importing_everything_public_warns_of_nothing():
 
 
 def test_an_estimator_shows_its_parameters_in_text_and_markup(model):
-    assert repr(model) == "ImageClassifier(recipe='color')"
+    assert repr(model) == "ImageClassifier(recipe='fast')"
     assert "ImageClassifier" in model._repr_html_()
     assert repr(visualwords.load("pedestrian")).startswith("PedestrianDetector(")
 
 
 def test_a_recipe_shows_its_channels_and_classifier(model):
     assert repr(model.recipe_) == (
-        "<Recipe color: ColorHistogram(bins=4, space='rgb'); ICDClassifier()>"
+        "<Recipe fast: DenseSIFT(bin_size=4, step=8) in 200 words; icd()>"
     )
     text = 'name = "mine"\n[[channels]]\nextractor = "DenseSIFT"\nwords = { n_words = 100 }'
     assert repr(Recipe.from_toml(text)).startswith("<Recipe mine: DenseSIFT() in 100 words; ")
-    assert "in Fisher vectors of 64 Gaussians" in repr(RECIPES["scene"])
-    assert "in sets" in repr(RECIPES["pyramid-match"])
+    assert "in Fisher vectors of 64 Gaussians" in repr(RECIPES["fisher"])
+    assert "in sets of points" in repr(RECIPES["pyramid-match"])
 
 
 def test_results_show_what_they_say(model, photos):
@@ -55,11 +55,11 @@ def test_results_show_what_they_say(model, photos):
     assert repr(trial.evaluation).endswith("mean per class 100.0%>")
     explanation = model.explain(trial.paths[0])
     assert repr(explanation).startswith("<Explanation: sand ")
-    assert repr(explanation).endswith("%; exact evidence of ColorHistogram>")
+    assert repr(explanation).endswith("%; exact evidence of DenseSIFT>")
     assert repr(explanation.channels[0]) == "<ChannelEvidence ColorHistogram: 48 places, 3 classes>"
     assert repr(model.gallery_) == f"<Gallery: signatures of {n} images>"
-    row, _ = compare(photos, ["color", "tiny"], folds=2)
-    assert repr(row) == "<ComparedRecipe color: 100.0% ± 0.0%>"
+    row, _ = compare(photos, ["fast", "tiny"], folds=2)
+    assert repr(row) == "<ComparedRecipe fast: 100.0% ± 0.0%>"
 
 
 def test_arrays_in_values_are_counted_and_not_printed():

@@ -28,11 +28,11 @@ def case(tmp_path_factory):
             for i in range(max(count, least)):
                 image = rng.normal(level + rng.normal(0, 22), 25, (40, 50, 3))
                 write_png(folder / kind / name / f"{name}{i}.png", image.clip(0, 255).astype("u1"))
-    model = ImageClassifier("color").fit(folder / "train")
+    model = ImageClassifier("tiny").fit(folder / "train")
     model.save(folder / "model.vw")
     paths = sorted(str(path) for path in (folder / "test").rglob("*.png"))
     found = model.score_images(paths)
-    labels, chances, _ = model.decide(found)
+    labels, chances, *_ = model.decide(found)
     most = model.classes_[chances.argmax(axis=1)]
     assert labels.tolist() == most.tolist()
     assert (found.values.argmax(axis=1) != chances.argmax(axis=1)).any()  # or nothing is tested
@@ -105,7 +105,7 @@ def test_a_single_class_gets_one_sentence(case, tmp_path, capsys):
     (tmp_path / "one").mkdir()
     (folder / "train" / "rare").rename(tmp_path / "one" / "rare")
     try:
-        arguments = [tmp_path / "one", "-o", tmp_path / "m.vw", "--recipe", "color", "--no-cache"]
+        arguments = [tmp_path / "one", "-o", tmp_path / "m.vw", "--recipe", "tiny", "--no-cache"]
         assert main(["train", *(str(one) for one in arguments)]) != 0
     finally:
         (tmp_path / "one" / "rare").rename(folder / "train" / "rare")

@@ -18,6 +18,7 @@ import pytest
 from tests.apps.conftest import COLORS, noisy, write_photos, write_png
 from visualwords import ImageClassifier, Recipe, load
 from visualwords.apps.classify_images.main import main
+from visualwords.apps.pipeline import fitted_classifier
 from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.cache import FeatureCache
 
@@ -86,7 +87,7 @@ def test_auto_keeps_to_one_representation_if_asked_to(photos, tmp_path, capsys):
     words = ["train", str(photos), "-o", out, "--no-cache", "--budget", "0.001s"]
     assert main([*words, "--representation", "words"]) == 0
     assert load(out).recipe_.representation == "words"
-    assert main([*words, "--representation", "words", "--recipe", "scene"]) == 2
+    assert main([*words, "--representation", "words", "--recipe", "fisher"]) == 2
     assert "--representation is for auto" in capsys.readouterr().err
 
 
@@ -230,7 +231,7 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
     [
         (["train", "nowhere", "-o", "m.vw"], 1, "nowhere: no such folder"),
         (["train", "photos", "-o", "no/such/m.vw"], 1, "the folder no/such does not exist"),
-        (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from color, texture"),
+        (["train", "photos", "-o", "m.vw", "--recipe", "soup"], 2, "choose from tiny, fast"),
         (["train", "photos", "-o", "m.vw", "--test-size", "2"], 2, "--test-size"),
         (["train", "photos"], 2, "--output"),
         (["train", "photos/sea", "-o", "m.vw"], 1, "8 files but no folders"),
@@ -244,7 +245,7 @@ def test_a_detector_is_not_taken_for_a_classifier(verb, photos, capsys):
         (["train", "photos", "-o", ""], 2, "names no file to write"),
         (["train", "photos", "-o", "m.vw", "--report", "pages/"], 2, "names no file to write"),
         (["train", "photos/../one", "-o", "m.vw"], 1, "only class 'sea'; at least two classes"),
-        (["recipes", "colour"], 2, "did you mean 'color'"),
+        (["recipes", "word"], 2, "did you mean 'words'"),
         (["recipes", "tiny", "--show", "tiny"], 2, "name one recipe"),
         (["compare", "photos"], 2, "nothing to compare"),
         (["compare", "photos", "--vary", "kernel=hik,chi3"], 2, "did you mean 'chi2'"),
@@ -313,7 +314,7 @@ def test_predictions_are_printed_as_they_come(model, photos, monkeypatch, capsys
     for form in ([], ["--csv"], ["--json"]):
         assert main([*arguments, *form]) == 0
         whole.append(capsys.readouterr().out)
-    monkeypatch.setattr(predictions, "AT_ONCE", 2)
+    monkeypatch.setattr(fitted_classifier, "AT_ONCE", 2)
     monkeypatch.setattr(predictions, "PART", 7)
     for form, expected in zip(([], ["--csv"], ["--json"]), whole):
         seen = []

@@ -12,6 +12,7 @@ from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.evaluation.checking import check_folder, suspicious_labels
 from visualwords.apps.evaluation.trial import Trial
+from visualwords.classifiers import ICDClassifier
 from visualwords.folders import ImageFolder
 from visualwords.images import read_image
 
@@ -127,13 +128,8 @@ def test_a_model_is_checked_by_its_golden_pairs(photos, tmp_path, capsys, monkey
     ImageClassifier("tiny").fit(photos).save(path)
     assert main(["check", str(path)]) == 0
     assert "the same scores" in capsys.readouterr().out
-    right = ImageClassifier._score
-
-    def wrong(*arguments):
-        values, *others = right(*arguments)
-        return values + 0.01, *others
-
-    monkeypatch.setattr(ImageClassifier, "_score", wrong)
+    right = ICDClassifier.decision_function
+    monkeypatch.setattr(ICDClassifier, "decision_function", lambda self, X: right(self, X) + 0.01)
     assert main(["check", str(path), "--json"]) == 4
     assert json.loads(capsys.readouterr().out)["agrees"] is False
 

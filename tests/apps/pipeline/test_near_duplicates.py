@@ -9,7 +9,11 @@ from visualwords import ImageClassifier
 from visualwords.apps.classify_images.main import main
 from visualwords.apps.evaluation.trial import cross_validate
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.duplicates import describe_duplicates, find_duplicates, keep_together
+from visualwords.apps.pipeline.near_duplicates import (
+    describe_duplicates,
+    find_duplicates,
+    keep_together,
+)
 from visualwords.apps.pipeline.stages import Environment
 from visualwords.folders import ImageFolder
 
