@@ -22,7 +22,12 @@ from visualwords.apps.command_line.terminal import (
     show,
 )
 from visualwords.apps.evaluation.figures import Evaluation, compare
-from visualwords.apps.evaluation.operating_points import class_curves, expected_cost
+from visualwords.apps.evaluation.operating_points import (
+    alarm_curve,
+    class_curves,
+    describe_alarm,
+    expected_cost,
+)
 from visualwords.apps.evaluation.trial import Trial, run_trial
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.contents import Contents
@@ -147,6 +152,16 @@ class Run:
             mean, (low, high) = cost
             lines.append(f"mean cost {mean:.3f} (95 % interval {low:.3f} to {high:.3f})")
             figures |= {"mean_cost": mean, "mean_cost_interval_95": [low, high]}
+        if alarm := alarm_curve(trial):
+            curve, point = alarm
+            lines.append(describe_alarm(point, curve))
+            figures["alarm"] = {
+                "classes": curve.name.split(" or "),
+                "threshold": point.threshold,
+                "found": point.found,
+                "false_alarms": point.false_alarms,
+                "roc_area": curve.area,
+            }
         for curve in curves:
             figures["classes"][curve.name] |= curve.to_json()
         if not self.asked.as_json:

@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.recipe_flags import Composing
@@ -72,6 +73,23 @@ class Train(options.Deciding, Composing, options.Reading):
         "between images and classes, in the probabilities].",
         click.Choice(["balanced"]),
     )
+    alarm: str | None = flag(
+        "--alarm CLASS[,CLASS…]",
+        "Also decide whether an image shows any of these classes, by one threshold for the sum of "
+        "their probabilities; labels do not change.",
+    )
+    escapes: float | None = flag(
+        "--escapes RATE",
+        "Choose the alarm's threshold so that this share of its images raise no alarm [default: "
+        "the lowest mean cost on folds].",
+    )
+    false_alarms: float | None = flag(
+        "--false-alarms RATE",
+        "Choose the alarm's threshold so that this share of the other images raise it.",
+    )
+    exportable: bool = flag(
+        "--exportable", "Refuse recipes that `export` can't write as an ONNX file."
+    )
     deadline: float | None = flag(
         "--deadline TIME",
         "Time by the clock that auto may take; what it had no time for is listed.",
@@ -139,6 +157,7 @@ class Train(options.Deciding, Composing, options.Reading):
     def model(self) -> "tuple[ImageFolder, ImageClassifier]":
         """The images and the model to train, where all flags go together."""
         from visualwords.apps.pipeline.classifier import ImageClassifier
+        from visualwords.apps.pipeline.decision import Alarm
         from visualwords.apps.pipeline.networks import read_networks
         from visualwords.errors import FolderError
         from visualwords.folders import ImageFolder
@@ -153,10 +172,20 @@ class Train(options.Deciding, Composing, options.Reading):
             raise click.UsageError(
                 "--representation is for auto; leave out the recipe and its flags"
             )
+        if self.exportable:
+            _check_exportable(recipe, overrides, self.representation)
+        alarm = None if self.alarm is None else [name.strip() for name in self.alarm.split(",")]
+        if alarm is None and (self.escapes, self.false_alarms) != (None, None):
+            raise click.UsageError("--escapes and --false-alarms need --alarm CLASS[,CLASS…]")
+        if None not in (self.escapes, self.false_alarms):
+            raise click.UsageError("--escapes and --false-alarms exclude each other")
         if sum(value is not None for value in (self.test, self.test_size, self.folds)) > 1:
             raise click.UsageError("--test, --test-size and --folds exclude each other")
         images = ImageFolder(self.folder, label_from=self.label_from)
         self.decision(images.classes)
+        if alarm is not None:
+            with usage_checked():
+                Alarm.of(np.unique(images.classes), alarm)
         if len(images.classes) < 2:
             raise FolderError(
                 f"{images.path}: found only class {images.classes[0]!r}; at least two classes are "
@@ -164,10 +193,12 @@ class Train(options.Deciding, Composing, options.Reading):
                 "images"
             )
         same_name = ("representation", "metric", "class_weight", "budget", "deadline", "memory")
+        same_name += ("escapes", "false_alarms")
         return images, ImageClassifier(
             recipe,
             random_state=self.seed,
             thumbnails=self.thumbnails and len(images) <= MOST_THUMBNAILS,
+            alarm=alarm,
             **self.rule,
             **{name: getattr(self, name) for name in same_name},
             **overrides,
@@ -188,7 +219,24 @@ class Train(options.Deciding, Composing, options.Reading):
             f"{output}: {model.class_counts_.sum()} images of {len(model.classes_)} classes, "
             f"recipe {model.recipe_.name}, {os.path.getsize(output) / 1000:,.0f} kB"
         )
+        if model.decision_.alarm is not None:
+            note(f"alarm: {model.decision_.alarm}")
         note(f"the recipe as TOML: classify-images info {output}")
+
+
+def _check_exportable(recipe: Any, overrides: dict[str, Any], representation: Any) -> None:
+    """Refuse what can't be an ONNX file; all channels of auto's library can."""
+    from visualwords.apps.export.exportable import exportable_reason
+    from visualwords.apps.pipeline.recipe import Recipe
+    from visualwords.apps.pipeline.recipes import RECIPES
+
+    if recipe == "auto" and representation == "pyramid-match":
+        recipe = RECIPES["pyramid-match"]
+    elif recipe == "auto":
+        recipe = Recipe(channels=tuple(overrides.get("channels", ())))
+    reason = exportable_reason(recipe)
+    if reason is not None:
+        raise click.UsageError(f"--exportable: {reason}")
 
 
 def _duplicates(run: "Run", images: "ImageFolder") -> list[str]:

@@ -22,8 +22,8 @@ BASICS = "Basics"  # the group of options that --help shows; --help-all shows th
 GROUPS = {
     "Testing": "test folds seed seeds",
     "Recipe": "features codebook words fisher second_order sets pyramid kernel solver C max_side "
-    "min_side views settings representation metric",
-    "Decisions": "class_weight costs thresholds unknown min_confidence",
+    "min_side views settings representation metric exportable",
+    "Decisions": "class_weight costs thresholds unknown alarm escapes false_alarms min_confidence",
     "Resources": "deadline memory thumbnails embed_network network jobs cache_size no_cache "
     "max_pixels scheduler",
     "Videos and cameras": "every most max_fps timeout reconnects allow_url",

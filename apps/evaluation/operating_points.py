@@ -10,7 +10,14 @@ import numpy as np
 from visualwords.apps.evaluation.figures import bootstrap
 from visualwords.apps.evaluation.trial import Trial
 
-__all__ = ["ClassCurve", "OperatingPoint", "class_curves", "expected_cost"]
+__all__ = [
+    "ClassCurve",
+    "OperatingPoint",
+    "alarm_curve",
+    "class_curves",
+    "describe_alarm",
+    "expected_cost",
+]
 
 FALSE_ALARMS = 0.01  # share of other classes' images that the suggested thresholds allow
 DIGITS = 3  # of a suggested threshold
@@ -140,6 +147,31 @@ def class_curves(trial: Trial) -> list[ClassCurve]:
         for column, name in enumerate(trial.classes)
     ]
     return [curve for curve in curves if 0 < curve.positive.sum() < len(truth)]
+
+
+def alarm_curve(trial: Trial) -> tuple[ClassCurve, OperatingPoint] | None:
+    """The classes of an alarm against the others, and its threshold; None without either."""
+    alarm = None if trial.decision is None else trial.decision.alarm
+    if alarm is None or trial.probabilities is None:
+        return None
+    positive = np.isin(trial.truth, alarm.names)
+    if positive.all() or not positive.any():
+        return None
+    curve = ClassCurve(" or ".join(alarm.names), alarm.probability(trial.probabilities), positive)
+    raised = curve.probabilities >= alarm.threshold
+    false, found = float(raised[~positive].mean()), float(raised[positive].mean())
+    return curve, OperatingPoint(
+        curve.name, alarm.threshold, false, false, found, int((~positive).sum())
+    )
+
+
+def describe_alarm(point: OperatingPoint, curve: ClassCurve) -> str:
+    """What an alarm does on the images of a trial, in a sentence."""
+    return (
+        f"alarm for {point.name} from probability {point.threshold:.3g} on: {point.found:.1%} of "
+        f"{curve.positive.sum()} images raise it ({1 - point.found:.1%} escape), and "
+        f"{point.false_alarms:.1%} of {point.n_others} others"
+    )
 
 
 def expected_cost(trial: Trial) -> tuple[float, tuple[float, float]] | None:

@@ -250,7 +250,7 @@ class _Search:
     def begin(self, plan: Plan, images: Images, given: int) -> Encoded:
         """Encode the channels of a plan, and take the mixture that folds prefer."""
         begun = perf_counter()
-        self.clock.show(f"{len(plan.recipe.channels)} channels")
+        self.clock.show(f"channels to weigh: {len(plan.recipe.channels)}")
         view, *others = plan.recipe.image_views()
         looked = self.store.encode(plan.recipe.channels, view, look_steps())
         for other in others:

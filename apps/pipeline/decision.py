@@ -134,6 +134,10 @@ class Alarm:
         middle = (threshold + lower) / 2  # of the gap, as other images differ
         return replace(self, threshold=float(middle if 0 < lower < middle else threshold))
 
+    def __str__(self) -> str:
+        names = " or ".join(self.names)
+        return f"{names}, where their probability is {self.threshold:.3g} or more"
+
     def probability(self, probabilities: np.ndarray) -> np.ndarray:
         """The probability that an image is of any of the classes, (n,)."""
         return probabilities[:, self.members].sum(axis=1)

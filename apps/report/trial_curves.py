@@ -8,7 +8,10 @@ from markupsafe import Markup
 from visualwords.apps.evaluation.operating_points import (
     FALSE_ALARMS,
     ClassCurve,
+    OperatingPoint,
+    alarm_curve,
     class_curves,
+    describe_alarm,
     expected_cost,
 )
 from visualwords.apps.evaluation.trial import Trial
@@ -22,7 +25,7 @@ SIDE, LEFT, TOP = 320, 46, 12  # of a plot, and of the room for its labels
 
 def operating_points(trial: Trial) -> Markup:
     """The section on each class's threshold, with ROC and precision-recall curves."""
-    curves = class_curves(trial)
+    curves, alarm = class_curves(trial), alarm_curve(trial)
     if not curves:
         lead = "There are no curves: the model has no probabilities, or one class was tested."
         return section("points", "Operating points", lead, "")
@@ -40,6 +43,10 @@ def operating_points(trial: Trial) -> Markup:
     shown += html("<div class=words>{}</div>", joined(map(_curves, hardest)))
     if more := len(curves) - len(hardest):
         shown += html("<p class=soft>{} other classes have larger areas.</p>", more)
+    if alarm is not None:
+        sentence = describe_alarm(alarm[1], alarm[0])
+        drawn = html("<div class=words>{}</div>", _curves(*alarm))
+        shown = html("<p>{}.</p>{}", sentence[:1].upper() + sentence[1:], drawn) + shown
     if cost := expected_cost(trial):
         sentence = (
             "<p>Mean cost of a label: <b>{:.3f}</b>, 95 % confidence interval {:.3f} to {:.3f}."
@@ -56,8 +63,9 @@ def _row(curve: ClassCurve) -> list[object]:
     return [*row, f"{point.threshold:g}", percent(point.found), percent(point.false_alarms)]
 
 
-def _curves(curve: ClassCurve) -> Markup:
-    name, point, roc = text(curve.name), curve.point(), _diagonal() + _line(*curve.roc)
+def _curves(curve: ClassCurve, point: OperatingPoint | None = None) -> Markup:
+    name, roc = text(curve.name), _diagonal() + _line(*curve.roc)
+    point = point or curve.point()
     if point is not None:
         title = f"threshold {point.threshold:g}: {point.found:.0%} found"
         roc += _circle(point.false_alarms, point.found, 5, title)

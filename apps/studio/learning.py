@@ -115,7 +115,12 @@ class TrainingProcess:
         command = [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"]
         streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         process = subprocess.Popen(
-            command, text=True, encoding="utf-8", stderr=subprocess.DEVNULL, start_new_session=True, **streams
+            command,
+            text=True,
+            encoding="utf-8",
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            **streams,
         )
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
         return process

@@ -38,7 +38,7 @@ def figures(division: Division, recipe: str, jobs: int, cache: str) -> dict:
     found = model.score_images(division.test)
     truth = division.test.labels[found.kept]
     codes = np.searchsorted(model.classes_, truth)
-    scores, (labels, chances, novelty) = both_classes(found.values), model.decide(found)
+    scores, (labels, chances, novelty, _) = both_classes(found.values), model.decide(found)
     by_score, by_chance = scores.argmax(axis=1), chances.argmax(axis=1)
     row = {
         "data": division.name,

@@ -56,7 +56,7 @@ def test_results_show_what_they_say(model, photos):
     explanation = model.explain(trial.paths[0])
     assert repr(explanation).startswith("<Explanation: sand ")
     assert repr(explanation).endswith("%; exact evidence of DenseSIFT>")
-    assert repr(explanation.channels[0]) == "<ChannelEvidence ColorHistogram: 48 places, 3 classes>"
+    assert repr(explanation.channels[0]) == "<ChannelEvidence DenseSIFT: 35 places, 3 classes>"
     assert repr(model.gallery_) == f"<Gallery: signatures of {n} images>"
     row, _ = compare(photos, ["fast", "tiny"], folds=2)
     assert repr(row) == "<ComparedRecipe fast: 100.0% ± 0.0%>"

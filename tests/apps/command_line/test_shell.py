@@ -86,7 +86,7 @@ def test_quiet_leaves_results_and_warnings_and_verbose_adds_times(photos, tmp_pa
     words[words.index("tiny")] = "auto"
     for flags, is_said in (([], False), (["-v"], True)):
         assert main([*words, *flags, "--budget", "0"]) == 0
-        assert ("1 channels · about " in capsys.readouterr().err) == is_said
+        assert ("channels to weigh: 1 · about " in capsys.readouterr().err) == is_said
 
 
 def test_next_steps_can_be_typed(monkeypatch, tmp_path):
