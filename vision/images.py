@@ -25,20 +25,11 @@ import os
 import cv2
 import numpy as np
 
-from visualwords.decoding import decode, is_costly, shrink, upright_size
+from visualwords.decoding import decode, upright_size
+from visualwords.decoding import is_costly as is_costly
+from visualwords.decoding import shrink as shrink
 from visualwords.errors import MissingImageError, UnreadableImageError
 from visualwords.files import open_regular
-
-__all__ = [
-    "MAX_BYTES",
-    "MAX_PIXELS",
-    "encode_image",
-    "image_size",
-    "is_costly",
-    "read_bytes",
-    "read_image",
-    "shrink",
-]
 
 MAX_PIXELS = 100_000_000
 MAX_BYTES = 1 << 29  # no photograph is larger; a disk image renamed to .jpg may be

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from visualwords.classifiers.quantizer import Quantizer
 from visualwords.classifiers.row_file import RowFile
-from visualwords.classifiers.tables import _tables as loops
+from visualwords.compiled import njit
 from visualwords.parallel import in_threads
 
 _FEATURES_AT_A_TIME = 256  # their tables stay in the second-level cache while all rows pass
@@ -67,9 +67,9 @@ def learn_layout(levels: Levels) -> TableLayout:
     present = np.zeros(np.iinfo(levels.dtype).max + 1, np.bool_)
     highest = levels.max(axis=0)
     if sparse.issparse(levels):
-        loops.mark(levels.data, present)
+        mark(levels.data, present)
         return layout_of_features(present, highest.toarray().ravel())
-    loops.mark(np.ascontiguousarray(levels).reshape(-1), present)
+    mark(np.ascontiguousarray(levels).reshape(-1), present)
     return layout_of_features(present, highest)
 
 
@@ -154,7 +154,7 @@ def canonical_rows(
         keys = levels @ factors[:-1]
     else:
         keys = np.empty(len(levels), np.uint64)
-        loops.hash_rows(levels, factors[:-1], keys)
+        hash_rows(levels, factors[:-1], keys)
     keys += codes.astype(np.uint64) * factors[-1]
     taking_part = np.flatnonzero(cost > 0)
     order = taking_part[np.argsort(keys[taking_part], kind="stable")]
@@ -199,21 +199,21 @@ class CellLists(NamedTuple):
         if sparse.issparse(levels):
             some = levels[rows]
             cells = np.empty(some.nnz, np.int32)
-            loops.list_sparse_cells(some.data, some.indices, layout, cells)
+            list_sparse_cells(some.data, some.indices, layout, cells)
             return cls([(0, d, some.indptr.astype(np.int64), cells)])
         last = d if last < 0 else last
         for start in range(first, last, _FEATURES_AT_A_TIME):
             stop = min(start + _FEATURES_AT_A_TIME, last)
             starts = np.empty(rows.size + 1, np.int64)
             cells = np.empty(rows.size * (stop - start) + 1, np.int32)
-            loops.list_cells(levels, rows, start, stop, layout, starts, cells)
+            list_cells(levels, rows, start, stop, layout, starts, cells)
             parts.append((start, stop, starts, cells))
         return cls(parts)
 
     def add_scores(self, values: np.ndarray, out: np.ndarray) -> None:
         """Add the sums of look-ups in tables (cells, n_outputs) to (n, n_outputs) float64."""
         for _, _, starts, cells in self.parts:
-            loops.look_up(starts, cells, values, out)
+            look_up(starts, cells, values, out)
 
     def add_tables(
         self, coefficients: np.ndarray, offsets: np.ndarray, heights: np.ndarray, tables: np.ndarray
@@ -222,8 +222,8 @@ class CellLists(NamedTuple):
         for first, last, starts, cells in self.parts:
             here = slice(offsets[first], offsets[last])
             sums = np.zeros((here.stop - here.start, tables.shape[1]), tables.dtype)
-            loops.sum_by_cell(starts, cells, here.start, coefficients, sums)
-            loops.tables_from_sums(offsets[first : last + 1] - here.start, heights[here], sums)
+            sum_by_cell(starts, cells, here.start, coefficients, sums)
+            tables_from_sums(offsets[first : last + 1] - here.start, heights[here], sums)
             tables[here] += sums
 
 
@@ -260,8 +260,8 @@ def build_tables(
         for k in range(0, rows.size, _ROWS_AT_A_TIME):
             some = slice(k, k + _ROWS_AT_A_TIME)
             for _, _, starts, cells in CellLists.of(levels, rows[some], layout, first, last).parts:
-                loops.sum_by_cell(starts, cells, start, coefficients[some], sums)
-        loops.tables_from_sums(layout.offsets[first : last + 1] - start, heights[start:end], sums)
+                sum_by_cell(starts, cells, start, coefficients[some], sums)
+        tables_from_sums(layout.offsets[first : last + 1] - start, heights[start:end], sums)
         tables[start:end] = sums
 
     d = levels.shape[1]
@@ -290,7 +290,7 @@ def table_scores(
     unseen[layout.heights[layout.heights < unseen.size]] = False
     unseen[layout.heights[-1] :] = False
     present = np.zeros(unseen.size, np.bool_)
-    loops.mark(levels.data if sparse.issparse(levels) else levels.reshape(-1), present)
+    mark(levels.data if sparse.issparse(levels) else levels.reshape(-1), present)
     between = bool((unseen & present).any())
 
     def score(start: int, end: int) -> None:
@@ -350,3 +350,134 @@ def expand_tables(layout: TableLayout, values: np.ndarray, n_levels: int) -> np.
     below, above, share = cells_around(levels, columns, layout)
     full = values[below] + share[:, None] * (values[above] - values[below])
     return np.ascontiguousarray(full.T).reshape(-1, d, n_levels)
+
+
+# Loops over the tables T of additive models: cells of rows, sums of look-ups, and building.
+#
+# The tables of all outputs lie in one array ``values`` (cells, n_outputs). Feature j owns the rows
+# ``offsets[j] … offsets[j + 1] - 1``, one for each numbered level up to its highest in training.
+
+
+@njit()
+def mark(levels, present):
+    """present[k] = True for all levels k that occur."""
+    for k in range(np.uint64(levels.size)):
+        present[levels[k]] = True
+
+
+@njit()
+def hash_rows(x, factors, out):
+    """out[i] = sum_j x[i, j] factors[j] modulo 2**64; factors are odd random numbers."""
+    for i in range(x.shape[0]):
+        total = np.uint64(0)
+        for j in range(np.uint64(x.shape[1])):
+            total += np.uint64(x[i, j]) * factors[j]
+        out[i] = total
+
+
+@njit()
+def list_cells(levels, rows, first, last, layout, starts, cells):
+    """List the cells of some rows at levels above 0, features first … last - 1.
+
+    levels : (n, d) unsigned      starts : (rows + 1,) int64      cells : int32
+    Row r has the positions ``starts[r] … starts[r + 1] - 1``; level 0, where T is 0, is left out.
+    """
+    place = np.uint64(0)
+    for r in range(rows.size):
+        starts[r] = place
+        row = levels[rows[r]]
+        for j in range(np.uint64(first), np.uint64(last)):  # no branch: it can't be predicted
+            start = layout.offsets[j]
+            top = layout.offsets[j + np.uint64(1)] - start - 1
+            cells[place] = start + min(np.int64(layout.number_of[row[j]]), top)
+            place += np.uint64(row[j] != 0)
+    starts[rows.size] = place
+
+
+@njit()
+def list_sparse_cells(data, indices, layout, cells):
+    """Cells of the entries of a CSR matrix."""
+    for k in range(np.uint64(data.size)):
+        start = layout.offsets[indices[k]]
+        top = layout.offsets[indices[k] + 1] - start - 1
+        cells[k] = start + min(np.int64(layout.number_of[data[k]]), top)
+
+
+@njit()
+def add_four(a, b, c, d, out):
+    """out += a + b + c + d."""
+    for k in range(np.uint64(out.size)):
+        out[k] += (a[k] + b[k]) + (c[k] + d[k])
+
+
+@njit()
+def add_one(a, factor, out):
+    """out += factor a."""
+    for k in range(np.uint64(out.size)):
+        out[k] += factor * a[k]
+
+
+@njit()
+def sum_of(values, cells):
+    """Sum of values[cells], in four parts that do not wait for each other."""
+    a = b = c = d = 0.0
+    whole = cells.size - cells.size % 4
+    for k in range(0, whole, 4):
+        a += values[cells[k], 0]
+        b += values[cells[k + 1], 0]
+        c += values[cells[k + 2], 0]
+        d += values[cells[k + 3], 0]
+    for k in range(whole, cells.size):
+        a += values[cells[k], 0]
+    return (a + b) + (c + d)
+
+
+@njit()
+def look_up(starts, cells, values, out):
+    """out[i] += sum of values over the listed cells of row i  [Wu10, Eq. 6]; out : float64."""
+    one = np.float32(1)
+    for i in range(out.shape[0]):
+        here = cells[starts[i] : starts[i + 1]]
+        if out.shape[1] == 1:
+            out[i, 0] += sum_of(values, here)
+            continue
+        whole = here.size - here.size % 4
+        for k in range(0, whole, 4):
+            add_four(
+                values[here[k]], values[here[k + 1]], values[here[k + 2]], values[here[k + 3]],
+                out[i],
+            )  # fmt: skip
+        for k in range(whole, here.size):
+            add_one(values[here[k]], one, out[i])
+
+
+@njit()
+def sum_by_cell(starts, cells, first, coefficients, sums):
+    """sums[cell - first] += c_i for the listed cells of all rows i; c_i: coefficients[i]."""
+    one = sums.dtype.type(1)
+    for i in range(starts.size - 1):
+        if not coefficients[i].any():
+            continue
+        if sums.shape[1] == 1:
+            for k in range(starts[i], starts[i + 1]):
+                sums[cells[k] - first, 0] += coefficients[i, 0]
+        else:
+            for k in range(starts[i], starts[i + 1]):
+                add_one(coefficients[i], one, sums[cells[k] - first])
+
+
+@njit()
+def tables_from_sums(offsets, heights, sums):
+    """Turn sums by level into T_jk = sum_i c_i min(x_ij, k)  [Wu10, Eq. 6 and 9], in place.
+
+    heights : the level of every cell, ascending in each feature
+    """
+    for j in range(offsets.size - 1):
+        for k in range(offsets[j + 1] - 2, offsets[j], -1):  # w_jk: all levels >= k
+            for c in range(sums.shape[1]):
+                sums[k, c] += sums[k + 1, c]
+        sums[offsets[j]] = 0.0
+        for k in range(offsets[j] + 1, offsets[j + 1]):
+            rise = heights[k] - heights[k - 1]
+            for c in range(sums.shape[1]):
+                sums[k, c] = sums[k - 1, c] + rise * sums[k, c]
