@@ -14,23 +14,22 @@ from sklearn.base import BaseEstimator
 class LocalFeatures:
     """The local features of one image; there may be none.
 
-        Attributes
-        ----------
-        descriptors : (n, d) array
-            uint8 for SIFT and small counts, uint16 for larger counts, else float32.
-        positions : (n, 2) float32
-            Centre (x, y) of each patch in the image's unit square: x = 0 is the left edge of the
-            leftmost pixel, x = 1 the right edge of the rightmost; y likewise, downwards.
-        sizes : (n,) float32
-            Side of each patch in pixels of the image.
+    Attributes
+    ----------
+    descriptors : (n, d) array
+        uint8 for SIFT and small counts, uint16 for larger counts, else float32.
+    positions : (n, 2) float32
+        Centre (x, y) of each patch in the image's unit square: x = 0 is the left edge of the
+        leftmost pixel, x = 1 the right edge of the rightmost; y likewise, downwards.
+    sizes : (n,) float32
+        Side of each patch in pixels of the image.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from sklearn.base import BaseEstimator
-        >>> one = LocalFeatures(np.zeros((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
-        >>> len(one)
-        2
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = LocalFeatures(np.zeros((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
+    >>> len(one)
+    2
     """
 
     descriptors: np.ndarray

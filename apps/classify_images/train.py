@@ -4,7 +4,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 from visualwords.apps.classify_images import options
 from visualwords.apps.classify_images.recipe_flags import Composing
@@ -185,7 +184,7 @@ class Train(options.Deciding, Composing, options.Reading):
         self.decision(images.classes)
         if alarm is not None:
             with usage_checked():
-                Alarm.of(np.unique(images.classes), alarm)
+                Alarm.of(images.classes, alarm)
         if len(images.classes) < 2:
             raise FolderError(
                 f"{images.path}: found only class {images.classes[0]!r}; at least two classes are "

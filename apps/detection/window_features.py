@@ -9,7 +9,7 @@ from visualwords.apps.detection import _window_loops as loops
 from visualwords.apps.detection._window_loops import SIDE
 from visualwords.apps.detection.windows import CELL, MARGIN, WindowShape
 from visualwords.classifiers.boosted_trees import BoostedTrees
-from visualwords.features.centrist import census_transform
+from visualwords.features._centrist import census_transform
 from visualwords.features.hog_blocks import interpolated_blocks, split_planes
 from visualwords.features.pixels import as_grey, as_rgb
 

@@ -103,7 +103,8 @@ class Content:
         if isinstance(found, tuple):
             self._identity = found
         elif found.may_pass:
-            self._problem = found.error()
+            self._problem = UnreadableImageError(found.reason)
+            self._problem.kind = found.kind
 
     @property
     def seed(self) -> int:

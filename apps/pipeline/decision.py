@@ -79,7 +79,7 @@ class Alarm:
         """
         names = [names] if isinstance(names, str) else names
         for name in names:
-            _check_class(name, classes.tolist(), "an alarm")
+            _check_class(name, list(classes), "an alarm")
         members = np.isin(classes, list(names))
         if members.all() or not members.any():
             raise ValueError("an alarm needs classes that raise it and classes that do not")

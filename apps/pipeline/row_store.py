@@ -14,7 +14,7 @@ from visualwords.apps.pipeline.stages import Arrays, Encoded, Environment, Step,
 from visualwords.apps.pipeline.view import View
 from visualwords.classifiers.row_file import RowFile
 from visualwords.classifiers.solvers.byte_rows import products_of
-from visualwords.errors import FolderError, Skipped
+from visualwords.errors import FolderError, ImageError, Skipped
 
 BUFFER = 64  # images whose rows are written at once
 
@@ -71,7 +71,7 @@ class RowStore:
                 _write(files, waiting)
         _write(files, waiting)
         if skipped and len(self._rows) > len(new):  # they could be read before
-            raise skipped[0].error()
+            raise ImageError(str(skipped[0]))
         self.data = self.data.part(kept)
         if not view.turn:
             for key in new:
