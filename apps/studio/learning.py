@@ -113,14 +113,14 @@ class TrainingProcess:
     def _started(self) -> "subprocess.Popen[str]":
         # -P: a folder of images may have a numpy.py. A session of its own: Ctrl-C is the server's.
         command = [sys.executable, "-P", "-m", "visualwords.apps.studio.trainer"]
-        streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         process = subprocess.Popen(
             command,
-            text=True,
             encoding="utf-8",
+            errors="replace",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            **streams,
         )
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
         return process
