@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from visualwords.apps.evaluation.figures import Evaluation, bootstrap, compare
 from visualwords.apps.pipeline.classifier import ImageClassifier
@@ -168,6 +167,8 @@ def cross_validate(
     n_folds : int
     progress : Progress, optional
     """
+    from sklearn.base import clone
+
     data = ready_for_folds(_dataset(images), model.environment(progress))
     trials, progress = [], progress or Silent()
     divisions = list(divide(data.folds(n_folds, model.random_state)))
