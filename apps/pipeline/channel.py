@@ -127,7 +127,7 @@ def whole(least: int) -> Callable[[Any], int]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise RecipeError("must be a positive number")
     return int(value) if isinstance(value, Integral) else float(value)
 

@@ -215,7 +215,7 @@ class Decision:
         )
 
     def labels(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
-        """the labels of images, (n,) array of str."""
+        """The labels of images, (n,) array of str."""
         return self._names[self.codes(probabilities, novelty)]
 
     @cached_property
@@ -233,7 +233,7 @@ class Decision:
         return label
 
     def codes(self, probabilities: np.ndarray, novelty: np.ndarray | None = None) -> np.ndarray:
-        """the columns of the labels; −1 is unknown.
+        """The columns of the labels; −1 is unknown.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class Decision:
         return codes
 
     def expected_costs(self, codes: np.ndarray, truth: np.ndarray) -> np.ndarray:
-        """what each label costs; unknown costs 1, as any mistake without a price.
+        """What each label costs; unknown costs 1, as any mistake without a price.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Decision:
         return np.where(codes < 0, 1.0, costs[truth, codes])
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """the rule as plain arrays; the classes are kept elsewhere in a model file."""
+        """The rule as plain arrays; the classes are kept elsewhere in a model file."""
         state = {"thresholds": self.thresholds}
         if self.costs is not None:
             state["costs"] = self.costs
@@ -336,7 +336,7 @@ def _check_class(name: str, names: Sequence[str], what: str) -> None:
 def class_weights(
     classes: np.ndarray, labels: np.ndarray, class_weight: Any, counts_images: bool
 ) -> np.ndarray | None:
-    """what an image of each class counts for the probabilities.
+    """What an image of each class counts for the probabilities.
 
     Without ``class_weight`` it is 1 where images are counted, as for costs, else None: the
     default, between images and classes.

@@ -51,7 +51,7 @@ class FeatureMatrix:
 
 
 def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 0) -> FeatureMatrix:
-    """the rows of all images; what is learned, is from the training part if there is one.
+    """The rows of all images; what is learned, is from the training part if there is one.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def feature_matrix(recipe: Recipe, data: Dataset, env: Environment, seed: int = 
 
 
 def check_format(path: "str | os.PathLike[str]") -> str:
-    """how the file's name ends; raise `RecipeError` if that is no format."""
+    """How the file's name ends; raise `RecipeError` if that is no format."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise RecipeError(f"{os.fspath(path)}: the name must end in {', '.join(FORMATS)}")

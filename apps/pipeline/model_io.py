@@ -192,7 +192,7 @@ def replay_golden(path: str | os.PathLike[str], model: Any) -> GoldenReplay:
 
 
 def golden_images() -> list[np.ndarray]:
-    """small generated images whose scores a model file keeps, to be checked elsewhere."""
+    """Small generated images whose scores a model file keeps, to be checked elsewhere."""
     rng = np.random.default_rng(20101)
     noise = rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)
     rows, columns = np.mgrid[:48, :64]
@@ -202,14 +202,14 @@ def golden_images() -> list[np.ndarray]:
 
 
 def today() -> str:
-    """the day (UTC) that model files bear: SOURCE_DATE_EPOCH's, where that is set."""
+    """The day (UTC) that model files bear: SOURCE_DATE_EPOCH's, where that is set."""
     given = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(given), UTC) if given.isdigit() else datetime.now(UTC)
     return now.date().isoformat()
 
 
 def library_versions() -> dict[str, str]:
-    """the versions of all that has a part in the numbers."""
+    """The versions of all that has a part in the numbers."""
     return {
         "visualwords": visualwords.__version__,
         "python": platform.python_version(),

@@ -29,17 +29,17 @@ MS_OF_A_MEGABYTE = 1.0
 
 
 def pin_networks(recipe: Recipe) -> Recipe:
-    """a recipe whose networks have whole paths, SHA-256 and costs by the size of files."""
+    """A recipe whose networks have whole paths, SHA-256 and costs by the size of files."""
     return replace(recipe, channels=tuple(map(_pinned, recipe.channels)))
 
 
 def with_names_only(recipe: Recipe) -> Recipe:
-    """a recipe as files keep it: networks without their folders."""
+    """A recipe as files keep it: networks without their folders."""
     return _changed(recipe, lambda c: {**c.params, "path": os.path.basename(c.params["path"])})
 
 
 def read_networks(channels: Iterable[Channel]) -> dict[str, np.ndarray]:
-    """the networks of channels as bytes, by their SHA-256.
+    """The networks of channels as bytes, by their SHA-256.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def find_networks(
     network: str | None = None,
     embedded: dict[str, np.ndarray] | None = None,
 ) -> Recipe:
-    """a recipe of a model file with the paths of its networks.
+    """A recipe of a model file with the paths of its networks.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _found(
 
 
 def _unpacked(content: np.ndarray, sha256: str, name: str) -> str:
-    """a file with an embedded network, which the runtime's process of limits needs."""
+    """A file with an embedded network, which the runtime's process of limits needs."""
     if hashlib.sha256(content.tobytes()).hexdigest() != sha256 or not _is_file_name(name):
         raise ModelFileError("the embedded network is not the one that the recipe names")
     folder = default_folder()
@@ -152,7 +152,7 @@ def _is_file_name(name: str) -> bool:
 
 
 def _places(name: str, model: str, network: str | None) -> list[str]:
-    """where a network may be, the likeliest first."""
+    """Where a network may be, the likeliest first."""
     beside = os.path.join(os.path.dirname(os.path.abspath(model)), name)
     folders = [f for f in os.environ.get(FOLDERS, "").split(os.pathsep) if f]
     given = [] if network is None else [network, os.path.join(network, name)]

@@ -45,7 +45,7 @@ class Scores:
 
 
 def join_scores(parts: Iterable[Scores]) -> Scores:
-    """the scores of all images, given in parts."""
+    """The scores of all images, given in parts."""
     parts = list(parts)
     found = [part for part in parts if len(part.kept)]
     distances = [part.distances for part in found if part.distances is not None]
@@ -92,7 +92,7 @@ class Answer:
     alarm: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """the answer as what JSON can hold."""
+        """The answer as what JSON can hold."""
         return {
             "path": self.path,
             "label": self.label,

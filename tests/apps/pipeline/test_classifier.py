@@ -117,8 +117,6 @@ def test_settings_of_a_recipe_can_be_changed(photos):
     assert [c.words.n_words for c in model.recipe_.channels] == [15, 15]
     assert model.transform([np.zeros((48, 64), np.uint8)]).shape == (1, 2 * 15 * 21)
     assert model.classifier_.C == 0.5
-    with pytest.raises(ValueError, match="recipe 'tiny' has no words; n_words can't be set"):
-        ImageClassifier("tiny", n_words=5).fit(photos)
     with pytest.raises(ValueError, match="no recipe 'colour'; choose from auto, tiny"):
         ImageClassifier("colour").fit(photos)
 

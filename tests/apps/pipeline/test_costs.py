@@ -35,9 +35,8 @@ def some_data(n):
         lambda photos: check_folder(ImageFolder(photos), ImageClassifier(RECIPES["fast"])),
         lambda photos: feature_matrix(RECIPES["tiny"], Dataset.of(photos), Environment()),
         lambda photos: check_scores(Dataset.of(photos), 3),
-        lambda photos: compare(photos, ["tiny", "fast"], folds=3),
     ],
-    ids=["train", "auto", "check", "features", "evaluate", "compare"],
+    ids=["train", "auto", "check", "features", "evaluate"],
 )
 def test_it_is_refused_before_an_image_is_read(work, photos, monkeypatch):
     def refuse(*_):
@@ -48,6 +47,13 @@ def test_it_is_refused_before_an_image_is_read(work, photos, monkeypatch):
     monkeypatch.setattr(images, "open_regular", refuse)
     with pytest.raises(FolderError, match=r"images need about 0.6 GB of memory, and 0.0 GB"):
         work(photos)
+
+
+def test_compare_is_refused_before_training(photos, monkeypatch):
+    monkeypatch.setattr(costs, "FEW", 3)
+    monkeypatch.setattr(costs, "free_memory", lambda: 10_000)
+    with pytest.raises(FolderError, match="tiny: 16 images need"):
+        compare(photos, ["tiny", "fast"], folds=3)
 
 
 def test_the_sentence_names_recipe_images_memory_and_remedy(monkeypatch):

@@ -178,9 +178,7 @@ def test_the_command_finds_a_network_by_its_flag_or_in_the_model(
 
 def test_an_embedded_network_that_was_exchanged_is_refused(network, images, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
-    options, classifier, _ = KINDS["linear"]
-    recipe = recipe_of(network, **options)
-    model = ImageClassifier(Recipe("net", "", recipe.channels, classifier=classifier)).fit(*images)
+    model = ImageClassifier(linear_recipe(network)).fit(*images)
     model.save(tmp_path / "m.vw", embed_network=True)
     network.unlink()
     scores = load(tmp_path / "m.vw").decision_function(images[0][:3])

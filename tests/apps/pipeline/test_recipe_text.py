@@ -1,7 +1,7 @@
 """Recipes as Python values, TOML and changes by name: three doors to one schema."""
 
 import json
-from dataclasses import MISSING, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,50 +24,23 @@ from visualwords.apps.pipeline.recipe_check import check_recipe
 from visualwords.apps.pipeline.recipes import RECIPES, change_recipe
 from visualwords.errors import RecipeError
 
-OTHER = {  # another value than the default of every field, by part
-    "recipe": {
-        "name": 'a "quoted" \\ ü',
-        "summary": "one = two",
-        "max_side": 480,
-        "min_side": 96,
-        "views": ("mirror", "rotations"),
-    },
-    "channels": {"power": 0.25, "weight": 2.5, "rescale": False, "cost": 7.5},
-    "words": {
-        "codebook": "kmeans",
-        "n_words": 7,
-        "pyramid": ("1x1", "3x1"),
-        "norm": None,
-        "scope": "image",
-        "power": 0.5,
-        "init": "k-means++",
-        "n_levels": 64,
-        "center": "median",
-        "max_iter": 3,
-        "tol": 0.5,
-        "max_descriptors": 99,
-    },
-    "fisher": {
-        "n_gaussians": 3,
-        "n_components": 5,
-        "pyramid": "3x1",
-        "weights": (1.0, 3.0, 2.0),
-        "root": True,
-    },
-    "second_order": {"n_components": 4, "pyramid": 21, "weights": None},
-    "sets": {
-        "n_components": 4,
-        "finest_level": 3,
-        "n_shifts": 1,
-        "min_sets": 1,
-        "normalization": "min_cardinality",
-    },
-    "hashes": {"n_hashes": 9, "n_bits": None, "t_bits": 2, "normalize": False},
-    "classifier": {"kind": "pmsvm", "kernel": "chi2", "C": 0.125},
-}
+NAMED = {"name": 'a "quoted" \\ ü', "summary": "one = two", "kernel": "chi2", "max_descriptors": 99}
+TUPLES = [("1x1", "3x1"), ("mirror", "rotations"), (1.0, 3.0, 2.0)]
+TEXTS = ["kmeans", "l2", "image", "k-means++", "median", "min_cardinality", "pmsvm"]
 SCHEMA = {"recipe": Recipe, "channels": Channel, "classifier": Classifier}
 SCHEMA |= {**PARTS, "hashes": Hashes}
 FIELDS = [(group, name) for group, part in SCHEMA.items() for name in settings_of(part)]
+
+
+def another(name, field):
+    """Return a value that a field may have, and by default has not."""
+    for value in [NAMED[name]] if name in NAMED else [False, True, *TUPLES, *TEXTS, 7]:
+        try:
+            if field.metadata["check"](value) == value != field.default:
+                return value
+        except RecipeError:
+            pass
+    raise AssertionError(f"no value is known that {name} may have")
 
 
 def base_for(group, name):
@@ -104,18 +77,16 @@ def changed(base, group, name, value):
 
 @pytest.mark.parametrize(("group", "name"), FIELDS)
 def test_every_field_goes_through_all_doors(group, name):
-    value = OTHER[group][name]
     field = settings_of(SCHEMA[group])[name]
-    assert field.metadata["help"].endswith(".") or group == "recipe"
-    assert field.default is MISSING or value != field.default
-    base = base_for(group, name)
+    assert len(field.metadata["help"]) > 5
+    base, value = base_for(group, name), another(name, field)
     made = changed(base, group, name, value)
     assert made != base or name == "cost"  # which changes nothing
     restored = Recipe.from_toml(made.to_toml())
     assert restored == made
     assert restored.channels[0].cost == made.channels[0].cost
     assert Recipe.from_table(json.loads(json.dumps(made.to_json()))) == made
-    written = "none" if value is None else list(value) if isinstance(value, tuple) else value
+    written = list(value) if isinstance(value, tuple) else value
     composed = compose(base, changes=[(f"{group}.{name}", written)])
     own = {"name": made.name, "summary": made.summary}  # a changed recipe has a name of its own
     assert replace(composed, **own) == made
@@ -278,6 +249,17 @@ def test_parts_that_do_not_fit_are_found_without_images(features, changes, sente
     with pytest.raises(RecipeError, match=sentence) as problem:
         check_recipe(compose(None, features, changes))
     assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("group", ["words", "sets", "hashes"])
+def test_none_is_a_word_in_texts(group):
+    name = {"words": "norm", "sets": "normalization", "hashes": "n_bits"}[group]
+    base = base_for(group, name)
+    made = changed(base, group, name, None)
+    assert made != base
+    assert Recipe.from_toml(made.to_toml()) == made
+    composed = compose(base, changes=[(f"{group}.{name}", "none")])
+    assert composed.channels == made.channels
 
 
 def test_a_file_that_is_not_there_and_a_name_that_is_not_known(tmp_path):
