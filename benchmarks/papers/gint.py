@@ -62,9 +62,10 @@ def table1(lab: Lab) -> Results:
     length for linear and RBF. LIBSVM, one-vs-one, precomputed, C = 0.1 … 1000; LIBLINEAR,
     one-vs-rest, where the paper uses LIBSVM for all. The halves of spambase, magic, vowel and
     page-blocks and the rows of isolet2k are random and not the paper's; vowel is UCI's training
-    part, whose 528 rows are the paper's 2 × 264. A min–max cell that is worse than the paper's
-    says what another scaling gives or, where that is no better, other random rows. The paper does not print its "wide range" of γ; here it is 1 to
-    100, and RBF cells may be below the paper's for that reason.
+    part, whose 528 rows are the paper's 2 × 264. A min–max cell that is worse than the paper's says
+    what another scaling gives or, where that is no better, other random rows. The paper does not
+    print its "wide range" of γ; here it is 1 to 100, and RBF cells may be below the paper's for
+    that reason.
 
     The figure repeats Figure 1: test accuracy over C, of RBF at the γ that is best on the test
     rows, as in the paper.
