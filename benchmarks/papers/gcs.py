@@ -183,8 +183,8 @@ def table2(lab: Lab) -> Results:
     is a circular kernel with a heavy tail, and CS works at exactly 90 % zeros (row "CS as
     printed").
 
-    **Not repeated.** The paper's 3,200 images of six Corel classes are not public, nor is Table 3,
-    which says which of these classes are confused; Corel-1000 stands in.
+    **Not repeated.** The paper's 3,200 images of six Corel classes, and so Table 3, which of them
+    are confused; Corel-1000 stands in.
     """
     X, y = color_histograms(lab)
     seeds = range(1 if lab.quick else SPLITS)

@@ -21,7 +21,7 @@ from benchmarks.papers.peers import (
     share_right,
     summarize,
 )
-from benchmarks.papers.results import Panel, Results, Row, Table
+from benchmarks.papers.results import SAME, Panel, Results, Row, Table
 from visualwords.classifiers import GCWSHasher, KernelSVC, kernels
 
 KERNELS = {"linear": "linear", "rbf": "RBF", "gmm": "GMM", "ngmm": "NGMM", "gint": "GInt"}
@@ -47,7 +47,7 @@ ISOLET_ROWS = 2000  # of isolet2k  [Li16, Table 1]
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 GAMMAS = (1.0, 3.0, 10.0, 30.0, 100.0)  # "a wide range"; every other one for MANY_ROWS and more
 MANY_ROWS = 2000
-SEEDS = {"shuttle": 3, "spambase": 5, "vowel": 5}  # random rows or halves: means over seeds
+SEEDS = {"shuttle": 3, "spambase": 5, "vowel": 20}  # random rows or halves: means over seeds
 
 
 @experiment("gint-table1", GINT, "Table 1, Figure 1", data=("tabular",), minutes=12)
@@ -62,9 +62,10 @@ def table1(lab: Lab) -> Results:
     length for linear and RBF. LIBSVM, one-vs-one, precomputed, C = 0.1 … 1000; LIBLINEAR,
     one-vs-rest, where the paper uses LIBSVM for all. The halves of spambase, magic, vowel and
     page-blocks and the rows of isolet2k are random and not the paper's; vowel is UCI's training
-    part, whose 528 rows are the paper's 2 × 264. A min–max cell that is worse than the paper's
-    says what another scaling gives. The paper does not print its "wide range" of γ; here it is 1 to
-    100, and RBF cells may be below the paper's for that reason.
+    part, whose 528 rows are the paper's 2 × 264. A min–max cell that is worse than the paper's says
+    what another scaling gives or, where that is no better, other random rows. The paper does not
+    print its "wide range" of γ; here it is 1 to 100, and RBF cells may be below the paper's for
+    that reason.
 
     The figure repeats Figure 1: test accuracy over C, of RBF at the γ that is best on the test
     rows, as in the paper.
@@ -84,14 +85,15 @@ def table1(lab: Lab) -> Results:
             curves = np.array([exact_curve(split, kernel) for split in splits])
             both[title] = summarize(curves.mean(axis=0).tolist())
             tests = curves[..., 1]  # of every seed and C
+            tests_at_best = tests[:, tests.mean(axis=0).argmax()]
             row = Row.mean(
-                *(f"{name}, {title}", tests[:, tests.mean(axis=0).argmax()], paper),
+                *(f"{name}, {title}", tests_at_best, paper),
                 n=len(splits[0].y_test),
                 rival=kernel in RIVALS,
                 unlike=UNLIKE.get(name, ""),
             )
             if row.verdict == "worse" and not lab.quick:
-                row = replace(row, why=with_scaled_columns(splits[0], kernel))
+                row = replace(row, why=reason(splits[0], kernel, tests_at_best, paper))
             rows.append(row)
             lines[title] = COSTS, tests.mean(axis=0)
         cells.append([name, *(f"{one.chosen:.2f} / {one.best:.2f}" for one in both.values())])
@@ -102,8 +104,8 @@ def table1(lab: Lab) -> Results:
     return Results(
         f"{len(names)} data sets with the published splits; random halves of spambase, magic, "
         f"vowel and page-blocks, {SHUTTLE_ROWS} training rows of shuttle, {ISOLET_ROWS} of "
-        "isolet2k; where rows are drawn, means and standard deviations of seeds 0–2 (spambase and "
-        "vowel 0–4), but seed 0 for magic, page-blocks and isolet2k.",
+        "isolet2k; where rows are drawn, means and standard deviations of seeds 0–2 (spambase "
+        "0–4, vowel 0–19), but seed 0 for magic, page-blocks and isolet2k.",
         rows,
         notes=[f"Mean absolute difference of the three min–max kernels: {gap:.2f} points."],
         tables=[Table(title, ("data set", *KERNELS.values()), cells)],
@@ -111,16 +113,24 @@ def table1(lab: Lab) -> Results:
     )
 
 
-def with_scaled_columns(split: Split, kernel: str) -> str:
-    """What another scaling gives on the rows of seed 0, at the C that is best on test rows."""
+def reason(split: Split, kernel: str, tests: np.ndarray, paper: float) -> str:
+    """What another scaling gives, if it reaches the paper, or how much the drawn rows matter.
+
+    split : rows of seed 0   tests : of all seeds, at the C that is best in the mean
+    """
     largest = np.abs(split.X).max(axis=0)
     largest[largest == 0] = 1
     scaled = split._replace(X=split.X / largest, X_test=split.X_test / largest)
     best = max(test for _, test in exact_curve(scaled, kernel))
-    return (
-        "values are raw here, with the largest columns dominant; divided by the largest training "
-        f"value of their column {best:.2f} % (seed 0)"
-    )
+    if best > paper - SAME:
+        return (
+            "values are raw here, with the largest columns dominant; divided by the largest "
+            f"training value of their column {best:.2f} % (seed 0)"
+        )
+    if len(tests) == 1:
+        return ""
+    found = f"{tests.min():.2f} to {tests.max():.2f} % over {len(tests)} seeds"
+    return f"which rows are drawn matters, and the paper's are not known: {found}"
 
 
 def rows_of(lab: Lab, name: str, seed: int) -> Split:

@@ -274,12 +274,14 @@ def test_the_gram_matrix_is_chosen_on_the_other_objects():
     assert views.best_of(grams.values()) == [1.0] * 4
 
 
-def test_a_worse_min_max_cell_says_what_another_scaling_gives():
+def test_a_worse_min_max_cell_says_what_another_scaling_or_other_rows_give():
     rng = np.random.default_rng(0)
     X, y = rng.random((200, 2)) * [1000.0, 0.01], np.arange(200) % 2
     X[:, 1] += 0.01 * y  # the small column distinguishes the classes
     split = Split(X[:100], y[:100], X[100:], y[100:])
-    assert "100.00 %" in gint.with_scaled_columns(split, "gmm")
+    assert "100.00 %" in gint.reason(split, "gmm", np.array([60.0]), 90.0)
+    rows = gint.reason(split, "gmm", np.array([99.5, 98.0]), 105.0)
+    assert "98.00 to 99.50 % over 2 seeds" in rows
 
 
 def test_a_row_of_several_seeds_has_their_mean_and_deviation():
