@@ -208,7 +208,7 @@ def _records(context: click.Context) -> list[tuple[Record, str]]:
     """A command's options, also those that only --help-all shows, and the titles of groups."""
     found = []
     for option in context.command.get_params(context):
-        if isinstance(option, click.Option) and option.name not in ("help", "help_all"):
+        if isinstance(option, click.Option) and "help" not in str(option.name).split("_"):
             option = copy.copy(option)
             option.hidden = False
             record = option.get_help_record(context)
