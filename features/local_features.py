@@ -56,24 +56,23 @@ class LocalFeatures:
 class LocalFeatureSets:
     """The local features of many images: concatenated arrays, and where each image begins.
 
-        Attributes
-        ----------
-        descriptors, positions, sizes : arrays of ``offsets[-1]`` rows
-            As in :class:`LocalFeatures`, image after image.
-        offsets : (n_images + 1,) int64
-            Image i owns the rows ``offsets[i]:offsets[i + 1]``.
+    Attributes
+    ----------
+    descriptors, positions, sizes : arrays of ``offsets[-1]`` rows
+        As in :class:`LocalFeatures`, image after image.
+    offsets : (n_images + 1,) int64
+        Image i owns the rows ``offsets[i]:offsets[i + 1]``.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from sklearn.base import BaseEstimator
-        >>> one = LocalFeatures(np.ones((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
-        >>> none = LocalFeatures(np.ones((0, 4)), np.ones((0, 2)), np.ones(0))
-        >>> sets = LocalFeatureSets.concatenate([one, none, one])
-        >>> sets.offsets.tolist(), len(sets), [len(s) for s in sets]
-        ([0, 2, 2, 4], 3, [2, 0, 2])
-        >>> len(sets[1:]), len(sets[[0, 2, 0]]), len(sets[-1])
-        (2, 3, 2)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = LocalFeatures(np.ones((2, 4)), np.full((2, 2), 0.5), np.full(2, 16.0))
+    >>> none = LocalFeatures(np.ones((0, 4)), np.ones((0, 2)), np.ones(0))
+    >>> sets = LocalFeatureSets.concatenate([one, none, one])
+    >>> sets.offsets.tolist(), len(sets), [len(s) for s in sets]
+    ([0, 2, 2, 4], 3, [2, 0, 2])
+    >>> len(sets[1:]), len(sets[[0, 2, 0]]), len(sets[-1])
+    (2, 3, 2)
     """
 
     descriptors: np.ndarray

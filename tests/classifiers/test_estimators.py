@@ -132,7 +132,7 @@ FAILED = {
     "LinearClassifier": {
         "check_sample_weight_equivalence_on_dense_data": UP_TO_TOL,
         "check_sample_weight_equivalence_on_sparse_data": UP_TO_TOL,
-        "check_class_weight_classifiers": "a plane through the origin can't give all to one class"
+        "check_class_weight_classifiers": "a plane through the origin can't give all to one class",
     },
 }
 

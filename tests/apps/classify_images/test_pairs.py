@@ -128,7 +128,9 @@ def clashes(verb):
     exclusive = [("fisher", "second_order", "sets", "words"), FORMS]
     exclusive += [("fisher", "second_order", "sets", "codebook")]
     if verb == "train":
-        exclusive.append(TESTS)
+        exclusive += [TESTS, ("escapes", "false_alarms")]
+        groups += [{"exportable", name} for name in ("solver", "kernel", "sets", "features")]
+        groups += [{"exportable", "embed_network"}]
         groups += [{"representation", name} for name in MADE_OF]
         groups += [{"embed_network", name} for name in (*MADE_OF, "representation")]
     groups += [{a, b} for group in exclusive for a in group for b in group if a != b]
@@ -162,6 +164,8 @@ def completed(verb, row):
         )
     if verb == "train":
         row.setdefault("budget", "0")
+        if row.keys() & {"escapes", "false_alarms"}:
+            row.setdefault("alarm", "sea,sand")
         if row.get("metric") == "cost":
             row.setdefault("costs", "sea:sand=3")
     if verb == "compare":

@@ -122,7 +122,6 @@ def test_settings_of_the_user_are_those_of_what_is_chosen(photos):
     assert model.recipe_.max_side == 100
 
 
-@pytest.mark.xfail(strict=True, reason="known faults of the search")
 @pytest.mark.parametrize("settings", [{"max_side": 40}, {"views": "mirror"}])
 def test_small_images_may_be_shrunk_and_all_may_be_mirrored(photos, settings):
     assert ImageClassifier(budget=1, **settings).fit(photos).score(photos) == 1.0
