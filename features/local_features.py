@@ -209,12 +209,11 @@ def patch_bounds(height: int, width: int, size: int, step: int) -> np.ndarray:
 def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the points (x, y) of a grid, row after row: (n, 2) float32.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from sklearn.base import BaseEstimator
-        >>> grid_positions(np.array([0.25, 0.75]), np.array([0.5])).tolist()
-        [[0.25, 0.5], [0.75, 0.5]]
+    Examples
+    --------
+    >>> import numpy as np
+    >>> grid_positions(np.array([0.25, 0.75]), np.array([0.5])).tolist()
+    [[0.25, 0.5], [0.75, 0.5]]
     """
     return np.stack([v.ravel() for v in np.meshgrid(x, y)], axis=1).astype(np.float32)
 
@@ -222,12 +221,11 @@ def grid_positions(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def unit_centers(bounds: np.ndarray, height: int, width: int) -> np.ndarray:
     """Return the centres (x, y) of boxes x0, y0, x1, y1 in the unit square of the image.
 
-        Examples
-        --------
-        >>> import numpy as np
-    from sklearn.base import BaseEstimator
-        >>> unit_centers(np.array([[0, 0, 16, 16]]), 16, 32).tolist()
-        [[0.25, 0.5]]
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unit_centers(np.array([[0, 0, 16, 16]]), 16, 32).tolist()
+    [[0.25, 0.5]]
     """
     centers = (bounds[:, :2] + bounds[:, 2:]) * 0.5
     return (centers / (width, height)).astype(np.float32)

@@ -222,7 +222,7 @@ class ONNXFeatures(Extractor):
             return np.zeros(3, np.float32), np.ones(3, np.float32)
         if mean is None or std is None:
             raise NetworkError(
-                f"{network.path}: how it wants pixels is not known; give mean and std of "
+                f"{network.path}: its normalisation of pixels is not known; give mean and std of "
                 "(pixel / 255 - mean) / std: 0.5 and 0.5 for -1 to 1, 0 and 1 for 0 to 1, or "
                 "[0.485, 0.456, 0.406] and [0.229, 0.224, 0.225] for most of PyTorch's"
             )

@@ -26,7 +26,7 @@ MAX_COLOR_DISTANCE = 12.0  # of the mean colours, in levels of 256
 MIN_CONTRAST = 4.0  # standard deviation of a portrait, in levels of 256
 N_COLORS = 3  # coordinates of an image that are its mean colour; the others are of its pattern
 ROUNDED = 1.0001  # of squared distances, which rounding must not put beyond the limit
-FRESH = 512  # leaders that are compared one by one before the tree of all is made again
+FRESH = 512  # leaders that are compared one by one before the tree is rebuilt
 
 
 def find_duplicates(fingerprints: Sequence[bytes]) -> list[list[int]]:

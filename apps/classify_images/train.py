@@ -188,7 +188,7 @@ class Train(options.Deciding, Composing, options.Reading):
         if len(images.classes) < 2:
             raise FolderError(
                 f"{images.path}: found only class {images.classes[0]!r}; at least two classes are "
-                "needed to tell apart: make a folder of images for each, such as one of other "
+                "needed: make a folder of images for each, such as one of other "
                 "images"
             )
         same_name = ("representation", "metric", "class_weight", "budget", "deadline", "memory")

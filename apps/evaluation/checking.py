@@ -36,8 +36,8 @@ KINDS = {
     "class of one image": True,
     "small class": False,
     "uneven classes": False,
-    "copy": False,
-    "near copy": False,
+    "duplicate": False,
+    "near duplicate": False,
     "tiny image": False,
     "folder": False,
 }
@@ -171,22 +171,22 @@ def _of_duplicates(data: Dataset, portraits: np.ndarray) -> Iterable[Finding]:
         yield Finding("tiny image", [data.names[i]], f"{width}×{height} pixels")
     same = find_duplicates(data.fingerprints)
     for group in same:
-        yield _duplicates(data, group, "copy", "are one picture")
+        yield _duplicates(data, group, "duplicate", "are one picture")
     same_as = {group[0]: group for group in same}  # one of each stands for all
     extra = {i for group in same for i in group[1:]}
     alone = [i for i in range(len(data)) if i not in extra]
     near = find_near_duplicates(portraits[alone])
     for one in near.sets:
         group = sorted(k for i in one for k in same_as.get(alone[i], [alone[i]]))
-        yield _duplicates(data, group, "near copy", "look alike")
+        yield _duplicates(data, group, "near duplicate", "look alike")
     for first, second, similarity in near.links:
         what = f"look alike (similarity {similarity:.3f})"
-        yield _duplicates(data, [alone[first], alone[second]], "near copy", what)
+        yield _duplicates(data, [alone[first], alone[second]], "near duplicate", what)
 
 
 def _duplicates(data: Dataset, group: list[int], kind: str, what: str) -> Finding:
     """What is wrong with files that are the same, or nearly."""
-    prefix, where = "" if kind == "copy" else "nearly the same ", ""
+    prefix, where = "" if kind == "duplicate" else "nearly the same ", ""
     for name, values in (("splits", data.splits), ("classes", data.labels)):
         found = sorted({str(values[i]) for i in group})
         if len(found) > 1:

@@ -43,7 +43,7 @@ SAFE_HEADERS = {
 
 
 class RefusedError(Exception):
-    """A request that is refused with a sentence.
+    """A refused request, with the sentence that says why.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """How an image looks as a whole, whatever is in it: brightness, colours, and edges at three scales.
 
-The features of a recipe distinguish classes, and may find nothing odd in noise or in a page of
+The features of a recipe distinguish classes, and may not detect noise or a page of
 text. These statistics do.
 """
 
@@ -25,7 +25,7 @@ __all__ = [
     "measure_image",
 ]
 
-SIDE = 128  # pixels of the longer side; portraits for near copies are drawn from the same
+SIDE = 128  # pixels of the longer side; portraits for near duplicates are drawn from the same
 SCALES = 3  # each half as large as the one before
 N_STATISTICS = 8 + 5 * SCALES
 COLORS = slice(2, 6)  # means and spreads of opponent colours

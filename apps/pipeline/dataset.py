@@ -238,7 +238,7 @@ class Dataset:
         """Refuse fewer than two classes."""
         if len(self.classes) < 2:
             found = f"only class {str(self.classes[0])!r}" if len(self) else "no readable image"
-            raise FolderError(f"found {found}; at least two classes are needed to tell apart")
+            raise FolderError(f"found {found}; at least two classes are needed")
 
     @property
     def is_grouped(self) -> bool:

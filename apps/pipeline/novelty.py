@@ -8,7 +8,7 @@ from visualwords.apps.pipeline.appearance import Appearance
 from visualwords.classifiers.one_vs_rest import both_classes
 
 # Of the highest score, the distance to the nearest image, and the appearance, in the sum; up to
-# the usual value a score counts nothing (chosen by leaving classes out of training images:
+# the usual value a score is ignored (chosen by leaving classes out of training images:
 # benchmarks/accuracy/novelty.py).
 WEIGHTS = np.array([2.0, 1.0, 4.0])
 USUAL = np.array([-np.inf, 0.0, 1.0])

@@ -39,7 +39,7 @@ Entry = tuple[FileState, int]  # a file that is done, and where its results end
 
 
 class Journal:
-    """The files that are done.
+    """The files that were processed.
 
     Parameters
     ----------

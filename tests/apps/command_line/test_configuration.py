@@ -52,7 +52,7 @@ def test_flags_win_over_the_file(photos, settle, capsys):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("recipes = 'color'", "train has no setting 'recipes'; it has C, budget, cache"),
+        ("recipes = 'color'", "train has no setting 'recipes'; it has C, alarm, budget"),
         ("recipe = ['tiny']", "recipe is ['tiny']; it must be one value"),
         ("recipe = true", "recipe is True; it must be one value"),
         ("json = 'yes'", "json is 'yes'; it must be true or false"),

@@ -68,7 +68,7 @@ def test_what_was_planted_is_found(clean, rng):
     write_png(name("train", "lonely", "0.png"), picture(rng))
     kinds, _ = found(clean, labels=False)
     assert set(kinds) == {
-        "unreadable", "in several splits", "nearly the same in several splits", "copy",
+        "unreadable", "in several splits", "nearly the same in several splits", "duplicate",
         "in several classes", "tiny image", "class of one image", "folder",
     }  # fmt: skip
     assert "test has no images of 'lonely'" in kinds["folder"].sentence
