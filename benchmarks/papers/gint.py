@@ -198,8 +198,10 @@ def figure2(lab: Lab) -> Results:
 
     The last table has what the paper names as other ways to linearise: Nyström's method (k random
     training rows as landmarks) for GMM and NGMM, and random Fourier features for RBF at the γ that
-    is best on the held-out third, beside GCWS with the same k. A hashed row has k ones among
-    256 k columns, the others k numbers; C is the best on the test rows for all.
+    is best on the held-out third, beside GCWS with the same k. A hashed row has k ones among 256 k
+    columns, the others k numbers; C is the best on the test rows for all. At the same k Nyström's
+    method is more accurate than GCWS; its landmarks are training rows, so there are no cells beyond
+    their number. The exact RBF kernel stands in the last column.
 
     **Not repeated.** The paper's other data sets, see gint-table1.
     """
