@@ -146,7 +146,7 @@ def test_a_batch_gives_what_single_images_give(batch, network, rng):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({}, "how it wants pixels is not known; give mean and std"),
+        ({}, "its normalisation of pixels is not known; give mean and std"),
         ({"mean": 0, "std": 0}, "std positive"),
         ({"mean": [0, 0], "std": 1}, "one number or three"),
         ({"mean": "red", "std": 1}, "one number or three"),
