@@ -96,7 +96,7 @@ def table1(lab: Lab) -> Results:
                 row = replace(row, why=reason(splits[0], kernel, tests_at_best, paper))
             rows.append(row)
             lines[title] = COSTS, tests.mean(axis=0)
-        cells.append([name, *(f"{one.chosen:.2f} / {one.best:.2f}" for one in both.values())])
+        cells.append([name, *(f"{one.chosen:.2f}/{one.best:.2f}" for one in both.values())])
         panels.append(Panel(name, "C", "test accuracy, %", lines, "x"))
     minmax = [row for row in rows if not row.rival and not row.unlike]
     gap = float(np.mean([abs(row.ours - row.paper) for row in minmax]))

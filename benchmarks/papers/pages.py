@@ -39,7 +39,7 @@ def markdown(experiment: Experiment, record: Record) -> str:
         f"{experiment.paper}, {experiment.place}.{QUICK * record.quick}",
         experiment.text,
         f"**Data.** {results.data}",
-        markdown_table(HEADER, [row.cells() for row in results.rows]),
+        markdown_table(*_filled(HEADER, [row.cells() for row in results.rows])),
         "\n".join(dict.fromkeys(remarks)),
         "\n".join(f"- {note}" for note in results.notes),
         f"![{name}]({name}.png)" if record.drawn else "",
@@ -47,6 +47,14 @@ def markdown(experiment: Experiment, record: Record) -> str:
     for table in results.tables:
         parts += [f"## {table.title}", markdown_table(table.header, table.texts())]
     return "\n\n".join(part for part in [*parts, origin(record)] if part) + "\n"
+
+
+def _filled(
+    header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """A table without the columns that are empty in all rows."""
+    kept = [c for c in range(len(header)) if any(row[c] for row in rows)]
+    return [header[c] for c in kept], [[row[c] for c in kept] for row in rows]
 
 
 def origin(record: Record) -> str:

@@ -53,7 +53,7 @@ class Row:
     --------
     >>> row = Row("HIK", 81.25, paper=81.9, spread=0.5)
     >>> row.cells()
-    ['HIK', '81.9 %', '81.25 ± 0.50 %', '-0.65', '']
+    ['HIK', '81.9%', '81.25±0.50%', '-0.65', '']
     >>> row.verdict
     'equal'
     >>> Row("LIBLINEAR", 80.0, paper=84.0, n=1000, rival=True).verdict
@@ -99,13 +99,14 @@ class Row:
         """The row as text: what, paper, ours, difference, seconds."""
         ours = format_number(self.ours)
         if self.spread is not None:
-            ours += f" ± {format_number(self.spread)}"
-        ours = f"{ours} {self.unit}".rstrip() + self._interval()
+            ours += f"±{format_number(self.spread)}"
+        unit = self.unit if self.unit == "%" else f" {self.unit}".rstrip()
+        ours += unit + self._interval()
         seconds = "" if self.seconds is None else format_number(self.seconds)
         if self.paper is None:
             return [self.what, "", ours, "", seconds]
-        paper = f"{self.paper:.4g} {self.unit}".rstrip()
-        return [self.what, paper, ours, f"{self.ours - self.paper:+.2f}", seconds]
+        paper, difference = f"{self.paper:.4g}{unit}", f"{self.ours - self.paper:+.2f}"
+        return [self.what, paper, ours, difference, seconds]
 
     def _interval(self) -> str:
         """The 95 % interval of a single run."""
@@ -113,7 +114,7 @@ class Row:
             return ""
         n_right = round(self.n * min(max(self.ours / 100, 0.0), 1.0))
         low, high = binomtest(n_right, self.n).proportion_ci(method="wilson")
-        return f" ({100 * low:.1f} to {100 * high:.1f})"
+        return f" ({100 * low:.1f}–{100 * high:.1f})"
 
 
 @dataclass(frozen=True)

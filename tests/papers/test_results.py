@@ -23,7 +23,7 @@ def record(name="pmk-fig3", rows=None, **changes):
 
 def test_the_page_has_paper_ours_and_difference_and_where_they_come_from():
     text = markdown(EXPERIMENTS["pmk-fig3"], record(load=1.0))
-    assert "| HIK | 82 % | 81.25 ± 0.50 % | -0.75 | 1.50 |" in text
+    assert "| HIK | 82% | 81.25±0.50% | -0.75 | 1.50 |" in text
     assert "| other |  | 3.00 × |  |  |" in text
     assert "| x | 0.50 |" in text
     assert "python -m benchmarks.papers run pmk-fig3" in text
@@ -71,9 +71,9 @@ def test_the_summary_counts_verdicts_and_says_what_fails_and_what_is_missing():
     ]
     text = summary([record("icd-table3", rows)])
     assert "| [icd-table3](icd-table3.md) | 1 |  | 2 |  | 1 |" in text
-    assert "| 82 % | 70.00 % | fewer images |" in text
-    assert "| 82 % | 60.00 % | not explained |" in text
-    assert "| 25.3 % | 61.00 % | it fails |" in text
+    assert "| 82% | 70.00% | fewer images |" in text
+    assert "| 82% | 60.00% | not explained |" in text
+    assert "| 25.3% | 61.00% | it fails |" in text
     assert "sports" in text
     assert "No stored result: " in text
 
