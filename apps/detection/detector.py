@@ -80,6 +80,22 @@ class ColourOrder:
             self.left = 0
 
 
+class Detections(tuple[np.ndarray, np.ndarray]):
+    """Boxes and their confidences; drawn on the image in a notebook."""
+
+    image: np.ndarray
+
+    def __new__(cls, boxes: np.ndarray, confidences: np.ndarray, image: np.ndarray) -> "Detections":
+        made = super().__new__(cls, (boxes, confidences))
+        made.image = image
+        return made
+
+    def _repr_png_(self) -> bytes:
+        from visualwords.apps.report.notebook import detections_png
+
+        return detections_png(self.image, *self)
+
+
 @dataclass(eq=False, kw_only=True, repr=False)
 class PedestrianDetector:
     """Detects pedestrians, or objects of any class it is trained on.
@@ -230,9 +246,7 @@ class PedestrianDetector:
         return self
 
     @with_one_library_thread
-    def detect(
-        self, image: ImageOrPath, *, order: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def detect(self, image: ImageOrPath, *, order: str | None = None) -> Detections:
         """Find the objects in an image.
 
         Parameters
@@ -260,7 +274,7 @@ class PedestrianDetector:
             exchanged = search(_as_image(image, "bgr"), threshold=lowest)
             self._order.note(score, self._join(*exchanged)[1])
         joined, score = scaled(joined, self.box_scale_)[score >= least], score[score >= least]
-        return clip_boxes(joined, pixels), self.confidence_of(score)
+        return Detections(clip_boxes(joined, pixels), self.confidence_of(score), pixels)
 
     def confidence_of(self, scores: np.ndarray) -> np.ndarray:
         """Return the confidence that belongs to scores."""

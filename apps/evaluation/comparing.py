@@ -100,6 +100,15 @@ class ComparedRecipe:
         }
 
 
+class Comparison(list[ComparedRecipe]):
+    """Compared recipes, best first; a plot and a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        from visualwords.apps.report.notebook import comparison_html
+
+        return comparison_html(self)
+
+
 class _Division(NamedTuple):
     """One trial: the seed, and the images to learn from and to test on."""
 
@@ -121,7 +130,7 @@ def compare(
     cache_size: int | None = DEFAULT_SIZE,
     max_pixels: int = MAX_PIXELS,
     progress: Progress | None = None,
-) -> list[ComparedRecipe]:
+) -> Comparison:
     """Try recipes on the same images, and return them in the order of their accuracy.
 
     Patches are extracted once for all recipes, folds and seeds; words, Gaussians and rows are
@@ -186,7 +195,7 @@ def compare(
     share = float(np.mean([len(d.testing) / len(d.training) for d in divisions]))
     figures = [[test.evaluation.mean_per_class for test in some] for some in tests]
     best, *others = sorted(range(len(found)), key=lambda i: -np.mean(figures[i]))
-    return [
+    rows = [
         ComparedRecipe(
             found[i].name,
             found[i],
@@ -200,6 +209,7 @@ def compare(
         )
         for i in (best, *others)
     ]
+    return Comparison(rows)
 
 
 def _checked(recipes: Sequence["str | Recipe"]) -> list[Recipe]:

@@ -39,6 +39,12 @@ class Evaluation:
     interval: tuple[float, float]
     n_groups: int = 0
 
+    def _repr_html_(self) -> str:
+        """Accuracy and classes, for a notebook."""
+        from visualwords.apps.report.notebook import evaluation_html
+
+        return evaluation_html(self)
+
     def __repr__(self) -> str:
         return f"<Evaluation: {self.headline}>"
 

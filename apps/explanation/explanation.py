@@ -93,6 +93,12 @@ class Explanation:
     decided: str = ""
     novelty: float | None = None
 
+    def _repr_png_(self) -> bytes:
+        """Evidence maps, for a notebook."""
+        from visualwords.apps.report.notebook import explanation_png
+
+        return explanation_png(self)
+
     def __repr__(self) -> str:
         chances = "" if self.probabilities is None else f" {self.probabilities.max():.1%}"
         channels = ", ".join(channel.name for channel in self.channels)

@@ -10,13 +10,16 @@ import unicodedata
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation, Word
+
+if TYPE_CHECKING:
+    from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation, Word
 
 __all__ = ["draw_explanation", "most_typical", "overlay", "overlays", "patches_of_word"]
 
@@ -35,7 +38,7 @@ INK, SOFT, PAPER, TRACK = (28, 33, 38), (110, 118, 126), (255, 255, 255), (232, 
 
 
 def draw_explanation(
-    image: np.ndarray, explanation: Explanation, labels: list[str] | None = None
+    image: np.ndarray, explanation: "Explanation", labels: list[str] | None = None
 ) -> np.ndarray:
     """Draw an image, evidence maps of some classes, and discriminative words of the first.
 
@@ -83,7 +86,7 @@ def _panel_size(image: np.ndarray) -> np.ndarray:
     )
 
 
-def _caption(explanation: Explanation, label: str) -> list[str]:
+def _caption(explanation: "Explanation", label: str) -> list[str]:
     column = explanation.column_of(label)
     score, offset = explanation.scores[column], explanation.offsets[column].round(6) + 0.0
     probability = ""
@@ -111,8 +114,8 @@ def _draw_words(
     pen: ImageDraw.ImageDraw,
     top: int,
     image: np.ndarray,
-    explanation: Explanation,
-    words: list[Word],
+    explanation: "Explanation",
+    words: "list[Word]",
     label: str,
 ) -> None:
     name = shortened(printable(label), page.width // 2)
@@ -204,7 +207,7 @@ def overlay(image: np.ndarray, heat: np.ndarray, limit: float) -> np.ndarray:
 
 
 def overlays(
-    image: np.ndarray, explanation: Explanation, labels: list[str]
+    image: np.ndarray, explanation: "Explanation", labels: list[str]
 ) -> tuple[list[np.ndarray], float]:
     """Return the image under the evidence for each label, on one scale, and the scale's limit.
 
@@ -223,7 +226,7 @@ def overlays(
 
 
 def patches_of_word(
-    image: np.ndarray, channel: ChannelEvidence, word: int, most: int
+    image: np.ndarray, channel: "ChannelEvidence", word: int, most: int
 ) -> list[np.ndarray]:
     """Return up to ``most`` patches of an image that were assigned to a word, evenly chosen."""
     if channel.words is None:

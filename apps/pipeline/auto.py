@@ -4,8 +4,8 @@ A budget buys a fixed plan of work: recorded costs (`visualwords.apps.pipeline.c
 number of images and their size. The search does not look at the clock, so that the same images and
 budget give the same choice on any machine, busy or idle. A deadline is the limit by the clock.
 
-1. Channels are taken from the library while half of the budget holds them. All are encoded in one
-   pass, of many images on a sample.
+1. Channels are taken from the library while a part of the budget holds them (`plan`). All are
+   encoded in one pass; of many images, a sample is.
 2. Their weights are chosen on folds (`mixing`); a channel may get none.
 3. The best recipe is changed, one thing at a time: an SVM instead of ridge regression, C, class
    weights, views of training images, a channel more, another size. What is ahead by more than

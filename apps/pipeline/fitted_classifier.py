@@ -270,6 +270,12 @@ class FittedImageClassifier(ClassifierMixin, BaseEstimator):
         _raise_first([one for one in made if isinstance(one, Skipped)])
         return rows_of(self.encoders_, [one for one in made if not isinstance(one, Skipped)])
 
+    def _repr_html_(self) -> str:
+        """Recipe, held-out accuracy and classes, for a notebook."""
+        from visualwords.apps.report.notebook import classifier_html
+
+        return classifier_html(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False

@@ -11,7 +11,7 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.stages import Encoded, Environment, Step, each_image
 from visualwords.apps.pipeline.view import View
 from visualwords.duplicates import SIDE, find_near_duplicates, portrait
-from visualwords.errors import Skipped
+from visualwords.errors import FolderError, Skipped
 
 __all__ = [
     "describe_duplicates",
@@ -86,6 +86,11 @@ def looked_at(part: Dataset, encoded: Encoded) -> tuple[Dataset, list[list[str]]
     encoded : Encoded
         What `look_steps` made of them comes first in its ``more``.
     """
+    if len(part.classes) < 2 and encoded.skipped:
+        raise FolderError(
+            f"fewer than two classes have images that can be read; {len(encoded.skipped)} images "
+            f"were left out (first: {encoded.skipped[0]})"
+        )
     part.check_classes()
     sets = similar_sets(np.stack(encoded.more[0]), np.arange(len(part)))
     grouped = part.grouped(keep_together(part, sets)) if sets else part
