@@ -380,7 +380,7 @@ class ICDClassifier(one_vs_rest.ScoreMixin, BaseEstimator):
         are_bytes = is_dense and levels.dtype == np.uint8
         if are_bytes and self._suits_blocks(levels.shape, self.classes_.size, 0):
             return "blocks"
-        if gram_is_faster(*levels.shape, n_problems):
+        if gram_is_faster(levels.shape[0], levels.shape[1], n_problems):
             return "gram"
         few_cells = problem.layout.offsets[-1] <= problem.rows.size and is_dense
         return "primal" if few_cells and self.loss == "squared_hinge" else "dual"

@@ -199,7 +199,8 @@ def find_near_duplicates(portraits: np.ndarray) -> NearDuplicates:
             if not joined.connected(leader, other):
                 found, similarity = index.similar(i, np.array(members[other]))
                 if found.size:
-                    links.append((*sorted((i, int(found[0]))), float(similarity[0])))
+                    first, second = sorted((i, int(found[0])))
+                    links.append((first, second, float(similarity[0])))
                     joined.merge(leader, other)
     return NearDuplicates([one for one in members.values() if len(one) > 1], links)
 

@@ -191,8 +191,8 @@ class Train(options.Deciding, Composing, options.Reading):
                 "needed: make a folder of images for each, such as one of other "
                 "images"
             )
-        same_name = ("representation", "metric", "class_weight", "budget", "deadline", "memory")
-        same_name += ("escapes", "false_alarms")
+        same_name = ["representation", "metric", "class_weight", "budget", "deadline", "memory"]
+        same_name += ["escapes", "false_alarms"]
         return images, ImageClassifier(
             recipe,
             random_state=self.seed,

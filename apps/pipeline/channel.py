@@ -168,7 +168,7 @@ class Part:
     """A part of a recipe: its fields are checked when it is made."""
 
     def __post_init__(self) -> None:
-        for name, one in settings_of(type(self)).items():  # type: ignore[arg-type]
+        for name, one in settings_of(type(self)).items():
             value = getattr(self, name)
             if value is None and one.metadata["none"]:
                 continue
@@ -183,7 +183,7 @@ class Part:
         """The settings that differ from their defaults."""
         return {
             name: getattr(self, name)
-            for name, one in settings_of(type(self)).items()  # type: ignore[arg-type]
+            for name, one in settings_of(type(self)).items()
             if one.default is MISSING or getattr(self, name) != one.default
         }
 

@@ -412,8 +412,8 @@ class ImageClassifier(FittedImageClassifier):
         counts_images = bool(self.costs) or self.metric == "accuracy"
         weights = class_weights(data.classes, data.labels, self.class_weight, counts_images)
         decision = Decision.of(data.classes, self.costs, self.thresholds, self.unknown)
-        rates = {"escapes": self.escapes, "false_alarms": self.false_alarms}
-        rates = {name: rate for name, rate in rates.items() if rate is not None}
+        given = {"escapes": self.escapes, "false_alarms": self.false_alarms}
+        rates = {name: rate for name, rate in given.items() if rate is not None}
         for name, rate in rates.items():
             if not 0 <= rate <= 1:
                 raise ValueError(f"{name}={rate}: a share of images is 0 to 1")

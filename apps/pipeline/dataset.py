@@ -89,7 +89,8 @@ class Dataset:
                 part = folder.part("train") if "train" in folder.splits else folder
                 return cls.of_folder(part, groups, contents=contents)
             groups = folder.groups if groups is None else groups
-            sources, known = list(folder.paths), None
+            sources: Sequence[Source] = list(folder.paths)
+            known = None
         else:
             sources, known = as_images(X)
         given = known if y is None else y

@@ -69,7 +69,7 @@ class Alarm:
     threshold: float
 
     @classmethod
-    def of(cls, classes: np.ndarray, names: "str | Sequence[str]") -> "Alarm":
+    def of(cls, classes: "Sequence[str] | np.ndarray", names: "str | Sequence[str]") -> "Alarm":
         """The alarm of some classes, or of one, at the probability 0.5.
 
         Raises

@@ -182,7 +182,11 @@ class ChannelEncoder:
                 codebook: Any = HIKCodebook(n_words, **settings)
             else:
                 codebook = KMeansCodebook(n_words, root=words.codebook == "kmeans-root", **settings)
-            normed = {"norm": words.norm, "scope": words.scope, "power": words.power}
+            normed: dict[str, Any] = {
+                "norm": words.norm,
+                "scope": words.scope,
+                "power": words.power,
+            }
             return BagOfWords(codebook, windows_of(words.pyramid), output="dense", **normed)
         if channel.sets is not None:
             return FeatureSetEncoder(channel.sets.n_components, random_state=self.seed)
@@ -191,7 +195,7 @@ class ChannelEncoder:
         if fisher is None:
             return SecondOrderPooling(part.n_components, pyramid, self.seed)
         n_gaussians = min(fisher.n_gaussians, -(-self.n_patches // PATCHES_PER_GAUSSIAN))
-        iterations = {"max_iter": MIXTURE_ITERATIONS, "n_jobs": n_jobs}
+        iterations: dict[str, Any] = {"max_iter": MIXTURE_ITERATIONS, "n_jobs": n_jobs}
         return FisherVectors(n_gaussians, fisher.n_components, pyramid, self.seed, **iterations)
 
     def _new_embedding(self) -> PyramidMatchEmbedding:

@@ -265,8 +265,9 @@ def sample(
                 yield LocalFeatureSets.concatenate([])
                 continue
             records = np.frombuffer(file.read(), kind)
-            columns = (np.ascontiguousarray(records[name]) for name in PATCH)
-            yield LocalFeatureSets(*columns, np.cumsum([0, *counts], dtype=np.int64))
+            columns = [np.ascontiguousarray(records[name]) for name in PATCH]
+            offsets = np.cumsum([0, *counts], dtype=np.int64)
+            yield LocalFeatureSets(columns[0], columns[1], columns[2], offsets)
 
 
 def _learn_key(

@@ -9,7 +9,7 @@ shrunk for them, they take some three times as many passes.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -207,7 +207,7 @@ def _solve_on_gram(
         gram = np.ascontiguousarray(gram[np.ix_(rows, rows)])
     signs = signs[:, rows]
     problem = dual_problem(costs[rows], np.diagonal(gram).astype(np.float64), "squared_hinge")
-    how = {"tol": tol, "max_iter": MAX_ITER, "seed": seed}
+    how: dict[str, Any] = {"tol": tol, "max_iter": MAX_ITER, "seed": seed}
     alpha, n_iter, violation = solve_dual_gram(gram, signs, problem, **how)
     return alpha * signs, n_iter, violation
 

@@ -222,7 +222,11 @@ def _solve_some(
             plain = np.tile(np.arange(end - start), (INNER, 1))
             orders = plain if seed is None else rng.permuted(plain, axis=1)
             block = start, end, rows.load(start, end), gram_between(rows, start, end), orders
-            map_in_threads(lambda state, block=block: state.visit(*block), running, n_jobs)
+
+            def visit(state: _Group, block: tuple[Any, ...] = block) -> None:
+                state.visit(*block)
+
+            map_in_threads(visit, running, n_jobs)
         for state in running:
             state.end_pass(tol, max_iter)
     for start, end in _blocks(n, size, size):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -102,9 +102,11 @@ def solve_low_rank(problem: LowRankProblem) -> tuple[LowRankSolution, int, float
         if problem.seed is not None:
             orders = rng.permuted(orders, axis=1)
         how = orders, block, n_iter, problem.tol
-        made = map_in_threads(
-            lambda group, how=how: passes(rows, data, group, *how), groups, problem.n_jobs
-        )
+
+        def run(group: Any, how: tuple[Any, ...] = how) -> int:
+            return passes(rows, data, group, *how)
+
+        made = map_in_threads(run, groups, problem.n_jobs)
         n_iter += max(made)
     weights = np.concatenate([_weights_by_problem(group) for group in groups])
     alpha = np.concatenate([group.alpha[:, : group.pending.size] for group in groups], axis=1)

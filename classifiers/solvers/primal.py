@@ -1,6 +1,6 @@
 """Newton's method on the tables: the way when features are few and samples many."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -42,7 +42,11 @@ def solve_primal(problem: LevelProblem) -> tuple[np.ndarray, int, float]:
     data = cell_problem(problem)
 
     def solve(y: np.ndarray) -> tuple[np.ndarray, int, float]:
-        how = {"tol": problem.tol, "max_iter": problem.max_iter, "seed": problem.seed}
+        how: dict[str, Any] = {
+            "tol": problem.tol,
+            "max_iter": problem.max_iter,
+            "seed": problem.seed,
+        }
         return solve_primal_table(data, y, problem.cost, **how)
 
     tables, n_iter, violation = zip(*map_in_threads(solve, problem.signs, problem.n_jobs))

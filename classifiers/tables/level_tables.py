@@ -5,7 +5,7 @@ or given a weight: training rows are ordered by their content, and equal ones ar
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ from visualwords.parallel import in_threads
 _FEATURES_AT_A_TIME = 256  # their tables stay in the second-level cache while all rows pass
 _ROWS_AT_A_TIME = 512
 _BYTES_OF_SAMPLE = 1 << 26  # of a file's rows, which decide about the quantisation
-Levels = np.ndarray | sparse.csr_matrix  # (n, d), unsigned
+Levels: TypeAlias = Any  # (n, d), unsigned: an array or CSR matrix, which has no types
 
 
 class TableLayout(NamedTuple):
@@ -149,7 +149,8 @@ def canonical_rows(
         Sums of the groups' costs.
     """
     rng = np.random.default_rng(levels.shape[1])
-    factors = rng.integers(0, 2**64, levels.shape[1] + 1, dtype=np.uint64) | np.uint64(1)
+    factors: np.ndarray = rng.integers(0, 2**64, levels.shape[1] + 1, dtype=np.uint64)
+    factors |= np.uint64(1)
     if sparse.issparse(levels):
         keys = levels @ factors[:-1]
     else:
