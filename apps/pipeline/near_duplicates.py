@@ -86,12 +86,12 @@ def looked_at(part: Dataset, encoded: Encoded) -> tuple[Dataset, list[list[str]]
     encoded : Encoded
         What `look_steps` made of them comes first in its ``more``.
     """
-    if len(part.classes) < 2 and encoded.skipped:
-        raise FolderError(
-            f"fewer than two classes have images that can be read; {len(encoded.skipped)} images "
-            f"were left out (first: {encoded.skipped[0]})"
-        )
-    part.check_classes()
+    try:
+        part.check_classes()
+    except FolderError as problem:
+        skipped = encoded.skipped
+        left_out = f"; {len(skipped)} images were left out (first: {skipped[0]})" if skipped else ""
+        raise FolderError(f"{problem}{left_out}") from None
     sets = similar_sets(np.stack(encoded.more[0]), np.arange(len(part)))
     grouped = part.grouped(keep_together(part, sets)) if sets else part
     return grouped, [[part.names[i] for i in one] for one in sets]
