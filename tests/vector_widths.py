@@ -20,7 +20,7 @@ import numpy as np
 
 from visualwords.compiled import OVERRIDE, WIDTHS, vector_bytes
 
-RECIPES = ("words", "scene", "shape", "texture")  # k-means, Fisher vectors, HOG, CENTRIST
+RECIPES = ("words", "fisher", "moments")  # k-means, Fisher vectors, second moments, HOG, CENTRIST
 # Of the range of scores. Fisher vectors become bytes: where a number lies between two of them,
 # another order of float32 sums rounds it to the other one.
 TOLERANCE = 1e-3

@@ -262,11 +262,11 @@ def test_files_of_others_and_links_are_neither_read_nor_written_nor_cleared(tmp_
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("make", ["mkfifo", "mkdir"])
 def test_a_pipe_or_folder_in_the_place_of_a_segment_does_no_harm(make, kept, elsewhere):
     _, key, path = kept
     path.unlink()
-    make(path)
+    getattr(os, make)(path)
     other = elsewhere()
     assert other.get(key) is None
     other.put(key, np.arange(4))

@@ -296,7 +296,7 @@ def test_demo_beats_ninety_per_cent_on_every_class(tmp_path):
             recall = float(line.split("│")[5].strip().rstrip("%"))
             assert recall > 90, line
     assert (tmp_path / "demo" / "tiles.html").exists()
-    assert b"classify-images train" in done.stderr
+    assert b" train PHOTOS -o photos.vw" in done.stderr
     example = next(Path(tmp_path, "demo", "tiles", "test", "brick").glob("*.png"))
     answer = run_process("predict", tmp_path / "demo" / "tiles.vw", example, "--json", "--no-cache")
     assert json.loads(answer.stdout)["predictions"][0]["label"] == "brick"
