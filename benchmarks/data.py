@@ -13,7 +13,7 @@ KEPT = Path(tempfile.gettempdir()) / "visualwords-benchmarks"
 
 
 def image_folder(name: str) -> ImageFolder:
-    """Return the images of a data set or task; caltech101 without its clutter, which is no class."""
+    """The images of a data set or task; caltech101 without its clutter, which is no class."""
     task = DATA / "tasks" / name / "table.csv"
     folder = ImageFolder(task if task.exists() else DATA / name)
     return folder.select(i for i, x in enumerate(folder.labels) if x != "BACKGROUND_Google")
