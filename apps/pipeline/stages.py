@@ -36,7 +36,7 @@ from visualwords.progress import Progress, Silent
 CHUNK = 16  # images; small enough that Ctrl-C is answered at once
 PARCEL = 64  # images in a message of a worker
 IMAGES = 600  # read for the sample of patches, in equal shares of the classes
-PATCHES = 100_000  # of all of them together
+PATCHES = 150_000  # of all of them together
 LEAST = 250  # patches of an image, if it has so many
 PATCH = ("descriptors", "positions", "sizes")
 
