@@ -25,7 +25,6 @@ from benchmarks.papers.pmsvm_as_printed import PmSVMAsPrinted
 from benchmarks.peers.exact_chi2_svm import predict_exactly
 from benchmarks.speed import generated_histograms
 from visualwords.classifiers import PmSVMClassifier
-from visualwords.classifiers.tables.level_pairs import level_rows, level_scale, survey
 
 
 def linear(C: float, tol: float = 0.1) -> LinearSVC:
