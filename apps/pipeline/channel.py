@@ -308,7 +308,7 @@ class Channel(Part):
     is an estimate by which "auto" plans; it changes nothing else.
     """
 
-    extractor: str
+    extractor: Any  # its name; a fitted transformer gets one
     params: dict[str, Any] = field(default_factory=dict)
     words: Words | None = None
     fisher: Fisher | None = None
