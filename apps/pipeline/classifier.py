@@ -80,7 +80,7 @@ class ImageClassifier(FittedImageClassifier):
         that add up to no more (see `visualwords.apps.pipeline.auto`). The choice depends on the
         images alone, not on the clock.
     deadline : float, optional
-        Seconds of the clock that "auto" may take; ``cut_off_`` lists what it had no time for.
+        Seconds of the clock that "auto" may take; ``cut_off_`` lists what was not tried.
     channels : sequence of Channel
         More channels, such as networks, which "auto" weighs beside those of its library.
     representation : {None, "histogram", "words", "fisher", "second-order", "pyramid-match"}
