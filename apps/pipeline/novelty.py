@@ -8,8 +8,8 @@ from visualwords.apps.pipeline.appearance import Appearance
 from visualwords.classifiers.one_vs_rest import both_classes
 
 # Of the highest score, the distance to the nearest image, and the appearance, in the sum; up to
-# the usual value a score is ignored (chosen by leaving classes out of training images:
-# benchmarks/accuracy/novelty.py).
+# the usual value a score is ignored. Kept from a choice among six scores, of which these stay;
+# benchmarks/accuracy/novelty.py measures them.
 WEIGHTS = np.array([2.0, 1.0, 4.0])
 USUAL = np.array([-np.inf, 0.0, 1.0])
 MOST_KNOWN = 512  # values that describe how novel held-out images are
