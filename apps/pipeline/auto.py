@@ -31,7 +31,6 @@ from visualwords.apps.pipeline.costs import (
     cost_of_solving,
 )
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoder import ChannelEncoder
 from visualwords.apps.pipeline.metric import METRICS, Metric, Result
 from visualwords.apps.pipeline.mixing import Held, mix
 from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
@@ -104,17 +103,14 @@ class Choice:
     seconds : dict of the same → seconds of the clock
     cut_off : list of str
         What the deadline left no time for.
-    encoders, encoded : of all images; None where the search saw a sample of them
-    products : of the rows, where they are known
+    encoded : all images; None where the search saw a sample of them
     """
 
     recipe: Recipe
     figures: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     cut_off: list[str] = field(default_factory=list)
-    encoders: list[ChannelEncoder] | None = None
     encoded: Encoded | None = None
-    products: np.ndarray | None = None
 
 
 class _Clock:
@@ -177,7 +173,7 @@ def try_recipes(
         result = None if scores is None else Result.of(metric, [scores], part.codes)
         if choice is None or result is None or best is None or result.leads(best):
             known = choice or Choice(recipe)
-            choice = replace(known, recipe=recipe, encoders=encoders, encoded=encoded)
+            choice = replace(known, recipe=recipe, encoded=encoded)
             best = result
         if result is not None:
             _note(choice, metric, f"recipe {recipe.name}", recipe.name, result, begun, env)
@@ -234,8 +230,7 @@ def find_mixture(
     search.improve(library)
     choice = search.choice
     if whole:
-        choice.encoders, rows, choice.products = search.store.rows(choice.recipe)
-        choice.encoded = replace(looked, rows=rows)
+        choice.encoded = search.store.encoded(choice.recipe, looked)
     return choice
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from visualwords.apps.pipeline import disk, model_io
+from visualwords.apps.pipeline import model_io
 from visualwords.apps.pipeline.appearance import Appearance
 from visualwords.apps.pipeline.auto import Choice, Wanted, find_mixture, try_recipes
 from visualwords.apps.pipeline.channel import Channel
@@ -20,7 +20,6 @@ from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
 from visualwords.apps.pipeline.decision import Alarm, Decision, HeldOut, class_weights
 from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 from visualwords.apps.pipeline.metric import Metric
-from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.novelty import Novelty, held_out_looks
 from visualwords.apps.pipeline.recipe import REPRESENTATIONS, Recipe
@@ -31,32 +30,20 @@ from visualwords.apps.pipeline.recipes import (
     change_recipe,
     find_recipe,
 )
-from visualwords.apps.pipeline.similarity import (
-    Gallery,
-    Signer,
-    held_out_distances,
-    make_thumbnails,
-    sketch_all,
-    spread,
-)
-from visualwords.apps.pipeline.stages import (
-    Environment,
-    chosen_images,
-    digests_of,
-    encode,
-    learn,
-)
-from visualwords.apps.pipeline.training import FOLDS, Learned, Signed, train
+from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails, spread
+from visualwords.apps.pipeline.stages import Environment, chosen_images, digests_of
+from visualwords.apps.pipeline.training import Learned, learn_recipe
 from visualwords.cache import DEFAULT_SIZE
 from visualwords.classifiers.calibration import SoftmaxCalibration, trust_of_folds
 from visualwords.compiled import check_fitted
 from visualwords.images import MAX_PIXELS
-from visualwords.parallel import with_one_library_thread
+from visualwords.parallel import with_one_library_thread, workers_share_memory
 from visualwords.progress import Progress
 
 __all__ = ["ImageClassifier"]
 
 OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side", "min_side", "views")
+TRIAL = 2000  # images that recipes are compared on where memory is bounded
 BESIDE_PATCHES = 4.0  # weight of a given vector beside Fisher vectors, to begin with
 
 
@@ -93,7 +80,7 @@ class ImageClassifier(FittedImageClassifier):
         Bytes that the feature vectors of the training images may take. Where they need more, they
         wait on disk, in the system's temporary folder, and the same classifier reads them in
         blocks; recipes of histograms, words and Fisher vectors can. See
-        `visualwords.apps.pipeline.disk`.
+        `visualwords.apps.pipeline.training`.
     keep_training : bool, default=True
         Keep names and signatures (about 150 bytes an image) of the training images, for `similar`.
     thumbnails : bool, default=False
@@ -260,9 +247,22 @@ class ImageClassifier(FittedImageClassifier):
         data = data if sample_weight is None else data.weighted(sample_weight)
         data.check_classes()
         env = self.environment(progress)
-        with tempfile.TemporaryDirectory(prefix="visualwords-") as folder:
+        # Workers of other processes read rows where they find the cache.
+        shared = None if workers_share_memory() or env.cache is None else env.cache.folder
+        if shared is not None:
+            shared.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="visualwords-", dir=shared) as folder:
             choice = self._choose(data, env, Path(folder))
-            learned = self._learn(choice, data, env)
+            learned = learn_recipe(
+                choice.recipe,
+                data,
+                env,
+                Path(folder),
+                seed=self.random_state,
+                class_weight=self.class_weight,
+                memory=self.memory,
+                encoded=choice.encoded,
+            )
         self.tried_, self.tried_seconds_ = choice.figures, choice.seconds
         self.cut_off_, self.recipe_ = choice.cut_off, choice.recipe
         self.skipped_ = learned.skipped
@@ -335,8 +335,8 @@ class ImageClassifier(FittedImageClassifier):
                 f"{', '.join(sorted(kinds))}"
             )
         few = data
-        if self.memory is not None and len(data) > disk.TRIAL:
-            few = data.part(chosen_images(data.codes, self.random_state, disk.TRIAL))
+        if self.memory is not None and len(data) > TRIAL:
+            few = data.part(chosen_images(data.codes, self.random_state, TRIAL))
         if self.representation in ("words", "pyramid-match"):
             kind = [r for r in RECIPES.values() if r.representation == self.representation]
             choice = try_recipes(kind, few, wanted, env)
@@ -349,33 +349,8 @@ class ImageClassifier(FittedImageClassifier):
             given = tuple(replace(c, weight=c.weight * BESIDE_PATCHES) for c in given)
             choice = find_mixture([*given, *library], few, wanted, env, folder, len(given))
         if few is not data:
-            choice.encoders = choice.encoded = None
+            choice.encoded = None
         return choice
-
-    def _learn(self, choice: Choice, data: Dataset, env: Environment) -> Learned:
-        """Sample, learn, encode and train; what is learned, in memory or from disk."""
-        recipe, seed = choice.recipe, self.random_state
-        encoders, encoded = choice.encoders, choice.encoded
-        if encoders is None or encoded is None:
-            encoders = learn(recipe.channels, data, recipe.view, env, seed)
-            if disk.needs_disk(recipe, encoders, data, env, seed, self.memory):
-                return disk.train_from_disk(recipe, encoders, data, env, seed, self.class_weight)
-            encoded = encode(recipe, encoders, data, env, look_steps())
-        part, duplicates = looked_at(data.part(encoded.kept), encoded)
-        folds = part.folds_of_all_classes(FOLDS, seed)
-        how = {"seed": seed, "class_weight": self.class_weight, "folds": folds}
-        rows, products = encoded.rows, choice.products
-        classifier, scores = train(recipe, rows, part, env, **how, products=products)
-        sketch = sketch_all(rows, len(part))
-        signer = Signer.fit(sketch)
-        signed = Signed(signer, *signer.sign(sketch))
-        distances = None if folds is None else held_out_distances(sketch, folds)
-        looks = np.stack(encoded.more[1])
-        skipped = encoded.skipped
-        return Learned(
-            *(encoders, classifier, part, skipped, duplicates, folds, scores),
-            *(signed, distances, looks),
-        )
 
     def _keep(self, learned: Learned, env: Environment) -> None:
         """Keep what was learned, and how it decides."""
@@ -441,7 +416,7 @@ class ImageClassifier(FittedImageClassifier):
         some = spread(len(codes))
         return Novelty.fit(
             learned.scores[some],
-            learned.distances if keep else None,
+            learned.signed.distances if keep else None,
             held_out_looks(learned.looks, codes, folds, keep)[some],
             Appearance.fit(learned.looks, codes, keep),
             trust_of_folds(codes, folds)[some],

@@ -16,7 +16,7 @@ from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.stages import IMAGES, PATCHES
-from visualwords.apps.pipeline.training import FOLDS, n_divisions
+from visualwords.apps.pipeline.training import FOLDS, ROWS_IN_MEMORY, n_divisions
 from visualwords.apps.pipeline.view import View
 from visualwords.codebook.spatial_pyramid import as_pyramid
 from visualwords.errors import FolderError, ImageError
@@ -50,7 +50,6 @@ OF_AN_IMAGE = 9_000  # bytes of its name, portrait, statistics and duplicates (d
 SCORES = 6  # numbers of 8 bytes for an image and class: scores, probabilities and their copies
 OF_A_SET = 30_000  # bytes of the embedding of a set of points
 OF_A_VECTOR = 40_000  # bytes where an extractor refuses a small image
-ROWS_IN_MEMORY = 3  # copies of rows at once: encoded, assembled, and as levels
 FEW = 1_000  # images whose needs are not estimated
 MANY = 5_000  # images from which the estimate is shown
 

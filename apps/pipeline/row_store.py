@@ -76,17 +76,19 @@ class RowStore:
         if not view.turn:
             for key in new:
                 self._products[key] = self._product(key).astype(np.float32)
-        return Encoded(None, np.array(kept, np.intp), skipped, further)
+        places = np.arange(len(kept))
+        return Encoded([], None, places, np.array(kept, np.intp), skipped, further)
 
     def products(self, channel: Channel, views: Sequence[View]) -> np.ndarray:
         """The products of all rows of a channel of weight 1, in one or several views."""
         keys = [_key(channel, view) for view in views]
         return self._products[keys[0]] if len(keys) == 1 else self._product(*keys)
 
-    def rows(self, recipe: Recipe) -> tuple[list[ChannelEncoder], RowFile, np.ndarray]:
-        """The encoders of a recipe, its weighted rows in a file, and their products.
+    def encoded(self, recipe: Recipe, looked: Encoded) -> Encoded:
+        """The images as a recipe encodes them: its rows in a file, and their products.
 
-        Rows of views follow those of all originals.
+        Rows of views follow those of all originals; ``looked`` has what else is known of the
+        images.
         """
         views, channels = recipe.image_views(), recipe.channels
         encoders = [self._encoders[_key(c, recipe.view)].of(c) for c in channels]
@@ -100,7 +102,7 @@ class RowStore:
         products = np.zeros((len(joined),) * 2)
         for channel in channels:
             products += self._product(*(_key(channel, view) for view in views), by=channel.weight)
-        return encoders, joined, products
+        return replace(looked, encoders=encoders, rows=joined, products=products)
 
     def _product(self, *keys: str, by: float = 1.0) -> np.ndarray:
         files = [self._rows[key] for key in keys]

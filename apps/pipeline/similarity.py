@@ -1,7 +1,7 @@
 """Finding similar training images by short signatures of their rows."""
 
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from visualwords.errors import Skipped
 from visualwords.images import encode_image
 from visualwords.model_file import part_of, prefixed
 
-__all__ = ["Gallery", "Signer", "make_thumbnails"]
+__all__ = ["Gallery", "Signed", "Signer", "make_thumbnails", "sign_images"]
 
 BUCKETS = 4096
 COMPONENTS = 128
@@ -56,7 +56,7 @@ class Signer:
         """
         if mean is None:
             mean = sketch.mean(axis=0, dtype=np.float64).astype(np.float32)
-            sketch = sketch[:: -(-len(sketch) // LEARN_FROM)]
+        sketch = sketch[:: -(-len(sketch) // LEARN_FROM)]
         centered = (sketch - mean).astype(np.float64)
         values, vectors = np.linalg.eigh(centered @ centered.T)
         n_components = min(COMPONENTS, max(1, len(sketch) - 1))
@@ -110,18 +110,64 @@ class Signer:
         return (sketch - self.mean_).astype(np.float64) @ self._matrix
 
 
+class Signed(NamedTuple):
+    """The signatures of training images.
+
+    Attributes
+    ----------
+    signer : Signer
+    signatures : (n, n_components) int8
+    lengths : (n,) float32
+    distances : of the `spread` images to the nearest one outside of their fold, or None
+    """
+
+    signer: Signer
+    signatures: np.ndarray
+    lengths: np.ndarray
+    distances: np.ndarray | None
+
+
+def sign_images(rows: Any, places: np.ndarray, folds: np.ndarray | None) -> Signed:
+    """Sign images whose rows have some places in a matrix or a file, a block at a time.
+
+    Components are learned from the `spread` images, and distances are measured among these.
+    """
+    n, some = len(places), spread(len(places))
+    blocks = [np.arange(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
+    total, known = np.zeros(BUCKETS), []
+    for block in blocks:
+        sketch = sketch_rows(_taken(rows, places[block]))
+        total += sketch.sum(axis=0, dtype=np.float64)
+        known.append(sketch[np.isin(block, some)])
+    measured = np.concatenate(known)
+    signer = Signer.fit(measured, (total / n).astype(np.float32))
+    if len(some) < n:
+        signed = [signer.sign(sketch_rows(_taken(rows, places[block]))) for block in blocks]
+    else:
+        signed = [signer.sign(sketch) for sketch in known]
+    distances = None if folds is None else held_out_distances(measured, folds[some])
+    signatures, lengths = map(np.concatenate, zip(*signed))
+    return Signed(signer, signatures, lengths, distances)
+
+
+def _taken(rows: Any, places: np.ndarray) -> Any:
+    """Some rows of a matrix or of a file."""
+    if isinstance(rows, RowFile):
+        return np.concatenate([rows[place : place + 1] for place in places])
+    return rows[places]
+
+
 def held_out_distances(sketch: np.ndarray, folds: np.ndarray) -> np.ndarray:
     """The distance of every sketched row to the nearest one outside of its fold, (n,).
 
     Components are learned without the fold, too, as those of the model are without new images.
-    Of more than `MEASURED` rows some are measured, the `spread` ones.
     """
-    some = spread(len(sketch))
-    distances = np.zeros(len(some))
+    distances = np.zeros(len(sketch))
     for fold in np.unique(folds):
-        others, here = sketch[folds != fold], folds[some] == fold
+        others = sketch[folds != fold]
         signer = Signer.fit(others)
-        distances[here] = signer.distances(sketch[some][here], *signer.sign(others))
+        here = folds == fold
+        distances[here] = signer.distances(sketch[here], *signer.sign(others))
     return distances
 
 
@@ -152,14 +198,6 @@ def sketch_rows(rows: Any) -> np.ndarray:
         padded[:d] *= signs
         sketch[i] = padded.reshape(-1, BUCKETS).sum(axis=0)
     return sketch
-
-
-def sketch_all(rows: Any, n: int) -> np.ndarray:
-    """The sketches of the first n rows of a matrix, or of a file of signed bytes."""
-    if not isinstance(rows, RowFile):
-        return sketch_rows(rows[:n])
-    parts = [rows[i : min(i + BLOCK, n)] for i in range(0, n, BLOCK)]
-    return np.concatenate([sketch_rows(part) for part in parts])
 
 
 @lru_cache(maxsize=8)

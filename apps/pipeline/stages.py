@@ -21,10 +21,17 @@ from visualwords.apps.cluster.connection import check_seen
 from visualwords.apps.pipeline.channel import Channel, Words
 from visualwords.apps.pipeline.contents import Content, OpenedImage
 from visualwords.apps.pipeline.dataset import Dataset
-from visualwords.apps.pipeline.encoder import ChannelEncoder, Rows, side_by_side, weigh_side_by_side
+from visualwords.apps.pipeline.encoder import (
+    ChannelEncoder,
+    Rows,
+    rows_of,
+    side_by_side,
+    weigh_side_by_side,
+)
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.view import View
 from visualwords.cache import FeatureCache, written
+from visualwords.classifiers.row_file import RowFile
 from visualwords.codebook.codebook import fair_shares
 from visualwords.errors import FolderError, ImageError, Skipped
 from visualwords.features.local_features import LocalFeatures, LocalFeatureSets
@@ -38,6 +45,7 @@ PARCEL = 64  # images in a message of a worker
 IMAGES = 600  # read for the sample of patches, in equal shares of the classes
 PATCHES = 150_000  # of all of them together
 LEAST = 250  # patches of an image, if it has so many
+BLOCK = 256  # images whose rows are written to a file at once
 PATCH = ("descriptors", "positions", "sizes")
 
 VERSIONS = {  # of what is made of one image; to be raised when the same input gives something else
@@ -323,31 +331,41 @@ def _extractor_settings(extractor: str, params: str, of_patches: bool) -> dict[s
 
 @dataclass(frozen=True)
 class Encoded:
-    """The rows of images.
+    """The rows of images, and what made them.
 
     Attributes
     ----------
-    rows : (n_views · n, d) array or CSR matrix
-        Of the images that can be read; rows of views follow those of all originals.
-    kept : positions of these images
+    encoders : list of ChannelEncoder
+    rows : (n_views · n, d) array, CSR matrix or RowFile
+        Rows of views follow those of all originals.
+    places : (n,) int
+        The row of each image that can be read.
+    kept : (n,) positions of these images
     skipped : list of Skipped
         The others.
     more : for each further step, its arrays of the kept images
+    products : of the rows, where they are known
     """
 
+    encoders: list[ChannelEncoder]
     rows: Rows
+    places: np.ndarray
     kept: np.ndarray
     skipped: list[Skipped]
     more: list[list[np.ndarray]]
+    products: np.ndarray | None = None
 
 
 def encode(
     recipe: Recipe,
-    encoders: Sequence[ChannelEncoder],
+    encoders: list[ChannelEncoder],
     data: Dataset,
     env: Environment,
     more: Sequence[Step] = (),
+    *,
     learn_from: np.ndarray | None = None,
+    file: RowFile | None = None,
+    seed: int = 0,
 ) -> Encoded:
     """Encode the images of a data set, and the views of them that a recipe asks for.
 
@@ -361,43 +379,53 @@ def encode(
     more : further steps of the same pass over the originals
     learn_from : (n,) bool, optional
         Images that scales are learned from; all.
+    file : RowFile, optional
+        Where rows wait, in random order, that memory has no room for. Scales are known then, and
+        there are no views.
+    seed : int
+        Of that order.
     """
     views, n = recipe.image_views(), len(data)
+    order = np.arange(n) if file is None else np.random.default_rng(seed).permutation(n)
     skipped: dict[int, Skipped] = {}
     others: dict[int, Arrays] = {}
-    table = _Table(encoders, n * len(views))
+    table = _Table(encoders, n * len(views), file)
     for number, view in enumerate(views):
-        first = number == 0
-        stream = encode_each(encoders, data, view, env, more if first else ())
-        for i, made in enumerate(stream):
+        stream = encode_each(encoders, data.part(order), view, env, () if number else more)
+        for i, made in zip(order.tolist(), stream, strict=True):
             if isinstance(made, Skipped):
                 skipped.setdefault(i, made)
                 continue
             table.put(number * n + i, made[: len(encoders)])
-            if first:
+            if not number:
                 others[i] = made[len(encoders) :]
     kept = np.array([i for i in range(n) if i not in skipped], np.intp)
-    places = (kept + n * np.arange(len(views))[:, None]).ravel()
-    learned = places if learn_from is None else kept[learn_from[kept]]
-    rows = table.rows(places, learned)
+    wanted = (kept + n * np.arange(len(views))[:, None]).ravel()
+    rows, places = table.rows(wanted, wanted if learn_from is None else kept[learn_from[kept]])
     further = [[others[i][m] for i in kept] for m in range(len(more))]
-    return Encoded(rows, kept, [skipped[i] for i in sorted(skipped)], further)
+    return Encoded(encoders, rows, places, kept, [skipped[i] for i in sorted(skipped)], further)
 
 
 class _Table:
-    """Encoded images as they come: bytes of all channels in one matrix, others as they are."""
+    """Encoded images as they come: bytes of all channels in one matrix, others as they are.
 
-    def __init__(self, encoders: Sequence[ChannelEncoder], n_rows: int):
-        self.encoders, self.n_rows = encoders, n_rows
+    With a file, they are written there a block at a time.
+    """
+
+    def __init__(self, encoders: Sequence[ChannelEncoder], n_rows: int, file: RowFile | None):
+        self.encoders, self.n_rows, self.file = encoders, n_rows, file
         self.is_linear = all(encoder.channel.linear for encoder in encoders)
         self.widths: list[int] = []
         self.bytes = np.zeros((0, 0), np.int8)
         self.arrays: dict[int, Arrays] = {}
+        self.written: list[int] = []
 
     def put(self, place: int, arrays: Arrays) -> None:
         """Keep the arrays of one image."""
-        if not self.is_linear or arrays[0].ndim != 1:
+        if self.file is not None or not self.is_linear or arrays[0].ndim != 1:
             self.arrays[place] = arrays
+            if len(self.arrays) == BLOCK:
+                self._write()
             return
         widths = [len(array) for array in arrays]
         if not self.widths:
@@ -409,20 +437,30 @@ class _Table:
             )
         np.concatenate(arrays, out=self.bytes[place])
 
-    def rows(self, places: np.ndarray, learn_from: np.ndarray) -> Rows:
-        """The rows of some places; scales are learned from others."""
+    def _write(self) -> None:
+        if self.file is not None and self.arrays:
+            self.file.append(rows_of(self.encoders, list(self.arrays.values())))
+            self.written += self.arrays
+            self.arrays = {}
+
+    def rows(self, wanted: np.ndarray, learn_from: np.ndarray) -> tuple[Rows, np.ndarray]:
+        """The rows of some images, and where each is; scales are learned from others."""
+        if self.file is not None:
+            self._write()
+            return self.file, np.argsort(self.written)
+        places = np.arange(len(wanted))
         if self.widths:
-            whole = len(places) == len(self.bytes)
-            rows = self.bytes if whole else self.bytes[places]
-            return weigh_side_by_side(rows, self.encoders, self.widths)
+            whole = len(wanted) == len(self.bytes)
+            rows = self.bytes if whole else self.bytes[wanted]
+            return weigh_side_by_side(rows, self.encoders, self.widths), places
         parts = []
         for number, encoder in enumerate(self.encoders):
-            same = np.array_equal(learn_from, places)
+            same = np.array_equal(learn_from, wanted)
             if not same:
-                encoder.assemble([self.arrays[p][number] for p in learn_from], learn=True)
-            encoded = [self.arrays[p][number] for p in places]
+                encoder.assemble([self.arrays[i][number] for i in learn_from], learn=True)
+            encoded = [self.arrays[i][number] for i in wanted]
             parts.append(encoder.assemble(encoded, learn=same))
-        return side_by_side(parts)
+        return side_by_side(parts), places
 
 
 def encode_each(

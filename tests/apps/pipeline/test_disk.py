@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline import disk, similarity
+from visualwords.apps.pipeline import classifier, similarity, stages
 from visualwords.apps.pipeline.channel import Channel, Classifier, Fisher
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import LIBRARY, LINEAR
@@ -24,7 +24,7 @@ TEXTURE = Recipe("texture", "", (Channel("Centrist", {"layout": "whole"}),))
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(disk, "BLOCK", 5)
+    monkeypatch.setattr(stages, "BLOCK", 5)
 
 
 @pytest.mark.parametrize(("name", "learned_from"), [("fisher", 600), ("fisher", 7), ("shape", 600)])
@@ -32,8 +32,7 @@ def test_bytes_from_disk_give_the_same_model_file(
     photos, monkeypatch, tmp_path, name, learned_from
 ):
     monkeypatch.setattr(byte_rows, "gram_is_faster", lambda *shape: False)
-    for module in disk, similarity:
-        monkeypatch.setattr(module, "LEARN_FROM", learned_from)
+    monkeypatch.setattr(similarity, "LEARN_FROM", learned_from)
     weight = np.where(np.arange(24) % 3, 1.0, 2.0)
     for memory in (None, 1):
         model = ImageClassifier(BYTES[name], memory=memory)
@@ -79,7 +78,7 @@ def test_recipes_of_other_rows_and_of_views_say_what_to_do(photos):
 
 
 def test_auto_searches_on_some_of_many_images(photos, monkeypatch):
-    monkeypatch.setattr(disk, "TRIAL", 12)
+    monkeypatch.setattr(classifier, "TRIAL", 12)
     model = ImageClassifier(memory=1, budget=1).fit(photos)
     assert model.tried_
     assert model.class_counts_.sum() == 24
