@@ -34,8 +34,8 @@ class Features(Composing, options.Reading):
     def work(self, run: "Run") -> None:
         """Encode the images, and write the file."""
         from visualwords.apps.pipeline import feature_matrix
-        from visualwords.apps.pipeline.composing import BASE
-        from visualwords.apps.pipeline.recipes import change_recipe, find_recipe
+        from visualwords.apps.pipeline.composing import BASE, change_recipe
+        from visualwords.apps.pipeline.recipes import find_recipe
         from visualwords.folders import ImageFolder
 
         recipe, overrides = self.composed()

@@ -15,6 +15,7 @@ from visualwords.apps.pipeline import model_io
 from visualwords.apps.pipeline.appearance import Appearance
 from visualwords.apps.pipeline.auto import Choice, Wanted, find_mixture, try_recipes
 from visualwords.apps.pipeline.channel import Channel
+from visualwords.apps.pipeline.composing import change_recipe
 from visualwords.apps.pipeline.costs import check_looking, check_training
 from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
 from visualwords.apps.pipeline.decision import Alarm, Decision, HeldOut, class_weights
@@ -27,7 +28,6 @@ from visualwords.apps.pipeline.recipes import (
     LIBRARY,
     LINEAR,
     RECIPES,
-    change_recipe,
     find_recipe,
 )
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails, spread
@@ -75,7 +75,7 @@ class ImageClassifier(FittedImageClassifier):
         channels of its library.
     n_words, n_gaussians, pyramid, C, max_side, min_side, views : optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
-        `visualwords.apps.pipeline.recipes.change_recipe`.
+        `visualwords.apps.pipeline.composing.change_recipe`.
     memory : int, optional
         Bytes that the feature vectors of the training images may take. Where they need more, they
         wait on disk, in the system's temporary folder, and the same classifier reads them in

@@ -95,6 +95,23 @@ def compose(
     return Recipe.from_table(table)
 
 
+def change_recipe(recipe: Recipe, *, strict: bool = True, **settings: Any) -> Recipe:
+    """A recipe with some settings changed, by the names of flags or fields; None changes nothing.
+
+    Unless ``strict``, a setting that the recipe does not have changes nothing either.
+
+    Examples
+    --------
+    >>> change_recipe(find_recipe("words"), n_words=50).channels[0].words.n_words
+    50
+    """
+    table = recipe.to_json()
+    for key, value in settings.items():
+        if value is not None and (strict or _has(table, key)):
+            _change(table, key, list(value) if isinstance(value, tuple) else value)
+    return Recipe.from_table(table)
+
+
 def varied(
     base: Recipe | None,
     features: Sequence[str],
@@ -296,56 +313,55 @@ def _set_field(table: dict[str, Any], key: str, value: Any) -> None:
     places = _places(table)
     if group:
         check_name("part of a recipe", group, [*places, "hashes"])
-        check_name(f"setting of {group}", name, places[group])
-        return _put(table, group, name, value)
-    found = [place for place, names in places.items() if name in names]
-    if not found:
-        known = {name for names in places.values() for name in names}
-        check_name("setting of this recipe", name, sorted(known | set(FLAGS)))
-    if len(found) > 1:
-        ways = " or ".join(f"{place}.{name}" for place in found)
-        raise RecipeError(f"setting {name!r} is of several parts of the recipe; write {ways}")
-    return _put(table, found[0], name, value)
+        check_name(f"setting of {group}", name, _names(places[group]))
+    else:
+        having = [one for one, tables in places.items() if name in _names(tables)]
+        if not having:
+            known = {known for tables in places.values() for known in _names(tables)}
+            check_name("setting of this recipe", name, sorted(known | set(FLAGS)))
+        if len(having) > 1:
+            ways = " or ".join(f"{one}.{name}" for one in having)
+            raise RecipeError(f"setting {name!r} is of several parts of the recipe; write {ways}")
+        group = having[0]
+    for known, part in places[group]:
+        if name in known:
+            part[name] = value
 
 
-def _places(table: dict[str, Any]) -> dict[str, list[str]]:
-    """The parts of a recipe and the names of their settings."""
-    places = {"recipe": list(settings_of(Recipe)), "channels": list(settings_of(Channel))}
-    for channel in table["channels"]:
+Places = dict[str, list[tuple[Iterable[str], dict[str, Any]]]]
+
+
+def _names(tables: Iterable[tuple[Iterable[str], Any]]) -> list[str]:
+    return [name for names, _ in tables for name in names]
+
+
+def _has(table: dict[str, Any], name: str) -> bool:
+    """Whether a recipe has a setting of a name."""
+    if name == "pyramid":
+        return any(part in channel for channel in table["channels"] for part in NUMBERS)
+    return any(name in _names(tables) for tables in _places(table).values())
+
+
+def _places(table: dict[str, Any]) -> Places:
+    """The parts of a recipe: the names of their settings, and the tables that hold them."""
+    channels = table["channels"]
+    places: Places = {
+        "recipe": [(settings_of(Recipe), table)],
+        "channels": [(settings_of(Channel), channel) for channel in channels],
+    }
+    for channel in channels:
         for name, part in {**PARTS, "hashes": Hashes}.items():
             if name in channel:
-                places[name] = list(settings_of(part))
-        known = extractor_parameters(channel["extractor"])
-        places["params"] = [*places.get("params", []), *known]
-        places[channel["extractor"]] = list(known)
-    classifier = table.get("classifier", {})
+                places.setdefault(name, []).append((settings_of(part), channel[name]))
+        own = extractor_parameters(channel["extractor"]), channel.setdefault("params", {})
+        for group in ("params", channel["extractor"]):
+            places.setdefault(group, []).append(own)
+    classifier = table.setdefault("classifier", {})
     kernel = classifier.get("kernel")
-    kind = classifier.get("kind") or usual_kind(kernel, table["channels"])
+    kind = classifier.get("kind") or usual_kind(kernel, channels)
     known = classifier_parameters(check_name("kind of classifier", kind, KINDS), kernel)
-    return places | {"classifier": [*settings_of(Classifier), *known]}
-
-
-def _put(table: dict[str, Any], group: str, name: str, value: Any) -> None:
-    channels = table["channels"]
-    if group == "recipe":
-        table[name] = value
-    elif group == "classifier":
-        place = table.setdefault("classifier", {})
-        if name not in settings_of(Classifier):
-            place = place.setdefault("params", {})
-        place[name] = value
-    elif group == "channels":
-        for channel in channels:
-            channel[name] = value
-    elif group in PARTS or group == "hashes":
-        for channel in channels:
-            if group in channel:
-                channel[group][name] = value
-    else:
-        for channel in channels:
-            wanted = group in ("params", channel["extractor"])
-            if wanted and name in extractor_parameters(channel["extractor"]):
-                channel.setdefault("params", {})[name] = value
+    parameters = known, classifier.setdefault("params", {})
+    return places | {"classifier": [(settings_of(Classifier), classifier), parameters]}
 
 
 def _name(base: Recipe | None, features: Sequence[str], changes: list[tuple[str, Any]]) -> str:

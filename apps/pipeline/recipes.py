@@ -1,8 +1,6 @@
 """The built-in recipes, and the library of channels that "auto" combines."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from visualwords.apps.pipeline.channel import (
     Channel,
@@ -14,7 +12,7 @@ from visualwords.apps.pipeline.channel import (
 )
 from visualwords.apps.pipeline.recipe import Recipe
 
-__all__ = ["LIBRARY", "LINEAR", "RECIPES", "change_recipe", "find_recipe"]
+__all__ = ["LIBRARY", "LINEAR", "RECIPES", "find_recipe"]
 
 LINEAR = Classifier("linear")
 
@@ -147,70 +145,3 @@ def find_recipe(name: "str | Recipe") -> Recipe:
     if name not in RECIPES:
         raise ValueError(f"there is no recipe {name!r}; choose from auto, {', '.join(RECIPES)}")
     return RECIPES[name]
-
-
-def change_recipe(
-    recipe: Recipe,
-    *,
-    n_words: int | None = None,
-    n_gaussians: int | None = None,
-    pyramid: int | None = None,
-    C: float | None = None,
-    max_side: int | None = None,
-    min_side: int | None = None,
-    views: "str | Sequence[str] | None" = None,
-    strict: bool = True,
-) -> Recipe:
-    """A recipe with some settings changed; None leaves a setting as it is.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    n_words, n_gaussians : int, optional
-        Of all its words, and of all its Fisher vectors.
-    pyramid : int, optional
-        Windows of both: 1, 8, 21 or 31, their levels with equal weights.
-    C : float, optional
-        Cost of an error of the classifier.
-    max_side, min_side : int, optional
-        Longer side that images are shrunk to, and that smaller images are enlarged to.
-    views : "mirror", "rotations", both of them, "all", or "none"
-        Views of each training image to train on, too.
-    strict : bool
-        Whether it is an error to change words of a recipe that has none.
-
-    Examples
-    --------
-    >>> change_recipe(RECIPES["words"], n_words=50).channels[0].words.n_words
-    50
-    """
-    windows = {} if pyramid is None else {"pyramid": pyramid}
-    given: dict[str, dict[str, Any]] = {
-        "words": windows | ({} if n_words is None else {"n_words": n_words}),
-        "fisher": (windows | {"weights": None} if windows else {})
-        | ({} if n_gaussians is None else {"n_gaussians": n_gaussians}),
-    }
-    channels = tuple(_with_parts(channel, given) for channel in recipe.channels)
-    parts = {part for part in given for channel in channels if getattr(channel, part) is not None}
-    for name, value, needed in (
-        ("n_words", n_words, {"words"}),
-        ("n_gaussians", n_gaussians, {"fisher"}),
-        ("pyramid", pyramid, {"words", "fisher"}),
-    ):
-        if strict and value is not None and not parts & needed:
-            missing = "windows" if name == "pyramid" else min(needed)
-            raise ValueError(f"recipe {recipe.name!r} has no {missing}; {name} can't be set")
-    if C is not None:
-        recipe = recipe.with_classifier(C=C)
-    others: dict[str, Any] = {"max_side": max_side, "min_side": min_side, "views": views}
-    others = {name: value for name, value in others.items() if value is not None}
-    return replace(recipe, channels=channels, **others)
-
-
-def _with_parts(channel: Channel, given: dict[str, dict[str, Any]]) -> Channel:
-    """A channel with settings of its words or Fisher vectors."""
-    for part, values in given.items():
-        known = getattr(channel, part)
-        if known is not None and values:
-            channel = replace(channel, **{part: replace(known, **values)})
-    return channel

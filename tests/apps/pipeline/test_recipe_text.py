@@ -18,10 +18,16 @@ from visualwords.apps.pipeline.channel import (
     Words,
     settings_of,
 )
-from visualwords.apps.pipeline.composing import compose, feature_table, read_recipe, variations
+from visualwords.apps.pipeline.composing import (
+    change_recipe,
+    compose,
+    feature_table,
+    read_recipe,
+    variations,
+)
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipe_check import check_recipe
-from visualwords.apps.pipeline.recipes import RECIPES, change_recipe
+from visualwords.apps.pipeline.recipes import RECIPES
 from visualwords.errors import RecipeError
 
 NAMED = {"name": 'a "quoted" \\ ü', "summary": "one = two", "kernel": "chi2", "max_descriptors": 99}
@@ -294,6 +300,6 @@ def test_built_in_recipes_pass_their_own_check(recipe):
 
 def test_settings_that_a_recipe_does_not_have_are_refused():
     assert change_recipe(RECIPES["rich-fisher"], pyramid=21).channels[0].fisher.weights is None
-    with pytest.raises(ValueError, match="recipe 'tiny' has no words; n_words can't be set"):
+    with pytest.raises(ValueError, match="no setting of this recipe 'n_words'"):
         change_recipe(RECIPES["tiny"], n_words=5)
     assert change_recipe(RECIPES["tiny"], n_words=5, strict=False) == RECIPES["tiny"]
