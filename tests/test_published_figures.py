@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from tests.conftest import ROOT
-from visualwords.apps.pipeline.recipe_results import load_results
+from visualwords.apps.pipeline.recipes import load_results
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from visualwords.apps.classify_images.options import Reading
 from visualwords.apps.command_line.options import flag
 from visualwords.apps.command_line.terminal import note, typed
 
-KIND = "histogram"  # only recipes without visual words: a demo must be quick
+BUDGET = 2.0  # seconds of planned search: a demo must be quick
 
 
 class Demo(Reading):
@@ -37,7 +37,7 @@ class Demo(Reading):
             training, testing = images.part("train"), images.part("test")
             classes = len(training.classes)
             note(f"{name}: {summary}; {len(training)} training images, {classes} classes")
-            model = ImageClassifier("auto", representation=KIND, thumbnails=True)
+            model = ImageClassifier("auto", budget=BUDGET, thumbnails=True)
             run.train(model, training)
             model.save(f"{place}.vw")
             trial = run.test(model, testing)

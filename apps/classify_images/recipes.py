@@ -35,8 +35,7 @@ class Recipes(Work):
     def run(self) -> int:
         """Print one recipe, or all."""
         from visualwords.apps.pipeline.composing import read_recipe
-        from visualwords.apps.pipeline.recipe_results import load_results
-        from visualwords.apps.pipeline.recipes import RECIPES
+        from visualwords.apps.pipeline.recipes import RECIPES, load_results
 
         if self.name is not None and self.show is not None:
             raise click.UsageError("name one recipe: as an argument or by --show")

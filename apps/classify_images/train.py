@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_THUMBNAILS = 5000
 FEW_IMAGES = 10  # of a class
-KINDS = click.Choice(["histogram", "words", "fisher", "second-order", "pyramid-match"])
 
 
 class Train(options.Deciding, Composing, options.Reading):
@@ -51,13 +50,6 @@ class Train(options.Deciding, Composing, options.Reading):
         "--folds N",
         "Test by cross-validation in N folds; the saved model is trained on all images.",
         shared.FOLDS,
-    )
-    representation: str | None = flag(
-        "--representation KIND",
-        "Let auto choose among recipes of this kind only: histogram, words, fisher, second-order "
-        "or pyramid-match; evidence is exact for histograms and words [default: all but "
-        "pyramid-match].",
-        KINDS,
     )
     metric: str = flag(
         "--metric NAME",
@@ -167,12 +159,8 @@ class Train(options.Deciding, Composing, options.Reading):
                 read_networks(overrides.get("channels", getattr(recipe, "channels", ())))
         if self.metric == "cost" and not self.costs:
             raise click.UsageError("--metric cost needs --cost TRUE:SAID=X, such as defect:ok=10")
-        if self.representation is not None and recipe != "auto":
-            raise click.UsageError(
-                "--representation is for auto; leave out the recipe and its flags"
-            )
         if self.exportable:
-            _check_exportable(recipe, overrides, self.representation)
+            _check_exportable(recipe, overrides)
         alarm = None if self.alarm is None else [name.strip() for name in self.alarm.split(",")]
         if alarm is None and (self.escapes, self.false_alarms) != (None, None):
             raise click.UsageError("--escapes and --false-alarms need --alarm CLASS[,CLASS…]")
@@ -191,7 +179,7 @@ class Train(options.Deciding, Composing, options.Reading):
                 "needed: make a folder of images for each, such as one of other "
                 "images"
             )
-        same_name = ["representation", "metric", "class_weight", "budget", "deadline", "memory"]
+        same_name = ["metric", "class_weight", "budget", "deadline", "memory"]
         same_name += ["escapes", "false_alarms"]
         return images, ImageClassifier(
             recipe,
@@ -223,15 +211,12 @@ class Train(options.Deciding, Composing, options.Reading):
         note(f"the recipe as TOML: classify-images info {output}")
 
 
-def _check_exportable(recipe: Any, overrides: dict[str, Any], representation: Any) -> None:
+def _check_exportable(recipe: Any, overrides: dict[str, Any]) -> None:
     """Refuse what can't be an ONNX file; all channels of auto's library can."""
     from visualwords.apps.export.exportable import exportable_reason
     from visualwords.apps.pipeline.recipe import Recipe
-    from visualwords.apps.pipeline.recipes import RECIPES
 
-    if recipe == "auto" and representation == "pyramid-match":
-        recipe = RECIPES["pyramid-match"]
-    elif recipe == "auto":
+    if recipe == "auto":
         recipe = Recipe(channels=tuple(overrides.get("channels", ())))
     reason = exportable_reason(recipe)
     if reason is not None:

@@ -26,7 +26,7 @@ class Info(Work):
 
     def run(self) -> int:
         """Print the manifest."""
-        from visualwords.apps.pipeline.model_kinds import model_path
+        from visualwords.apps.pipeline.loading import model_path
         from visualwords.errors import ModelFileError
         from visualwords.model_file import read_manifest
 

@@ -22,7 +22,7 @@ BASICS = "Basics"  # the group of options that --help shows; --help-all shows th
 GROUPS = {
     "Testing": "test folds seed seeds",
     "Recipe": "features codebook words fisher second_order sets pyramid kernel solver C max_side "
-    "min_side views settings representation metric exportable",
+    "min_side views settings metric exportable",
     "Decisions": "class_weight costs thresholds unknown alarm escapes false_alarms min_confidence",
     "Resources": "deadline memory thumbnails embed_network network jobs cache_size no_cache "
     "max_pixels scheduler",

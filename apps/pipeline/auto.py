@@ -10,8 +10,6 @@ budget give the same choice on any machine, busy or idle. A deadline is the limi
 3. The best recipe is changed, one thing at a time: an SVM instead of ridge regression, C, class
    weights, views of training images, a channel more, another size. What is ahead by more than
    noise is kept, until the budget is used or nothing helps.
-
-Recipes whose kernels can't be added up (words, pyramid match) are tried one after the other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +23,6 @@ import numpy as np
 from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.costs import (
     Images,
-    cost_of,
     cost_of_encoding,
     cost_of_products,
     cost_of_solving,
@@ -51,12 +48,9 @@ from visualwords.apps.pipeline.stages import (
     Encoded,
     Environment,
     chosen_images,
-    encode,
-    learn,
 )
-from visualwords.apps.pipeline.training import divisions_of, n_divisions, train
+from visualwords.apps.pipeline.training import divisions_of, n_divisions
 from visualwords.apps.pipeline.view import VIEWS
-from visualwords.errors import FolderError
 
 ENLARGEABLE = 160  # images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
@@ -137,64 +131,6 @@ class _Clock:
         slowness = passed / self.spent if self.spent else 1.0
         left = slowness * max(self.wanted.budget - self.spent, 0)
         self.env.progress.status(f"{line} · about {left:.0f} s left")
-
-
-def try_recipes(
-    candidates: Sequence[Recipe], data: Dataset, wanted: Wanted, env: Environment
-) -> Choice:
-    """Try recipes one after the other, the cheapest first, as many as the budget holds."""
-    images, clock = Images.of(data, env.max_pixels), _Clock(wanted, env)
-    ordered = sorted(map(wanted.change, candidates), key=lambda recipe: cost_of(recipe, images))
-    choice: Choice | None = None
-    best: Result | None = None
-    failure = FolderError("no recipe could be trained")
-    for recipe in ordered:
-        seconds, begun = cost_of(recipe, images), perf_counter()
-        if choice is not None and not clock.allows(seconds):
-            break
-        if choice is not None and clock.is_late(seconds):
-            choice.cut_off.append(recipe.name)
-            continue
-        clock.show(f"recipe {recipe.name}")
-        try:
-            encoders = learn(recipe.channels, data, recipe.view, env, wanted.seed)
-            encoded = encode(recipe, encoders, data, env, look_steps())
-            part, _ = looked_at(data.part(encoded.kept), encoded)
-            folds = divisions_of(part, wanted.seed, 1)
-            how = {"seed": wanted.seed, "class_weight": wanted.class_weight}
-            _, scores = train(
-                recipe, encoded.rows, part, env, folds=folds[0] if folds else None, **how
-            )
-        except FolderError as problem:  # the images may be too small for its patches
-            failure = problem
-            continue
-        clock.spent += seconds
-        metric = wanted.metric(part)
-        result = None if scores is None else Result.of(metric, [scores], part.codes)
-        if choice is None or result is None or best is None or result.leads(best):
-            known = choice or Choice(recipe)
-            choice = replace(known, recipe=recipe, encoded=encoded)
-            best = result
-        if result is not None:
-            _note(choice, metric, f"recipe {recipe.name}", recipe.name, result, begun, env)
-    if choice is None:
-        raise failure
-    return choice
-
-
-def _note(
-    choice: Choice,
-    metric: Metric,
-    title: str,
-    name: str,
-    result: Result,
-    begun: float,
-    env: Environment,
-) -> None:
-    seconds = perf_counter() - begun
-    choice.figures[name], choice.seconds[name] = result.figure, seconds
-    shown = metric.shown(result.figure)
-    env.progress.note(f"{title}: {shown} by cross-validation, {seconds:.1f} s")
 
 
 def find_mixture(
@@ -314,7 +250,10 @@ class _Search:
 
     def take(self, name: str, recipe: Recipe, result: Result, begun: float) -> bool:
         """Note a result; the recipe becomes the best if it is ahead by more than noise."""
-        _note(self.choice, self.metric, name, name, result, begun, self.env)
+        choice, seconds = self.choice, perf_counter() - begun
+        choice.figures[name], choice.seconds[name] = result.figure, seconds
+        shown = self.metric.shown(result.figure)
+        self.env.progress.note(f"{name}: {shown} by cross-validation, {seconds:.1f} s")
         if self.best is not None and not result.leads(self.best):
             return False
         self.best, self.choice.recipe = result, recipe

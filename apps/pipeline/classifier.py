@@ -13,7 +13,7 @@ import numpy as np
 
 from visualwords.apps.pipeline import model_io
 from visualwords.apps.pipeline.appearance import Appearance
-from visualwords.apps.pipeline.auto import Choice, Wanted, find_mixture, try_recipes
+from visualwords.apps.pipeline.auto import Choice, Wanted, find_mixture
 from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.composing import change_recipe
 from visualwords.apps.pipeline.costs import check_looking, check_training
@@ -23,11 +23,10 @@ from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
 from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.novelty import Novelty, held_out_looks
-from visualwords.apps.pipeline.recipe import REPRESENTATIONS, Recipe
+from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import (
     LIBRARY,
     LINEAR,
-    RECIPES,
     find_recipe,
 )
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails, spread
@@ -70,9 +69,6 @@ class ImageClassifier(FittedImageClassifier):
         Seconds of the clock that "auto" may take; ``cut_off_`` lists what was not tried.
     channels : sequence of Channel
         More channels, such as networks, which "auto" weighs beside those of its library.
-    representation : {None, "histogram", "words", "fisher", "second-order", "pyramid-match"}
-        What "auto" may choose from: channels or recipes that see images in this way. None: all
-        channels of its library.
     n_words, n_gaussians, pyramid, C, max_side, min_side, views : optional
         Change these settings of the recipe (of all that "auto" tries, where they apply); see
         `visualwords.apps.pipeline.composing.change_recipe`.
@@ -163,7 +159,6 @@ class ImageClassifier(FittedImageClassifier):
         budget: float = 60.0,
         deadline: float | None = None,
         channels: Sequence[Channel] = (),
-        representation: str | None = None,
         n_words: int | None = None,
         n_gaussians: int | None = None,
         pyramid: int | None = None,
@@ -192,7 +187,6 @@ class ImageClassifier(FittedImageClassifier):
         self.cache_size = cache_size
         self.budget = budget
         self.deadline = deadline
-        self.representation = representation
         self.n_words = n_words
         self.n_gaussians = n_gaussians
         self.pyramid = pyramid
@@ -328,26 +322,12 @@ class ImageClassifier(FittedImageClassifier):
             with_views=self.memory is None,  # views are not trained on from disk
             change=change,
         )
-        kinds = {recipe.representation for recipe in RECIPES.values()}
-        if self.representation not in (None, *kinds):
-            raise ValueError(
-                f"there is no representation {self.representation!r}; choose from "
-                f"{', '.join(sorted(kinds))}"
-            )
         few = data
         if self.memory is not None and len(data) > TRIAL:
             few = data.part(chosen_images(data.codes, self.random_state, TRIAL))
-        if self.representation in ("words", "pyramid-match"):
-            kind = [r for r in RECIPES.values() if r.representation == self.representation]
-            choice = try_recipes(kind, few, wanted, env)
-        else:
-            part = REPRESENTATIONS.get(str(self.representation))
-            library = [
-                c for c in LIBRARY if self.representation is None or c.representation == part
-            ]
-            given = pin_networks(Recipe(channels=tuple(self.channels), classifier=LINEAR)).channels
-            given = tuple(replace(c, weight=c.weight * BESIDE_PATCHES) for c in given)
-            choice = find_mixture([*given, *library], few, wanted, env, folder, len(given))
+        given = pin_networks(Recipe(channels=tuple(self.channels), classifier=LINEAR)).channels
+        given = tuple(replace(c, weight=c.weight * BESIDE_PATCHES) for c in given)
+        choice = find_mixture([*given, *LIBRARY], few, wanted, env, folder, len(given))
         if few is not data:
             choice.encoded = None
         return choice

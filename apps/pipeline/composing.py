@@ -105,11 +105,12 @@ def change_recipe(recipe: Recipe, *, strict: bool = True, **settings: Any) -> Re
     >>> change_recipe(find_recipe("words"), n_words=50).channels[0].words.n_words
     50
     """
-    table = recipe.to_json()
-    for key, value in settings.items():
-        if value is not None and (strict or _has(table, key)):
+    given = {key: value for key, value in settings.items() if value is not None}
+    table = recipe.to_json() if given else {}
+    for key, value in given.items():
+        if strict or _has(table, key):
             _change(table, key, list(value) if isinstance(value, tuple) else value)
-    return Recipe.from_table(table)
+    return Recipe.from_table(table) if given else recipe
 
 
 def varied(

@@ -12,7 +12,7 @@ import numpy as np
 import visualwords
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.encoder import ChannelEncoder
-from visualwords.apps.pipeline.model_kinds import (
+from visualwords.apps.pipeline.loading import (
     IMAGE_CLASSIFIER,
     OBJECT_DETECTOR,
     model_path,

@@ -19,16 +19,10 @@ from visualwords.apps.pipeline.channel import (
 from visualwords.apps.pipeline.view import VIEWS, View, check_views
 from visualwords.errors import RecipeError
 
-__all__ = ["REPRESENTATIONS", "Recipe"]
+__all__ = ["Recipe"]
 
 POWER_MEANS = {"chi2": -1.0, "hik": -math.inf, "intersection": -math.inf}  # their exponents
 SPARSE_LINEAR = "visualwords.classifiers.linear.LinearClassifier"  # for rows that are no bytes
-REPRESENTATIONS = {  # of recipes, by the part that decides
-    "pyramid-match": "sets",
-    "fisher": "fisher",
-    "second-order": "second_order",
-    "words": "words",
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,14 +80,6 @@ class Recipe(Part):
     def has_network(self) -> bool:
         """Whether a channel is a network; see `visualwords.apps.pipeline.networks`."""
         return any(channel.is_network for channel in self.channels)
-
-    @property
-    def representation(self) -> str:
-        """What the classifier sees, by the largest part: "fisher", "words", "histogram", …"""
-        for name, part in REPRESENTATIONS.items():
-            if any(getattr(channel, part) is not None for channel in self.channels):
-                return name
-        return "histogram"
 
     def with_classifier(self, **settings: Any) -> "Recipe":
         """The recipe with other settings of its classifier; what is no field is a parameter."""

@@ -21,7 +21,7 @@ from visualwords.apps.pipeline.channel import (
     settings_of,
 )
 from visualwords.errors import RecipeError
-from visualwords.features.registry import find_extractor, list_extractors
+from visualwords.features.registry import PREFIX, find_extractor, list_extractors
 
 NONE = "none"  # TOML has no word for it
 OWN = frozenset({"self", "random_state", "n_jobs", "probability"})  # parameters not of a recipe
@@ -36,7 +36,9 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def extractor_parameters(extractor: Any) -> dict[str, inspect.Parameter]:
-    """The parameters of an extractor, which exists."""
+    """The parameters of an extractor, which exists; a transformer of this program has none."""
+    if str(extractor).startswith(PREFIX):
+        return {}
     return parameters_of(find_extractor(check_name("extractor", extractor, list_extractors())))
 
 

@@ -1,6 +1,9 @@
 """The built-in recipes, and the library of channels that "auto" combines."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from visualwords.apps.pipeline.channel import (
     Channel,
@@ -12,9 +15,10 @@ from visualwords.apps.pipeline.channel import (
 )
 from visualwords.apps.pipeline.recipe import Recipe
 
-__all__ = ["LIBRARY", "LINEAR", "RECIPES", "find_recipe"]
+__all__ = ["LIBRARY", "LINEAR", "RECIPES", "RESULTS", "find_recipe", "load_results"]
 
 LINEAR = Classifier("linear")
+RESULTS = Path(__file__).with_name("recipe_results.json")
 
 _COLOR = Channel("ColorHistogram", {"bins": 4, "space": "rgb"}, power=0.25, cost=1)
 _TEXTURE = Channel("Centrist", {"layout": "whole"}, cost=1)
@@ -145,3 +149,11 @@ def find_recipe(name: "str | Recipe") -> Recipe:
     if name not in RECIPES:
         raise ValueError(f"there is no recipe {name!r}; choose from auto, {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+def load_results() -> dict[str, Any]:
+    """What the recipes reached, measured by ``benchmarks.accuracy.all_recipes``.
+
+    ``{"machine": ..., "recipes": {recipe: {data set: figures}}}``
+    """
+    return json.loads(RESULTS.read_text(encoding="utf-8"))

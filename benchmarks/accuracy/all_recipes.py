@@ -20,8 +20,7 @@ from benchmarks.data import image_folder
 from benchmarks.results import provenance
 from visualwords import ImageClassifier
 from visualwords.apps.evaluation.trial import run_trial
-from visualwords.apps.pipeline.recipe_results import PATH, load_results
-from visualwords.apps.pipeline.recipes import RECIPES
+from visualwords.apps.pipeline.recipes import RECIPES, RESULTS, load_results
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
 
@@ -69,7 +68,7 @@ def main() -> None:
             results["machine"] = f"{platform.machine()}, Python {platform.python_version()}"
             results["recipes"].setdefault(recipe, {})[data] = found | origin
             content = json.dumps(results, indent=1, sort_keys=True) + "\n"
-            write_atomically(PATH, content.encode())
+            write_atomically(RESULTS, content.encode())
 
 
 if __name__ == "__main__":

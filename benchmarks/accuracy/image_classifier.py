@@ -3,7 +3,6 @@
     python -m benchmarks.accuracy.image_classifier scene15                       the standard split
     python -m benchmarks.accuracy.image_classifier caltech101 --recipe object    15 images a class
     python -m benchmarks.accuracy.image_classifier corel1000 --seeds 5           random halves
-    python -m benchmarks.accuracy.image_classifier scene15 --representation words    exact evidence
 
 Mean accuracy per class on test images that no choice was made on, used once; without
 BACKGROUND_Google, which is not a class. Prints the recipes tried and seconds of CPU.
@@ -32,7 +31,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data")
     parser.add_argument("--recipe", default="auto")
-    parser.add_argument("--representation", help='that "auto" keeps to')
     parser.add_argument("--views", help="of training images, such as mirror")
     parser.add_argument("--budget", type=float, default=600.0)
     parser.add_argument("--seeds", type=int, default=5)
@@ -47,7 +45,6 @@ def main() -> None:
             n_jobs=options.jobs,
             cache_dir=options.cache,
             budget=options.budget,
-            representation=options.representation,
             views=options.views,
         ).fit(train)
         guesses = model.predict(test)

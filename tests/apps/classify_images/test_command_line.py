@@ -82,15 +82,6 @@ def test_train_tests_on_a_held_out_share_or_by_folds(photos, tmp_path, flags, n_
     assert " ".join(flags[:2]) in page
 
 
-def test_auto_keeps_to_one_representation_if_asked_to(photos, tmp_path, capsys):
-    out = str(tmp_path / "m.vw")
-    words = ["train", str(photos), "-o", out, "--no-cache", "--budget", "0.001s"]
-    assert main([*words, "--representation", "words"]) == 0
-    assert load(out).recipe_.representation == "words"
-    assert main([*words, "--representation", "words", "--recipe", "fisher"]) == 2
-    assert "--representation is for auto" in capsys.readouterr().err
-
-
 def test_train_without_a_test_prints_the_figure_of_its_folds(photos, tmp_path, capsys):
     arguments = ["train", str(photos), "-o", str(tmp_path / "m.vw"), "--recipe", "tiny"]
     assert main([*arguments, "--no-cache"]) == 0

@@ -57,7 +57,6 @@ VALUES = {  # usual, odd; {out} is a folder of the line's own; switches have non
     "min_side": ["24", "40"],
     "views": ["mirror", "all"],
     "settings": ["C=2", "channels.weight=2"],
-    "representation": ["words", "histogram"],
     "budget": ["0.01s", "0"],
     "deadline": ["5s", "0"],
     "label_from": ["([a-z]+)_[0-9]+", ".*?(?P<name>[a-z]+)_"],
@@ -131,8 +130,7 @@ def clashes(verb):
         exclusive += [TESTS, ("escapes", "false_alarms")]
         groups += [{"exportable", name} for name in ("solver", "kernel", "sets", "features")]
         groups += [{"exportable", "embed_network"}]
-        groups += [{"representation", name} for name in MADE_OF]
-        groups += [{"embed_network", name} for name in (*MADE_OF, "representation")]
+        groups += [{"embed_network", name} for name in MADE_OF]
     groups += [{a, b} for group in exclusive for a in group for b in group if a != b]
     groups.remove({"words", "codebook"})
     groups += [{name, part} for name in ("kernel", "solver") for part in PATCHES[2:]]
@@ -156,7 +154,7 @@ def clashes(verb):
 def completed(verb, row):
     """Return a row with what its options need."""
     row = dict(row)
-    if verb in ("train", "features") and not row.keys() & {*MADE_OF, "representation"}:
+    if verb in ("train", "features") and not row.keys() & set(MADE_OF):
         row |= (
             {"features": "onnx:nets/net.onnx(mean=0, std=1)"}
             if "embed_network" in row

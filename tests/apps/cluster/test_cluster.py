@@ -63,7 +63,7 @@ RECIPES = {
     "words": {"recipe": "words", "n_words": 16},
     "words from disk": {"recipe": "fast", "n_words": 8, "memory": 1},
     "pyramid-match": {"recipe": "pyramid-match"},
-    "auto": {"recipe": "auto", "representation": "histogram", "budget": 1.0},
+    "auto": {"recipe": "auto", "budget": 0.001},
 }
 
 

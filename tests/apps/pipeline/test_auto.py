@@ -6,7 +6,6 @@ import pytest
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
 from visualwords.apps.pipeline import auto, plan
-from visualwords.folders import ImageFolder
 from visualwords.progress import Silent
 
 
@@ -80,21 +79,6 @@ def test_channels_of_colours_are_left_out_where_images_have_none(photos):
     colored = Notes()
     ImageClassifier(budget=2).fit(photos, progress=colored)
     assert "Color" in colored.lines[0]
-
-
-@pytest.mark.parametrize("kind", ["histogram", "fisher", "second-order", "words", "pyramid-match"])
-def test_a_representation_limits_what_auto_tries(photos, tmp_path, kind):
-    model = ImageClassifier(representation=kind, budget=3).fit(photos)
-    assert model.recipe_.representation == kind
-    model.save(tmp_path / "m.vw")
-    folder = ImageFolder(photos)
-    scores = model.decision_function(folder)
-    np.testing.assert_array_equal(load(tmp_path / "m.vw").decision_function(folder), scores)
-
-
-def test_a_representation_that_does_not_exist_is_refused_with_those_that_do(photos):
-    with pytest.raises(ValueError, match="no representation 'bag'; choose from fisher, histogram"):
-        ImageClassifier(representation="bag").fit(photos)
 
 
 def test_of_many_images_some_are_searched_and_all_are_learned_from(photos, monkeypatch):
