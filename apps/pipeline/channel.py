@@ -50,14 +50,14 @@ KINDS = {  # of classifiers, and where they are
 }
 
 
-def nearest(name: Any, known: Iterable[str]) -> str | None:
+def nearest(name: object, known: Iterable[str]) -> str | None:
     """The name that somebody may have meant; None if no name is near."""
     by_lower = {one.lower(): one for one in known}
     found = get_close_matches(str(name).lower(), by_lower, 1, 0.6)
     return by_lower[found[0]] if found else None
 
 
-def check_name(what: str, name: Any, choices: Iterable[str]) -> str:
+def check_name(what: str, name: object, choices: Iterable[str]) -> str:
     """A name that exists; else raise with those that do, the nearest one first.
 
     Examples
@@ -78,7 +78,7 @@ Choose from kmeans, hik
 # Checks: each returns a value as the field keeps it, or raises what is wrong with it.
 
 
-def windows_of(pyramid: Any) -> Any:
+def windows_of(pyramid: object) -> int | list[tuple[int, int]]:
     """The windows that a recipe's pyramid means: "3x1" is a grid of rows and columns.
 
     Examples
@@ -98,27 +98,27 @@ def windows_of(pyramid: Any) -> Any:
     return [(int(match[1]), int(match[2])) for match in found if match]
 
 
-def _pyramid(value: Any) -> Any:
+def _pyramid(value: object) -> object:
     windows = windows_of(value)
     if isinstance(windows, int):
         return windows
     return tuple(value) if isinstance(value, list) else value
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     if not isinstance(value, str):
         raise RecipeError("must be a text in quotes")
     return value
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise RecipeError("must be true or false")
     return value
 
 
-def whole(least: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
+def whole(least: int) -> Callable[[object], int]:
+    def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
             raise RecipeError(f"must be a whole number, at least {least}")
         return int(value)
@@ -126,18 +126,18 @@ def whole(least: int) -> Callable[[Any], int]:
     return check
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise RecipeError("must be a positive number")
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def _power(value: Any) -> float | str:
+def _power(value: object) -> float | str:
     return value if value == USUAL else _number(value)
 
 
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
+def _one_of(*choices: str) -> Callable[[object], str]:
+    def check(value: object) -> str:
         if value in choices:
             return value
         meant = nearest(value, choices)
@@ -147,14 +147,14 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return check
 
 
-def _weights(value: Any) -> tuple[float, ...]:
+def _weights(value: object) -> tuple[float, ...]:
     try:
-        return tuple(map(_number, value))
-    except (TypeError, RecipeError):
+        return tuple(map(_number, value if isinstance(value, list | tuple) else [None]))
+    except RecipeError:
         raise RecipeError("must be a list of positive numbers, or none") from None
 
 
-def setting(default: Any, check: Callable[[Any], Any], help: str, none: bool = False) -> Any:
+def setting(default: Any, check: Callable[[object], object], help: str, none: bool = False) -> Any:
     """A field of the schema; ``none`` says whether it may be None ("none" in texts)."""
     return field(default=default, metadata={"check": check, "help": help, "none": none})
 

@@ -18,6 +18,7 @@ from visualwords.apps.pipeline.channel import (
 )
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipe_text import (
+    Table,
     check_name,
     classifier_parameters,
     extractor_parameters,
@@ -73,7 +74,7 @@ def compose(
     """
     changes = [(key.replace("-", "_"), value) for key, value in changes]
     if features:
-        table: dict[str, Any] = {"channels": [feature_table(text) for text in features]}
+        table: Table = {"channels": [feature_table(text) for text in features]}
     else:
         table = (base or find_recipe(BASE)).to_json()
     before = [_representation(channel) for channel in table["channels"]]
@@ -141,7 +142,7 @@ def varied(
     return replace(made, name=start + " ".join(f"{key}={_short(v)}" for key, v in others))
 
 
-def feature_table(text: str) -> dict[str, Any]:
+def feature_table(text: str) -> Table:
     """The channel that an extractor with parameters means; nothing is executed.
 
     Examples
@@ -222,12 +223,12 @@ def _is_of_patches(key: str) -> bool:
     return key in ("codebook", *PARTS) or key.startswith("hashes.")
 
 
-def _representation(channel: dict[str, Any]) -> str | None:
+def _representation(channel: Table) -> str | None:
     found = next((part for part in PARTS if part in channel), None)
     return "hashes" if "hashes" in channel else found
 
 
-def _change(table: dict[str, Any], key: str, value: Any) -> None:
+def _change(table: Table, key: str, value: Any) -> None:
     """Change one setting of a recipe's table."""
     if key in PARTS:
         number = {} if value is True or key not in NUMBERS else {NUMBERS[key]: value}
@@ -256,14 +257,14 @@ def _change(table: dict[str, Any], key: str, value: Any) -> None:
         _set_field(table, key, value)
 
 
-def _turn_into(channel: dict[str, Any], part: str, values: dict[str, Any]) -> None:
+def _turn_into(channel: Table, part: str, values: Table) -> None:
     for other in PARTS:
         if other != part:
             channel.pop(other, None)
     channel[part] = channel.get(part, {}) | values
 
 
-def _with_patches(table: dict[str, Any]) -> list[dict[str, Any]]:
+def _with_patches(table: Table) -> list[Table]:
     """The channels whose patches a flag means: those that have some, else can have some."""
     channels = table["channels"]
     found = [c for c in channels if _representation(c) or _is_local(c)]
@@ -279,14 +280,14 @@ def _with_patches(table: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _is_local(channel: dict[str, Any]) -> bool:
+def _is_local(channel: Table) -> bool:
     try:
         return find_extractor(channel["extractor"])(**channel.get("params", {})).is_local
     except (TypeError, ValueError):  # a wrong parameter, which gets its sentence later
         return False
 
 
-def _set_solver(table: dict[str, Any], value: Any) -> None:
+def _set_solver(table: Table, value: Any) -> None:
     check_name("solver", value, [*KINDS, *ICD_SOLVERS])
     if value in ICD_SOLVERS:
         table["classifier"] = {"kind": "icd", "params": {"solver": value}} | _cost(table, "icd")
@@ -297,7 +298,7 @@ def _set_solver(table: dict[str, Any], value: Any) -> None:
     table["classifier"] = {"kind": value} | kept | _cost(table, value)
 
 
-def _cost(table: dict[str, Any], kind: str) -> dict[str, Any]:
+def _cost(table: Table, kind: str) -> Table:
     """C of a classifier that replaces another: the same of the same kind, else usual."""
     earlier = table.get("classifier", {})
     if earlier.get("kind") == kind and "C" in earlier:
@@ -305,7 +306,7 @@ def _cost(table: dict[str, Any], kind: str) -> dict[str, Any]:
     return {"C": COSTS[kind]} if kind in COSTS else {}
 
 
-def _set_field(table: dict[str, Any], key: str, value: Any) -> None:
+def _set_field(table: Table, key: str, value: Any) -> None:
     """Set a field of the schema, in the one part of the recipe that has it."""
     group, _, name = key.rpartition(".")
     if group == "hashes":
@@ -318,8 +319,8 @@ def _set_field(table: dict[str, Any], key: str, value: Any) -> None:
     else:
         having = [one for one, tables in places.items() if name in _names(tables)]
         if not having:
-            known = {known for tables in places.values() for known in _names(tables)}
-            check_name("setting of this recipe", name, sorted(known | set(FLAGS)))
+            every = {known for tables in places.values() for known in _names(tables)}
+            check_name("setting of this recipe", name, sorted(every | set(FLAGS)))
         if len(having) > 1:
             ways = " or ".join(f"{one}.{name}" for one in having)
             raise RecipeError(f"setting {name!r} is of several parts of the recipe; write {ways}")
@@ -329,21 +330,21 @@ def _set_field(table: dict[str, Any], key: str, value: Any) -> None:
             part[name] = value
 
 
-Places = dict[str, list[tuple[Iterable[str], dict[str, Any]]]]
+Places = dict[str, list[tuple[Iterable[str], Table]]]
 
 
 def _names(tables: Iterable[tuple[Iterable[str], Any]]) -> list[str]:
     return [name for names, _ in tables for name in names]
 
 
-def _has(table: dict[str, Any], name: str) -> bool:
+def _has(table: Table, name: str) -> bool:
     """Whether a recipe has a setting of a name."""
     if name == "pyramid":
         return any(part in channel for channel in table["channels"] for part in NUMBERS)
     return any(name in _names(tables) for tables in _places(table).values())
 
 
-def _places(table: dict[str, Any]) -> Places:
+def _places(table: Table) -> Places:
     """The parts of a recipe: the names of their settings, and the tables that hold them."""
     channels = table["channels"]
     places: Places = {

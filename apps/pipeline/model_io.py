@@ -21,6 +21,7 @@ from visualwords.apps.pipeline.loading import (
 from visualwords.apps.pipeline.networks import find_networks, read_networks, with_names_only
 from visualwords.apps.pipeline.novelty import Novelty
 from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipe_text import Table
 from visualwords.apps.pipeline.similarity import Gallery
 from visualwords.apps.pipeline.table_bytes import packed_state, unpacked_state
 from visualwords.classifiers.calibration import SoftmaxCalibration
@@ -63,7 +64,7 @@ def save(model: Any, path: str | os.PathLike[str], embed_network: bool = False) 
     write_model(path, _manifest(model), arrays)
 
 
-def _manifest(model: Any) -> dict[str, Any]:
+def _manifest(model: Any) -> Table:
     recipe = with_names_only(model.recipe_) if model.recipe_.has_network else model.recipe_
     return {
         "kind": IMAGE_CLASSIFIER,
@@ -101,7 +102,7 @@ def load(
 
 
 def restore(
-    manifest: dict[str, Any],
+    manifest: Table,
     arrays: dict[str, np.ndarray],
     path: str | os.PathLike[str],
     kind: Any,

@@ -16,6 +16,7 @@ from visualwords.apps.pipeline.channel import (
     text,
     whole,
 )
+from visualwords.apps.pipeline.recipe_text import Table
 from visualwords.apps.pipeline.view import VIEWS, View, check_views
 from visualwords.errors import RecipeError
 
@@ -117,7 +118,7 @@ class Recipe(Part):
 
         return match_by_smaller_set
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Table:
         """The recipe as what JSON can hold: the table of its TOML file."""
         return recipe_text.to_table(self)
 
@@ -151,7 +152,7 @@ class Recipe(Part):
         return cls.from_table(*recipe_text.read(path_or_text))
 
     @classmethod
-    def from_table(cls, table: dict[str, Any], where: str = "") -> "Recipe":
+    def from_table(cls, table: Table, where: str = "") -> "Recipe":
         """The recipe that a TOML table describes; messages begin with ``where``."""
         try:
             return cls(**recipe_text.from_table(table, cls))

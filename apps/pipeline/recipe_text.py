@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from visualwords.apps.pipeline.channel import (
     KINDS,
@@ -23,6 +23,7 @@ from visualwords.apps.pipeline.channel import (
 from visualwords.errors import RecipeError
 from visualwords.features.registry import PREFIX, find_extractor, list_extractors
 
+Table: TypeAlias = dict[str, Any]  # of a TOML or JSON file
 NONE = "none"  # TOML has no word for it
 OWN = frozenset({"self", "random_state", "n_jobs", "probability"})  # parameters not of a recipe
 HIK = (None, "hik", "intersection")
@@ -78,14 +79,14 @@ def kind_for(kernel: str | None) -> str:
     return "pmsvm" if kernel in ("chi2", "jensen_shannon", "power_mean") else "kernel"
 
 
-def usual_kind(kernel: str | None, channels: list[dict[str, Any]]) -> str:
+def usual_kind(kernel: str | None, channels: list[Table]) -> str:
     """The kind of classifier where none is given, by the kernel and what channels make."""
     vectors = ("fisher", "second_order", "sets", "hashes")
     as_vectors = any(part in channel for channel in channels for part in vectors)
     return "linear" if kernel is None and as_vectors else kind_for(kernel)
 
 
-def spelled_out(channel: dict[str, Any]) -> dict[str, Any]:
+def spelled_out(channel: Table) -> Table:
     """A channel's table with "onnx:net.onnx" as the extractor and the parameter it means.
 
     Examples
@@ -103,7 +104,7 @@ def spelled_out(channel: dict[str, Any]) -> dict[str, Any]:
 # Reading
 
 
-def read(path_or_text: "str | os.PathLike[str]") -> tuple[dict[str, Any], str]:
+def read(path_or_text: "str | os.PathLike[str]") -> tuple[Table, str]:
     """The table of a TOML file, or of the text of one, and how messages about it begin."""
     where, text = "", os.fspath(path_or_text)
     if "\n" not in text and "=" not in text:
@@ -121,7 +122,7 @@ def read(path_or_text: "str | os.PathLike[str]") -> tuple[dict[str, Any], str]:
         raise RecipeError(f"{where}not TOML: {problem}") from None
 
 
-def from_table(table: dict[str, Any], recipe: Any) -> dict[str, Any]:
+def from_table(table: Table, recipe: Any) -> Table:
     """The fields of a recipe (of the class ``recipe``) that a table describes."""
     own = _given("setting", settings_of(recipe), table, ("channels", "classifier"))
     channels = table.get("channels", [])
@@ -137,9 +138,7 @@ def from_table(table: dict[str, Any], recipe: Any) -> dict[str, Any]:
     return named | own | {"channels": made, "classifier": _classifier(classifier, kind)}
 
 
-def _given(
-    what: str, known: Mapping[str, Any], table: dict[str, Any], others: Iterable[str] = ()
-) -> dict[str, Any]:
+def _given(what: str, known: Mapping[str, Any], table: Table, others: Iterable[str] = ()) -> Table:
     """The values of a table whose names are those of fields, or of ``others``."""
     for key in table:
         check_name(what, key, [*known, *others])
@@ -150,7 +149,7 @@ def _given(
     }
 
 
-def _channel(table: dict[str, Any], where: str) -> Channel:
+def _channel(table: Table, where: str) -> Channel:
     if "extractor" not in table:
         raise RecipeError(f'{where} has no extractor; write extractor = "DenseSIFT" or another')
     extractor, parts = table["extractor"], {**PARTS, "hashes": Hashes}
@@ -176,7 +175,7 @@ def _channel(table: dict[str, Any], where: str) -> Channel:
         raise RecipeError(f"{where}: {problem}") from None
 
 
-def _classifier(table: dict[str, Any], usual: str) -> Classifier:
+def _classifier(table: Table, usual: str) -> Classifier:
     """The classifier of a table; parameters of its kernel go to the kernel."""
     given = _given("setting of the classifier", settings_of(Classifier), table, ("params",))
     kind = check_name("kind of classifier", given.get("kind", usual), KINDS)
@@ -218,13 +217,13 @@ def _check_kernel(kind: str, kernel: str | None) -> None:
             )
 
 
-def _with_none(values: Mapping[str, Any], known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+def _with_none(values: Mapping[str, Any], known: Mapping[str, inspect.Parameter]) -> Table:
     """Parameters with "none" as None where they can be None."""
     can = {n for n, one in known.items() if one.default is None or "None" in str(one.annotation)}
     return {n: None if value == NONE and n in can else value for n, value in values.items()}
 
 
-def _table(name: str, value: Any) -> dict[str, Any]:
+def _table(name: str, value: Any) -> Table:
     if not isinstance(value, dict):
         raise RecipeError(f"{name} = {written(value)} must be a table such as {{ key = value }}")
     return value
@@ -233,7 +232,7 @@ def _table(name: str, value: Any) -> dict[str, Any]:
 # Writing
 
 
-def to_table(recipe: Any) -> dict[str, Any]:
+def to_table(recipe: Any) -> Table:
     """A recipe as a table of its settings that differ from their defaults."""
     table = {"name": recipe.name} | recipe.to_table()
     table = {key: list(v) if isinstance(v, tuple) else v for key, v in table.items()}
@@ -245,8 +244,8 @@ def to_table(recipe: Any) -> dict[str, Any]:
     return _with_words(table)
 
 
-def _channel_table(channel: Channel) -> dict[str, Any]:
-    table: dict[str, Any] = {"extractor": channel.extractor}
+def _channel_table(channel: Channel) -> Table:
+    table: Table = {"extractor": channel.extractor}
     if channel.params:
         table["params"] = channel.params
     for name in (*PARTS, "hashes"):
