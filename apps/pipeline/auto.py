@@ -216,7 +216,7 @@ class _Search:
         shares = np.array([channel.weight**2 for channel in channels]) * means
         shares[len(channels) - new :] = 0
         starts = [shares / shares.sum()] + [np.eye(len(channels))[g] for g in range(given)]
-        held = Held(part.codes, divisions)
+        held = Held(part.codes, divisions, part.weights)
         shares = mix([one / mean for one, mean in zip(kernels, means)], starts, held)
         weights = np.sqrt(shares / means)
         heaviest = max(np.flatnonzero(shares), key=lambda k: (channels[k].learns, shares[k]))

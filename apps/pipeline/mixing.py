@@ -32,10 +32,13 @@ class Held(NamedTuple):
     codes : (n,) int
     divisions : sequence of (n,) int
         The fold of each, in one or several divisions.
+    weights : (n,) or None
+        How often each counts.
     """
 
     codes: np.ndarray
     divisions: Sequence[np.ndarray]
+    weights: np.ndarray | None = None
 
 
 @with_one_library_thread
@@ -59,7 +62,7 @@ def mix(kernels: Sequence[np.ndarray], starts: Sequence[Sequence[float]], held: 
     -------
     (n_kernels,) of sum 1
     """
-    weights = _of_images(held.codes)
+    weights = _of_images(held)
     known: dict[tuple[float, ...], np.ndarray] = {}
 
     def likelihoods(shares: np.ndarray) -> np.ndarray:
@@ -131,10 +134,12 @@ def _leads(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(lead.mean() > LEAST_LEAD * lead.std() / np.sqrt(len(lead)))
 
 
-def _of_images(codes: np.ndarray) -> np.ndarray:
+def _of_images(held: Held) -> np.ndarray:
     """What each image counts, so that all classes count alike; the mean is 1."""
-    counts = np.unique(codes, return_counts=True)[1]
-    return (len(codes) / len(counts) / counts)[np.unique(codes, return_inverse=True)[1]]
+    codes = np.unique(held.codes, return_inverse=True)[1]
+    weights = np.ones(len(codes)) if held.weights is None else held.weights
+    counts = np.bincount(codes, weights)
+    return len(codes) / len(counts) * weights / counts[codes]
 
 
 def log_chances(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
 
 from visualwords.apps.pipeline.appearance import appearance_step
 from visualwords.apps.pipeline.contents import OpenedImage
@@ -128,19 +129,13 @@ def _n_groups(labels: np.ndarray, groups: Sequence[str | None]) -> Counter[str]:
 
 def _joined(groups: Sequence[str | None], sets: Sequence[Sequence[int]]) -> list[str | None]:
     """Groups of which those that share an image with a set of duplicates are one."""
-    parent: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        while parent.setdefault(name, name) != name:
-            parent[name] = name = parent[parent[name]]  # halve the way for the next time
-        return name
-
     named: list[str | None] = list(groups)
     for one in sets:
         for i in one:
             if named[i] is None:
                 named[i] = f"duplicates of image {one[0]}"
-        first = root(str(named[one[0]]))
+    joined = DisjointSet(named)
+    for one in sets:
         for i in one[1:]:
-            parent[root(str(named[i]))] = first
-    return [None if name is None else root(name) for name in named]
+            joined.merge(named[one[0]], named[i])
+    return [None if name is None else joined[name] for name in named]
