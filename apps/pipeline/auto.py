@@ -23,6 +23,7 @@ import numpy as np
 from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.costs import (
     Images,
+    check_looking,
     cost_of_encoding,
     cost_of_products,
     cost_of_solving,
@@ -31,6 +32,7 @@ from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.pipeline.metric import METRICS, Metric, Result
 from visualwords.apps.pipeline.mixing import Held, mix
 from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
+from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.plan import (
     MIXED_IMAGES,
     NAME,
@@ -43,6 +45,7 @@ from visualwords.apps.pipeline.plan import (
     some_images,
 )
 from visualwords.apps.pipeline.recipe import Recipe
+from visualwords.apps.pipeline.recipes import LIBRARY, LINEAR
 from visualwords.apps.pipeline.row_store import RowStore
 from visualwords.apps.pipeline.stages import (
     Encoded,
@@ -55,6 +58,7 @@ from visualwords.apps.pipeline.view import VIEWS
 ENLARGEABLE = 160  # images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 USUAL_C, FACTORS = 10.0, (0.1, 10.0)
+BESIDE_PATCHES = 4.0  # weight of a given vector beside Fisher vectors, to begin with
 MOST_ROWS = 3000  # originals and views, for whose products there is memory
 
 
@@ -134,26 +138,23 @@ class _Clock:
 
 
 def find_mixture(
-    library: Sequence[Channel],
-    data: Dataset,
-    wanted: Wanted,
-    env: Environment,
-    folder: Path,
-    given: int = 0,
+    channels: Sequence[Channel], data: Dataset, wanted: Wanted, env: Environment, folder: Path
 ) -> Choice:
-    """Combine channels of a library for a linear classifier, as the budget allows.
+    """Combine channels of the library for a linear classifier, as the budget allows.
 
     Parameters
     ----------
-    library : channels, in the order in which they are added
+    channels : more of them, such as networks, which are tried whatever they cost
     data : Dataset
     wanted : Wanted
     env : Environment
     folder : Path
         For the rows, which training needs too.
-    given : int
-        How many channels, the first ones, are to be tried whatever they cost.
     """
+    check_looking(data)
+    own = pin_networks(Recipe(channels=tuple(channels), classifier=LINEAR)).channels
+    own = tuple(replace(channel, weight=channel.weight * BESIDE_PATCHES) for channel in own)
+    library, given = [*own, *LIBRARY], len(own)
     images = Images.of(data, env.max_pixels)
     if images.grey:
         library = [channel for channel in library if not sees_colors(channel)]

@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from visualwords.apps.pipeline import model_io
 from visualwords.apps.pipeline.appearance import Appearance
-from visualwords.apps.pipeline.auto import Choice, Wanted, find_mixture
 from visualwords.apps.pipeline.channel import Channel
-from visualwords.apps.pipeline.composing import change_recipe
-from visualwords.apps.pipeline.costs import check_looking, check_training
 from visualwords.apps.pipeline.dataset import UNNAMED, Dataset
 from visualwords.apps.pipeline.decision import Alarm, Decision, HeldOut, class_weights
 from visualwords.apps.pipeline.fitted_classifier import FittedImageClassifier
@@ -24,14 +21,9 @@ from visualwords.apps.pipeline.metric import Metric
 from visualwords.apps.pipeline.networks import pin_networks
 from visualwords.apps.pipeline.novelty import Novelty, held_out_looks
 from visualwords.apps.pipeline.recipe import Recipe
-from visualwords.apps.pipeline.recipes import (
-    LIBRARY,
-    LINEAR,
-    find_recipe,
-)
+from visualwords.apps.pipeline.recipes import find_recipe
 from visualwords.apps.pipeline.similarity import Gallery, make_thumbnails, spread
-from visualwords.apps.pipeline.stages import Environment, chosen_images, digests_of
-from visualwords.apps.pipeline.training import Learned, learn_recipe
+from visualwords.apps.pipeline.stages import Environment, digests_of
 from visualwords.cache import DEFAULT_SIZE
 from visualwords.classifiers.calibration import SoftmaxCalibration, trust_of_folds
 from visualwords.compiled import check_fitted
@@ -39,11 +31,13 @@ from visualwords.images import MAX_PIXELS
 from visualwords.parallel import with_one_library_thread, workers_share_memory
 from visualwords.progress import Progress
 
+if TYPE_CHECKING:
+    from visualwords.apps.pipeline.auto import Choice
+    from visualwords.apps.pipeline.training import Learned
+
 __all__ = ["ImageClassifier"]
 
 OVERRIDES = ("n_words", "n_gaussians", "pyramid", "C", "max_side", "min_side", "views")
-TRIAL = 2000  # images that recipes are compared on where memory is bounded
-BESIDE_PATCHES = 4.0  # weight of a given vector beside Fisher vectors, to begin with
 
 
 class ImageClassifier(FittedImageClassifier):
@@ -237,6 +231,8 @@ class ImageClassifier(FittedImageClassifier):
         warn : bool
             Whether images that can't be read give a ``UserWarning``; ``skipped_`` lists them.
         """
+        from visualwords.apps.pipeline.training import learn_recipe  # predicting imports less
+
         data = Dataset.of(X, y, groups)
         data = data if sample_weight is None else data.weighted(sample_weight)
         data.check_classes()
@@ -302,17 +298,18 @@ class ImageClassifier(FittedImageClassifier):
         """Fit, and return the feature vectors of the same images."""
         return self.fit(X, y, **fit_params).transform(X)
 
-    def _choose(self, data: Dataset, env: Environment, folder: Path) -> Choice:
+    def _choose(self, data: Dataset, env: Environment, folder: Path) -> "Choice":
         """The recipe that was asked for, or the best of those that "auto" tries."""
+        from visualwords.apps.pipeline.auto import Choice, Wanted, find_mixture
+        from visualwords.apps.pipeline.composing import change_recipe
+        from visualwords.apps.pipeline.costs import check_training
+
         changes = {name: getattr(self, name) for name in OVERRIDES}
         if self.recipe != "auto":
-            recipe = change_recipe(find_recipe(self.recipe), **changes)
-            recipe = pin_networks(recipe) if recipe.has_network else recipe
+            recipe = pin_networks(change_recipe(find_recipe(self.recipe), **changes))
             check_training(recipe, data, self.memory, env.progress)
             self._metric(data)  # what the user gave is wrong before images are read
             return Choice(recipe)
-        check_looking(data)
-        change = partial(change_recipe, **changes, strict=False)
         wanted = Wanted(
             self.budget,
             self.deadline,
@@ -320,19 +317,11 @@ class ImageClassifier(FittedImageClassifier):
             self.random_state,
             self.class_weight,
             with_views=self.memory is None,  # views are not trained on from disk
-            change=change,
+            change=partial(change_recipe, **changes, strict=False),
         )
-        few = data
-        if self.memory is not None and len(data) > TRIAL:
-            few = data.part(chosen_images(data.codes, self.random_state, TRIAL))
-        given = pin_networks(Recipe(channels=tuple(self.channels), classifier=LINEAR)).channels
-        given = tuple(replace(c, weight=c.weight * BESIDE_PATCHES) for c in given)
-        choice = find_mixture([*given, *LIBRARY], few, wanted, env, folder, len(given))
-        if few is not data:
-            choice.encoded = None
-        return choice
+        return find_mixture(self.channels, data, wanted, env, folder)
 
-    def _keep(self, learned: Learned, env: Environment) -> None:
+    def _keep(self, learned: "Learned", env: Environment) -> None:
         """Keep what was learned, and how it decides."""
         data, scores = learned.data, learned.scores
         self.encoders_, self.classifier_ = learned.encoders, learned.classifier
@@ -388,7 +377,7 @@ class ImageClassifier(FittedImageClassifier):
         fitted = decision.alarm.fitted(chances, codes, *rates, decision.costs)
         return replace(decision, alarm=fitted)
 
-    def _novelty(self, learned: Learned) -> Novelty:
+    def _novelty(self, learned: "Learned") -> Novelty:
         """What detects images unlike the training images."""
         codes, folds, keep = learned.data.codes, learned.folds, self.keep_training
         assert learned.scores is not None
@@ -402,7 +391,7 @@ class ImageClassifier(FittedImageClassifier):
             trust_of_folds(codes, folds)[some],
         )
 
-    def _gallery(self, learned: Learned, env: Environment) -> Gallery:
+    def _gallery(self, learned: "Learned", env: Environment) -> Gallery:
         """What is kept of the training images."""
         data, signed = learned.data, learned.signed
         named = zip(data.labels, data.names)
