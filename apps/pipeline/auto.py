@@ -4,7 +4,7 @@ A budget buys a fixed plan of work: recorded costs (`visualwords.apps.pipeline.c
 number of images and their size. The search does not look at the clock, so that the same images and
 budget give the same choice on any machine, busy or idle. A deadline is the limit by the clock.
 
-1. Channels are taken from the library while a part of the budget holds them (`plan`). All are
+1. Channels are taken from the library while a part of the budget holds them (`make_plan`). All are
    encoded in one pass; of many images, a sample is.
 2. Their weights are chosen on folds (`mixing`); a channel may get none.
 3. The best recipe is changed, one thing at a time: an SVM instead of ridge regression, C, class
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from visualwords.apps.pipeline.channel import Channel
 from visualwords.apps.pipeline.costs import (
     Images,
     check_looking,
+    cost_of,
     cost_of_encoding,
     cost_of_products,
     cost_of_solving,
@@ -33,17 +34,6 @@ from visualwords.apps.pipeline.metric import METRICS, Metric, Result
 from visualwords.apps.pipeline.mixing import Held, mix
 from visualwords.apps.pipeline.near_duplicates import look_steps, looked_at
 from visualwords.apps.pipeline.networks import pin_networks
-from visualwords.apps.pipeline.plan import (
-    MIXED_IMAGES,
-    NAME,
-    SIDES,
-    Change,
-    Plan,
-    cost_of_mixing,
-    make_plan,
-    sees_colors,
-    some_images,
-)
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import LIBRARY, LINEAR
 from visualwords.apps.pipeline.row_store import RowStore
@@ -55,11 +45,24 @@ from visualwords.apps.pipeline.stages import (
 from visualwords.apps.pipeline.training import divisions_of, n_divisions
 from visualwords.apps.pipeline.view import VIEWS
 
+NAME = "auto mix"  # of the recipe that is found
+ESSENTIAL = 5  # channels, the first of the library, for which images are shrunk
+FOR_CHANNELS = 0.6  # of the budget, for the channels of the first pass
+SAMPLES = (2000, 1000, 500)  # images that are searched on, if there are more
+FEWEST = 20  # images of a class of a sample, if it has so many
+LATER = 3.0  # budgets that the training on all images may take after a search on a sample
+SIDES = (640, 480, 320, 240)  # pixels that images are shrunk to, the first that leaves time
+SMALL, ENLARGED = 64, 96  # images up to the one are enlarged to the other
+MIXED_IMAGES = 600  # whose channels are mixed, at most
+MIXED_A_SECOND = 1.4e9  # cubes of images whose channels are mixed, times channels
 ENLARGEABLE = 160  # images whose longer side is shorter may gain by twice the size
 SMALLER = 0.75  # of the size; patches see more of the image, and it costs less
 USUAL_C, FACTORS = 10.0, (0.1, 10.0)
 BESIDE_PATCHES = 4.0  # weight of a given vector beside Fisher vectors, to begin with
 MOST_ROWS = 3000  # originals and views, for whose products there is memory
+
+
+Change = Callable[[Recipe], Recipe]
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,12 @@ class _Search:
         self.clock, self.choice = _Clock(wanted, env), Choice(Recipe(NAME))
         self.best: Result | None = None  # None where nothing can be compared
 
-    def begin(self, plan: Plan, images: Images, given: int) -> Encoded:
+    @property
+    def recipe(self) -> Recipe:
+        """The best recipe so far."""
+        return self.choice.recipe
+
+    def begin(self, plan: "Plan", images: Images, given: int) -> Encoded:
         """Encode the channels of a plan, and take the mixture that folds prefer."""
         begun = perf_counter()
         self.clock.show(f"channels to weigh: {len(plan.recipe.channels)}")
@@ -266,15 +274,15 @@ class _Search:
         improved = self.best is not None
         while improved:
             improved = False
-            for name, change in self.changes(library):
+            for name, recipe in self.changes(library):
                 if self.best is not None and self.best.figure == (self.metric.name != "cost"):
                     return  # nothing can be better
-                recipe = change(self.choice.recipe)
-                if recipe is None or repr((name, recipe)) in tried:
+                if recipe == self.recipe or repr((name, recipe)) in tried:
                     continue
-                new = len(recipe.channels) - len(self.choice.recipe.channels)
+                new = len(recipe.channels) - len(self.recipe.channels)
                 seconds = self.cost(recipe, new)
-                if not self.clock.allows(seconds) or not self.fits(recipe):
+                is_large = self.images.n * len(recipe.image_views()) > MOST_ROWS
+                if is_large or not self.clock.allows(seconds):
                     continue
                 if self.clock.is_late(seconds):
                     self.choice.cut_off.append(name)
@@ -293,23 +301,27 @@ class _Search:
         if new:
             channels = recipe.channels[:-new]
             recipe = self.mixed(replace(recipe, views=()), new=new)
-            recipe = replace(recipe, views=self.choice.recipe.views)
+            recipe = replace(recipe, views=self.recipe.views)
             if recipe.channels[-1].unweighted in [c.unweighted for c in channels]:
                 return False  # its weight stays 0
         return self.take(name, recipe, self.result(recipe), begun)
 
-    def changes(self, library: Sequence[Channel]) -> Iterator[tuple[str, Any]]:
-        """The names of changes, and functions of a recipe; they give None if nothing changes."""
-        yield "svm", lambda r: _with_loss(r, "squared_hinge")
+    def changes(self, library: Sequence[Channel]) -> Iterator[tuple[str, Recipe]]:
+        """The names of changes, and what each makes of the best recipe at that moment."""
+        yield "svm", self.recipe.with_classifier(loss="squared_hinge")
         for kind in VIEWS if self.wanted.with_views else ():
-            yield kind, lambda r, k=kind: _with_view(r, k)
-        yield "balanced", _balanced
+            yield kind, replace(self.recipe, views=(*self.recipe.views, kind))
+        yield "balanced", self.recipe.with_classifier(class_weight="balanced")
         for factor in FACTORS:
-            yield f"C={USUAL_C * factor:g}", lambda r, f=factor: _with_cost(r, USUAL_C * f)
+            if self.recipe.classifier.C is None:
+                cost = USUAL_C * factor
+                yield f"C={cost:g}", self.recipe.with_classifier(C=cost)
         for channel in library:
-            yield f"+{channel.short_name}", lambda r, c=channel: _with_channel(r, c)
-        yield "larger images", lambda r: _larger(r, self.images)
-        yield "smaller images", lambda r: _smaller(r, self.images)
+            if channel.unweighted not in [known.unweighted for known in self.recipe.channels]:
+                more = (*self.recipe.channels, channel)
+                yield f"+{channel.short_name}", replace(self.recipe, channels=more)
+        yield "larger images", _larger(self.recipe, self.images)
+        yield "smaller images", _smaller(self.recipe, self.images)
 
     def cost(self, recipe: Recipe, new: int) -> float:
         """Seconds of the plan that a recipe takes, beside what is encoded already."""
@@ -326,53 +338,135 @@ class _Search:
         seconds += cost_of_mixing(len(recipe.channels), self.images.n) * 0.25 * bool(new)
         return seconds + cost_of_solving(n_rows, self.images)
 
-    def fits(self, recipe: Recipe) -> bool:
-        """Whether there is memory for its products, and time to train it on all images."""
-        return self.images.n * len(recipe.image_views()) <= MOST_ROWS
 
-
-# Changes of a recipe
-
-
-def _with_loss(recipe: Recipe, loss: str) -> Recipe | None:
-    known = recipe.classifier.params.get("loss") == loss
-    return None if known else recipe.with_classifier(loss=loss)
-
-
-def _balanced(recipe: Recipe) -> Recipe | None:
-    if "class_weight" in recipe.classifier.params:
-        return None
-    return recipe.with_classifier(class_weight="balanced")
-
-
-def _with_cost(recipe: Recipe, cost: float) -> Recipe | None:
-    return None if recipe.classifier.C is not None else recipe.with_classifier(C=cost)
-
-
-def _with_view(recipe: Recipe, kind: str) -> Recipe | None:
-    return None if kind in recipe.views else replace(recipe, views=(*recipe.views, kind))
-
-
-def _with_channel(recipe: Recipe, channel: Channel) -> Recipe | None:
-    if channel.unweighted in [known.unweighted for known in recipe.channels]:
-        return None
-    return replace(recipe, channels=(*recipe.channels, channel))
-
-
-def _larger(recipe: Recipe, images: Images) -> Recipe | None:
+def _larger(recipe: Recipe, images: Images) -> Recipe:
     """Large images less shrunk, or small ones in twice their size."""
     longer, most = images.longer_side, recipe.max_side
     if most is not None and most < min(longer, SIDES[0]):
         return replace(recipe, max_side=min(2 * most, SIDES[0]))
     if recipe.min_side is not None or longer >= ENLARGEABLE:
-        return None
+        return recipe
     side = round(2 * longer)
     return replace(recipe, min_side=side, max_side=None if most is None else max(side, most))
 
 
-def _smaller(recipe: Recipe, images: Images) -> Recipe | None:
+def _smaller(recipe: Recipe, images: Images) -> Recipe:
     """Images shrunk, or shrunk further, if they are not small then."""
     side = round(SMALLER * min(images.longer_side, recipe.max_side or SIDES[0]))
-    if recipe.min_side is not None or side < ENLARGEABLE:
-        return None
-    return replace(recipe, max_side=side)
+    small = recipe.min_side is not None or side < ENLARGEABLE
+    return recipe if small else replace(recipe, max_side=side)
+
+
+# The first pass
+
+
+class Plan(NamedTuple):
+    """The first pass of a search: a recipe of all its channels, and on how many images."""
+
+    recipe: Recipe
+    n_images: int
+    seconds: float
+
+    def describe(self, images: Images, budget: float, metric: str) -> str:
+        """What will be done, in a sentence."""
+        names = ", ".join(channel.short_name for channel in self.recipe.channels)
+        some = f" on {self.n_images:,} of the images" if self.n_images < images.n else ""
+        line = f"auto weighs {names}{some}: about {max(1, self.seconds):.0f} s on two idle cores"
+        line += f", then tries changes until {budget:.0f} s"
+        if self.n_images < images.n:
+            line += f", then trains on all {images.n:,}: up to {cost_of(self.recipe, images):.0f} s"
+        return f"{line}; chosen by {metric} (--metric)"
+
+
+def make_plan(
+    library: Sequence[Channel], images: Images, budget: float, change: Change, given: int
+) -> Plan:
+    """The channels that a part of the budget holds, the size of images, and how many are seen.
+
+    The largest images, and then the largest sample, are taken that leave room for the first
+    `ESSENTIAL` channels.
+
+    Parameters
+    ----------
+    library : channels, in the order in which they are added
+    images : Images
+    budget : float
+        Seconds of the reference machine.
+    change : function of a recipe → recipe
+        Applies the settings that the user gave.
+    given : int
+        How many channels, the first ones, are taken whatever they cost.
+    """
+    sizes = [n for n in SAMPLES if n < images.n] if images.n > SAMPLES[0] else [images.n]
+    plans = []
+    for side in SIDES:
+        for n in sizes:
+            plans.append(_fill(library, images, n, budget, change, given, side))
+            if len(plans[-1].recipe.channels) >= min(ESSENTIAL + given, len(library)):
+                return plans[-1]
+    return max(plans, key=lambda plan: len(plan.recipe.channels))
+
+
+def _fill(
+    library: Sequence[Channel],
+    images: Images,
+    n: int,
+    budget: float,
+    change: Change,
+    given: int,
+    side: int,
+) -> Plan:
+    """The plan of as many channels as fit, the first of them always."""
+    some, chosen = images.some(n), list(library[: max(given, 1)])
+    for channel in [None, *library[len(chosen) :]]:
+        more = [*chosen, channel] if channel is not None else chosen
+        recipe = change(mixture_of(more, side))
+        if images.longer_side <= SMALL and recipe.min_side is None:
+            recipe = replace(recipe, min_side=min(ENLARGED, recipe.max_side or ENLARGED))
+        view, *others = recipe.image_views()
+        cost = cost_of_encoding(recipe.channels, some, view)
+        cost += sum(cost_of_encoding(recipe.channels, some, it, learned=True) for it in others)
+        cost += cost_of_products(recipe.channels, n) + cost_of_mixing(len(more), n)
+        cost += cost_of_solving(n, some)
+        later = n == images.n or cost_of(recipe, images) <= LATER * budget
+        if channel is None or (cost <= FOR_CHANNELS * budget and later):
+            chosen, plan = more, Plan(recipe, n, cost)
+    return plan
+
+
+def mixture_of(channels: Sequence[Channel], side: int) -> Recipe:
+    """The recipe of channels with their own weights, and ridge regression."""
+    ridge = replace(LINEAR, params={"loss": "squared_error"})
+    return Recipe(NAME, "", tuple(channels), side, classifier=ridge)
+
+
+def cost_of_mixing(n_channels: int, n_images: int) -> float:
+    """Seconds of choosing the weights of channels on folds."""
+    return n_channels * min(n_images, MIXED_IMAGES) ** 3 / MIXED_A_SECOND
+
+
+def sees_colors(channel: Channel) -> bool:
+    """Whether a channel describes colours, of which grey images have none."""
+    is_color = channel.extractor in ("ColorHistogram", "ColorStatistics")
+    return is_color or channel.params.get("color") is not None
+
+
+def some_images(data: Dataset, n: int, seed: int) -> np.ndarray:
+    """Positions of about n images, ascending: classes in proportion, groups whole.
+
+    A class gets at least `FEWEST` images, so that its figure means something.
+    """
+    codes, order = data.codes, np.random.default_rng(seed).permutation(len(data))
+    counts = np.bincount(codes)
+    shares = np.maximum(np.ceil(counts * n / len(codes)), np.minimum(FEWEST, counts))
+    chosen: list[int] = []
+    for c, share in enumerate(shares):
+        members: dict[str, list[int]] = {}
+        for i in order[codes[order] == c].tolist():
+            members.setdefault(data.group_names[i], []).append(i)
+        taken: list[int] = []
+        for group in members.values():
+            if len(taken) < share:
+                taken += group
+        chosen += taken
+    return np.sort(np.array(chosen, np.intp))

@@ -5,7 +5,7 @@ import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline import auto, plan
+from visualwords.apps.pipeline import auto
 from visualwords.progress import Silent
 
 
@@ -82,8 +82,8 @@ def test_channels_of_colours_are_left_out_where_images_have_none(photos):
 
 
 def test_of_many_images_some_are_searched_and_all_are_learned_from(photos, monkeypatch):
-    monkeypatch.setattr(plan, "SAMPLES", (12,))
-    monkeypatch.setattr(plan, "FEWEST", 2)
+    monkeypatch.setattr(auto, "SAMPLES", (12,))
+    monkeypatch.setattr(auto, "FEWEST", 2)
     notes = Notes()
     model = ImageClassifier(budget=1).fit(photos, progress=notes)
     assert "on 12 of the images" in notes.lines[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from visualwords import ImageClassifier, load
-from visualwords.apps.pipeline import plan, similarity, stages
+from visualwords.apps.pipeline import auto, similarity, stages
 from visualwords.apps.pipeline.channel import Channel, Classifier, Fisher
 from visualwords.apps.pipeline.recipe import Recipe
 from visualwords.apps.pipeline.recipes import LIBRARY, LINEAR
@@ -78,7 +78,7 @@ def test_recipes_of_other_rows_and_of_views_say_what_to_do(photos):
 
 
 def test_auto_searches_on_some_of_many_images(photos, monkeypatch):
-    monkeypatch.setattr(plan, "SAMPLES", (12,))
+    monkeypatch.setattr(auto, "SAMPLES", (12,))
     model = ImageClassifier(memory=1, budget=1).fit(photos)
     assert model.tried_
     assert model.class_counts_.sum() == 24
