@@ -14,8 +14,7 @@ from visualwords.apps.detect_pedestrians import options
 def demo(output: str, model: str) -> int:
     """Run the detector on a street drawn in code, offline; write it without and with detections."""
     from visualwords.apps.command_line.terminal import note
-    from visualwords.apps.detection.demo_picture import demo_picture
-    from visualwords.apps.detection.drawn_boxes import draw_detections
+    from visualwords.apps.detection.drawing import demo_picture, draw_detections
     from visualwords.files import write_atomically
     from visualwords.images import encode_image
 

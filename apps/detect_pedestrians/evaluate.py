@@ -61,7 +61,7 @@ def evaluate(
     from visualwords.apps.annotations.boxed_image import BoxedImage
     from visualwords.apps.command_line import terminal
     from visualwords.apps.detect_pedestrians.searching import search_files
-    from visualwords.apps.detection import detection_report, detector_figures
+    from visualwords.apps.detection import detector_figures
     from visualwords.boxes import with_aspect
     from visualwords.errors import Skipped
     from visualwords.files import write_atomically
@@ -87,7 +87,7 @@ def evaluate(
                 left_out.append(answer)
                 continue
             found, scores = answer.boxes_xyxy, np.array(answer.confidences)
-            truth, ignored = detector_figures.true_boxes(image, wanted)
+            truth, ignored = image.boxes_of(wanted)
             if aspect is not None:
                 found, truth = with_aspect(found, aspect), with_aspect(truth, aspect)
             paths.append(image.name)
@@ -95,10 +95,10 @@ def evaluate(
             detections.append(detector_figures.drop_ignored(found, scores, truth, ignored))
     figures = detector_figures.compare_detections(detections, marked)
     if curves is not None:
-        write_atomically(curves, detection_report.draw_curves(figures))
+        write_atomically(curves, detector_figures.draw_curves(figures))
     if report is not None:
         command = terminal.equivalent_command()
-        detection_report.write_detection_report(
+        detector_figures.write_detection_report(
             report, figures, paths, detections, marked, threshold=usual, command=command
         )
     _print(figures, usual, as_json, left_out)

@@ -28,7 +28,7 @@ from visualwords.apps.command_line import terminal
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.detection.drawn_boxes import draw_detections
+from visualwords.apps.detection.drawing import draw_detections
 from visualwords.apps.detection.tracking import Tracker
 from visualwords.errors import FolderError, ImageError, Skipped
 from visualwords.files import write_atomically

@@ -91,7 +91,7 @@ def explanation_png(explanation: "Explanation") -> bytes:
 
 def detections_png(image: np.ndarray, boxes_xyxy: np.ndarray, confidences: np.ndarray) -> bytes:
     """An image with a box and its confidence in percent for every detection."""
-    from visualwords.apps.detection.drawn_boxes import draw_detections
+    from visualwords.apps.detection.drawing import draw_detections
 
     return encode_image(draw_detections(image, boxes_xyxy, confidences), "png")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from visualwords.apps.command_line.terminal import printable, typed
-from visualwords.apps.page.classifier_answers import ClassifierAnswers
+from visualwords.apps.page.answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
 from visualwords.apps.studio.class_folders import HIDDEN, own_folder

@@ -12,7 +12,7 @@ from PIL import Image
 
 from visualwords import ImageClassifier, PedestrianDetector, compare
 from visualwords.apps.classify_images.demo_images import texture_tiles, write_demo
-from visualwords.apps.detection.demo_picture import demo_picture
+from visualwords.apps.detection.drawing import demo_picture
 from visualwords.apps.evaluation.trial import run_trial
 from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder

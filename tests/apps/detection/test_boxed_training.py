@@ -15,7 +15,7 @@ from visualwords.apps.detection.boxed_training import (
     fitting_parameters,
     training_regions,
 )
-from visualwords.apps.detection.detector_figures import drop_ignored, match, true_boxes
+from visualwords.apps.detection.detector_figures import drop_ignored, match
 from visualwords.errors import FolderError
 
 
@@ -68,7 +68,7 @@ def test_small_and_ignored_objects_and_those_of_other_labels_are_not_learned(tmp
     assert regions.skipped == [("a.png", "an object 20 pixels high; at least 36 are needed")]
     (background,) = regions.backgrounds  # right of the ignored figure, the dog included
     assert background.box_xyxy == (100, 0, 200, 100)
-    found, ignored = true_boxes(image, "figure")
+    found, ignored = image.boxes_of("figure")
     assert (len(found), len(ignored)) == (2, 1)
 
 

@@ -12,8 +12,8 @@ import visualwords
 from tests.apps.detection.figures import crop, scene, train
 from visualwords import PedestrianDetector
 from visualwords.apps.detection import windows
-from visualwords.apps.detection.demo_picture import demo_picture
 from visualwords.apps.detection.detector_figures import match
+from visualwords.apps.detection.drawing import demo_picture
 from visualwords.errors import FolderError, ImageError, ModelFileError
 
 

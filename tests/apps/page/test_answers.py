@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator
 from tests.apps.conftest import COLORS, noisy
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
-from visualwords.apps.page.classifier_answers import MAP_SIDE
-from visualwords.apps.page.detector_answers import MAX_SIDE, DetectorAnswers
+from visualwords.apps.page.answers import MAP_SIDE, MAX_SIDE, DetectorAnswers
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.served_models import answers_of, served_models

@@ -12,7 +12,7 @@ from tests.apps.page.conftest import running
 from tests.apps.page.test_answers import TwoPeople
 from visualwords import ImageClassifier
 from visualwords.apps.classify_images.demo_images import texture_tiles
-from visualwords.apps.page.detector_answers import DetectorAnswers
+from visualwords.apps.page.answers import DetectorAnswers
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.served_models import ServedModels, served_models
 from visualwords.apps.page.server import create_app

@@ -1,5 +1,6 @@
-"""Predictions and explanations of a classifier, as plain values for JSON."""
+"""Answers of models to requests, as plain values for JSON: predictions, boxes, explanations."""
 
+import copy
 import math
 import re
 import time
@@ -11,19 +12,22 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.decision import Decision
 from visualwords.apps.pipeline.predictions import Answer
-from visualwords.images import encode_image
+from visualwords.images import encode_image, read_image, shrink
 
 JPEG = "data:image/jpeg;base64,"
 MAP_SIDE = 64  # places along the longer side of an evidence map
 N_REASONS = 9
 N_PATCHES = 12
 N_SIMILAR = 6
+MAX_SIDE = 1600  # larger images are shrunk before objects are detected: the time stays bounded
+PERSON = "person"
 KINDS = {  # extractor → what a person sees of it
     "DenseSIFT": "edges",
     "KeypointSIFT": "corners",
@@ -148,6 +152,62 @@ class ClassifierAnswers:
             }
             for name, label, similarity in self.model.similar(data, N_SIMILAR)
         ]
+
+
+class DetectorAnswers:
+    """Answers of a detector; see `visualwords.apps.page.served_models.Answers`.
+
+    Parameters
+    ----------
+    model : PedestrianDetector
+    name : str
+    max_pixels : int
+    """
+
+    def __init__(self, model: PedestrianDetector, name: str, max_pixels: int):
+        self.model = model
+        self.name = name
+        self.max_pixels = max_pixels
+        model.detect(np.zeros((160, 120, 3), np.uint8))  # warm up: compile and load
+
+    def about(self) -> dict[str, Any]:
+        """Return a description of the model."""
+        facts = {"images": f"shrunk to {MAX_SIDE} pixels if larger"}
+        facts["visualwords"] = visualwords.__version__
+        label = printable(self.model.label)
+        objects = "people who stand or walk" if label == PERSON else f"objects of class {label}"
+        return {
+            "kind": "detector",
+            "name": self.name,
+            "summary": f"Detects {objects} and draws a box around each.",
+            "classes": [{"label": label, "images": None}],
+            "facts": [{"name": name, "value": value} for name, value in facts.items()],
+            "explains": False,
+        }
+
+    def predict(self, data: bytes, question: Question) -> dict[str, Any]:
+        """Return the boxes of an image, best first."""
+        start = time.perf_counter()
+        image = read_image(data, "rgb", self.max_pixels)
+        small = shrink(image, MAX_SIDE)
+        model = self.model
+        if question.least is not None:  # of a copy: other threads use the model, too
+            model = copy.copy(model).set_params(threshold=question.least)
+        boxes, confidences = model.detect(small)
+        zoom = image.shape[1] / small.shape[1]
+        found = zip(np.round(zoom * boxes, 1).tolist(), confidences.tolist())
+        listed = [{"box": box, "confidence": round(share, 4)} for box, share in found]
+        return {
+            "kind": "detector",
+            "boxes": sorted(listed, key=lambda one: -one["confidence"]),
+            "width": image.shape[1],
+            "height": image.shape[0],
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
+        """Refuse: a detector has no evidence map."""
+        raise RefusedError(404, "a detector has no evidence map; ask /api/predict for its boxes")
 
 
 Ranked = list[dict[str, Any]]
