@@ -93,14 +93,7 @@ class ResultFiles:
         Where to write; None: not at all.
     """
 
-    def __init__(
-        self,
-        label: str,
-        *,
-        output: str | None = None,
-        coco: str | None = None,
-        yolo: str | None = None,
-    ):
+    def __init__(self, label: str, output: str | None, coco: str | None, yolo: str | None):
         self.label, self.output, self.coco = label, output, coco
         self.folder = None if yolo is None else YoloFolder(yolo, [label])
         self.images: list[BoxedImage] = []
