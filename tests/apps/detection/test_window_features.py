@@ -217,7 +217,7 @@ def test_tables_of_a_classifier_score_as_it_does(rng):
     np.testing.assert_allclose(scores, decisions, atol=2e-3 * np.abs(decisions).max())
 
 
-@pytest.mark.parametrize(("width", "height"), [(60, 128), (64, 40), (0, 0), (64.0, 128)])
-def test_windows_are_whole_cells(width, height):
-    with pytest.raises(ValueError, match="multiples of 8"):
-        WindowShape(width, height)
+def test_windows_are_whole_cells():
+    for side in ((60, 128), (64, 40), (0, 0), (64.0, 128)):
+        with pytest.raises(ValueError, match="multiples of 8"):
+            WindowShape(*side)
