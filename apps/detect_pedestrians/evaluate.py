@@ -1,7 +1,7 @@
 """detect-pedestrians evaluate"""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,9 +39,9 @@ class Evaluate(Work):
     min_height: float | None = options.min_height
     model: str = options.model
     jobs: int | None = shared.jobs
-    scheduler: str | None = shared.scheduler
+    scheduler: Any = shared.scheduler
     as_json: bool = shared.as_json
-    quiet: bool = shared.quiet
+    quiet: Any = shared.quiet
 
     def run(self) -> int:
         """Search all scenes and compare with their boxes."""

@@ -50,15 +50,15 @@ class Run(Work):
     track: bool = flag(
         "--track", "Give people the same number in all frames of a video, camera or stream."
     )
-    stream: dict[str, Any] = shared.streams
+    stream: Any = shared.streams
     allow_url: bool
     min_height: float | None = options.min_height
     threshold: float | None = options.threshold
     model: str = options.model
     strict: bool = shared.strict
     jobs: int | None = shared.jobs
-    scheduler: str | None = shared.scheduler
-    quiet: bool = shared.quiet
+    scheduler: Any = shared.scheduler
+    quiet: Any = shared.quiet
 
     def run(self) -> int:
         """Search all sources, one after the other."""

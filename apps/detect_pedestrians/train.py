@@ -75,8 +75,8 @@ class Train(Work):
     )
     seed: int = shared.seed
     jobs: int | None = shared.jobs
-    scheduler: str | None = shared.scheduler
-    quiet: bool = shared.quiet
+    scheduler: Any = shared.scheduler
+    quiet: Any = shared.quiet
 
     def run(self) -> int:
         """Train, save, and print the held-out figures."""
@@ -146,9 +146,9 @@ class Train(Work):
         detector = self.detector(**own)
         regions = training_regions(found.images, detector, label)
         others, unreadable = list_files(self.negatives) if self.negatives else ([], [])
-        n_crops, n_parts, n_images = map(len, (regions.crops, regions.backgrounds, found.images))
-        summary = f"{n_crops} objects and their mirror images in {n_images} photographs; {n_parts} "
-        summary += f"parts and {len(others)} photographs without the object"
+        n_crops, n_parts = len(regions.crops), len(regions.backgrounds)
+        summary = f"{n_crops} objects and their mirror images in {len(found.images)} photographs; "
+        summary += f"{n_parts} parts and {len(others)} photographs without the object"
         if found.others:
             summary += f"; {len(found.others)} images without annotations left out"
         skipped = [*boxes.skipped, *found.missing, *regions.skipped, *unreadable]
