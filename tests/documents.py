@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, save
 from tests.conftest import ROOT
 from visualwords import ImageClassifier, Recipe
 from visualwords.apps.classify_images.demo_images import texture_tiles, write_demo
-from visualwords.apps.detection.demo_picture import demo_picture
+from visualwords.apps.detection.drawing import demo_picture
 
 DOCS = ROOT / "docs"
 TUTORIALS = DOCS / "tutorials"  # run in a folder of their own, which their first block fills

@@ -120,7 +120,7 @@ def predict(folder: str, name: str) -> None:
     """Write what the models, the detector and single kernels compute here."""
     from visualwords import load
     from visualwords.apps.classify_images.demo_images import texture_tiles
-    from visualwords.apps.detection.demo_picture import demo_picture
+    from visualwords.apps.detection.drawing import demo_picture
     from visualwords.classifiers.kernels import intersection
     from visualwords.features import Centrist, DenseSIFT
 

@@ -76,6 +76,11 @@ class BoxedImage:
     def __len__(self) -> int:
         return len(self.boxes_xyxy)
 
+    def boxes_of(self, label: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the boxes of a label that must be found, and those that may be, (n, 4) each."""
+        wanted = np.array([name == label for name in self.labels], bool)
+        return self.boxes_xyxy[wanted & ~self.ignored], self.boxes_xyxy[wanted & self.ignored]
+
 
 @dataclass(frozen=True)
 class Annotations:

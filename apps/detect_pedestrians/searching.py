@@ -9,9 +9,9 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from visualwords.apps.command_line import terminal
 from visualwords.apps.command_line.csv_cells import csv_cells, is_raw
 from visualwords.apps.command_line.exit_codes import DONE, SKIPPED
 from visualwords.apps.detection.detector import PedestrianDetector
-from visualwords.apps.detection.drawn_boxes import draw_detections
+from visualwords.apps.detection.drawing import draw_detections
 from visualwords.apps.detection.tracking import Tracker
 from visualwords.errors import FolderError, ImageError, Skipped
 from visualwords.files import write_atomically
@@ -93,21 +93,13 @@ class ResultFiles:
         Where to write; None: not at all.
     """
 
-    def __init__(
-        self,
-        label: str,
-        *,
-        output: str | None = None,
-        coco: str | None = None,
-        yolo: str | None = None,
-    ):
+    def __init__(self, label: str, output: str | None, coco: str | None, yolo: str | None):
         self.label, self.output, self.coco = label, output, coco
         self.folder = None if yolo is None else YoloFolder(yolo, [label])
         self.images: list[BoxedImage] = []
         self.pictures: set[str] = set()
         self.video: VideoFile | None = None
         self.is_video = os.path.splitext(output or "")[1].lower() in CODECS
-        self.is_empty = True
         if output is not None and not self.is_video:
             os.makedirs(output, exist_ok=True)
 
@@ -122,17 +114,15 @@ class ResultFiles:
     @contextmanager
     def writing_video(self, rate: float) -> Iterator[None]:
         """Write the pictures of a block into a video, if that is wanted."""
-        self.video = VideoFile(self.output, rate) if self.output and self.is_video else None
-        try:
+        if self.output is None or not self.is_video:
             yield
-        finally:  # keep what was recorded when Ctrl-C ends a camera
-            if self.video is not None:
-                self.video.close()
-            self.video = None
+            return
+        with closing(VideoFile(self.output, rate)) as self.video:  # also when Ctrl-C ends a camera
+            yield
+        self.video = None
 
     def add(self, image: BoxedImage, source: str | np.ndarray) -> None:
         """Add the detections of an image or frame, which is a file or pixels."""
-        self.is_empty = False
         stem = checks.stem_of(image.name)
         if self.output is not None:
             pixels = read_image(source) if isinstance(source, str) else source
@@ -147,10 +137,10 @@ class ResultFiles:
             self.images.append(replace(image, name=image.name.replace(os.sep, "/")))
 
     def close(self) -> None:
-        """Write what is written at the end; nothing if nothing was searched."""
-        if self.folder is not None and not self.is_empty:
+        """Write what is written at the end."""
+        if self.folder is not None:
             self.folder.close()
-        if self.coco is not None and not self.is_empty:
+        if self.coco is not None:
             write_coco(self.coco, self.images, [self.label])
 
     def _write(self, picture: np.ndarray, frame: int | None, stem: str) -> None:
@@ -242,11 +232,26 @@ class Searching:
     n_searched: int = 0
     n_found: int = 0
 
-    def folder(self, path: str) -> None:
-        """Search all images of a folder."""
-        paths, skipped = list_files(path)
-        self.skipped += skipped
-        self.images(paths)
+    def sources(self, sources: Sequence[str], stream: dict[str, Any]) -> None:
+        """Search images, folders, videos and cameras, one after the other.
+
+        ``stream`` are the parameters of `visualwords.frames.frames_of`.
+        """
+        try:
+            for kind, group in groupby(sources, kind_of_source):
+                if kind == "image":
+                    self.images(list(group))
+                    continue
+                for source in group:
+                    if kind == "folder":
+                        paths, skipped = list_files(source)
+                        self.skipped += skipped
+                        self.images(paths)
+                    else:
+                        self.video(source, **stream)
+        finally:  # also what was found when Ctrl-C ends a camera
+            if self.n_searched:
+                self.files.close()
 
     def images(self, paths: list[str]) -> None:
         """Search images; unreadable ones are skipped with the reason."""
@@ -261,10 +266,7 @@ class Searching:
                 progress.advance()
 
     def video(self, source: str, **stream: Any) -> None:
-        """Search frames on this machine until the source ends or Ctrl-C.
-
-        ``stream`` are the parameters of `visualwords.frames.frames_of`.
-        """
+        """Search frames on this machine until the source ends or Ctrl-C."""
         if not workers_share_memory():
             terminal.say(f"{source}: frames are searched here; a cluster searches image files")
         frames, every = frames_of(source, **stream), stream["every"]
@@ -330,13 +332,14 @@ class Searching:
             self.found.append(image)
 
     def _print_table(self) -> None:
-        tracks, rows = [] if self.tracker is None else ["track"], []
+        rows = []
         for image in self.found:
             frame = "" if image.frame is None else str(image.frame)
             for box in _listed(image):
                 cells = [f"{box[name]:.0f}" for name in COLUMNS] + [f"{box['confidence']:.0%}"]
-                rows.append([image.name, frame, *cells, *(str(box[k] or "") for k in tracks)])
-        columns = ["frame", *COLUMNS, "confidence", *tracks]
+                track = [] if self.tracker is None else [str(box["track"] or "")]
+                rows.append([image.name, frame, *cells, *track])
+        columns = ["frame", *COLUMNS, "confidence", *([] if self.tracker is None else ["track"])]
         if rows:
             terminal.print_table(["source", *columns], rows, right=columns)
         things = "frame or image" if self.n_searched == 1 else "frames or images"

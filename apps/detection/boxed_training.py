@@ -9,7 +9,6 @@ import numpy as np
 
 from visualwords.apps.annotations.boxed_image import BoxedImage
 from visualwords.apps.detection.detector import ENLARGEMENT, PedestrianDetector
-from visualwords.apps.detection.detector_figures import true_boxes
 from visualwords.apps.detection.windows import CELL
 from visualwords.boxes import area, suppress
 from visualwords.errors import FolderError
@@ -93,7 +92,7 @@ def training_regions(
     least = object_wh[by] / ENLARGEMENT
     crops, backgrounds, skipped = [], [], []
     for image in photographs:
-        boxes, ignored = true_boxes(image, label)
+        boxes, ignored = image.boxes_of(label)
         for box in boxes:
             center, size = (box[:2] + box[2:]) / 2, box[2:] - box[:2]
             if size[by] < least:
@@ -149,7 +148,7 @@ def fitting_parameters(photographs: Sequence[BoxedImage], label: str) -> dict[st
     >>> fitting_parameters([square], "mug")
     {'window': (88, 88), 'object_share': (0.75, 0.75), 'min_height': 66.0}
     """
-    boxes = np.vstack([np.empty((0, 4)), *(true_boxes(one, label)[0] for one in photographs)])
+    boxes = np.vstack([np.empty((0, 4)), *(one.boxes_of(label)[0] for one in photographs)])
     if not len(boxes):
         raise FolderError(f"no box is labelled {label!r}")
     width, height = (boxes[:, 2:] - boxes[:, :2]).T

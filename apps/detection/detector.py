@@ -224,8 +224,7 @@ class PedestrianDetector:
         PedestrianDetector
             This object.
         """
-        from visualwords.apps.detection.bootstrapping import Bootstrap
-        from visualwords.apps.detection.held_out import STAGE_RECALL, hold_out, with_stages
+        from visualwords.apps.detection.detector_training import Bootstrap, train_detector
 
         self.check_parameters()
         self.skipped_: list[tuple[str, str]] = []
@@ -234,10 +233,7 @@ class PedestrianDetector:
         search = self._search(min_height=own / ENLARGEMENT, padding=0)
         smallest = min(self.min_height / own, 1.0)
         bootstrap = Bootstrap(search, self.get_params(), smallest, progress or Silent())
-        samples = bootstrap.run(crops, photographs)
-        held_out = hold_out(bootstrap, samples, crops, photographs, self._join)
-        windows = held_out.parts, held_out.scores
-        self.model_: Cascade = with_stages(bootstrap.train(samples), *windows, STAGE_RECALL)
+        self.model_, held_out = train_detector(bootstrap, crops, photographs, self._join)
         self.confidence_ = held_out.confidence()
         self.box_scale_ = held_out.box_scale
         figures = held_out.figures(self.score_of(self.threshold))

@@ -137,6 +137,7 @@ def explain_image(model: "ImageClassifier", image: Any) -> Explanation:
         offsets=values - attributed,
         channels=channels,
         shape=(int(images[0].shape[0]), int(images[0].shape[1])),
+        image=opened.pixels("rgb", view),
         method=method,
         decided=str(decided.labels[0]),
         novelty=None if decided.novelty is None else float(decided.novelty[0]),

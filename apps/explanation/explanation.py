@@ -73,6 +73,8 @@ class Explanation:
     channels : list of ChannelEvidence
     shape : (height, width)
         Of the image as the recipe reads it.
+    image : (height, width, 3) uint8 array
+        That image, for drawings.
     exact : bool
         True: the evidence is exact. False: attributed, see ``method``.
     method : str
@@ -89,6 +91,7 @@ class Explanation:
     offsets: np.ndarray
     channels: list[ChannelEvidence]
     shape: tuple[int, int]
+    image: np.ndarray
     method: str
     decided: str = ""
     novelty: float | None = None

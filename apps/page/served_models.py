@@ -90,8 +90,7 @@ def answers_of(
         The ONNX file that the model needs, or its folder.
     """
     from visualwords import ImageClassifier, load
-    from visualwords.apps.page.classifier_answers import ClassifierAnswers
-    from visualwords.apps.page.detector_answers import DetectorAnswers
+    from visualwords.apps.page.answers import ClassifierAnswers, DetectorAnswers
 
     loaded = load(model, network=network)
     name = _name_of(model)

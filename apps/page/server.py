@@ -14,11 +14,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.page.connections import WatchHeads
 from visualwords.apps.page.guards import Access, Guard, RefusedError, logger, refuse_http
 from visualwords.apps.page.limits import Bodies, Limits, Workers
 from visualwords.apps.page.questions import Question, images_of, one_image
 from visualwords.apps.page.served_models import Answers, ServedModels
+from visualwords.apps.page.serving import WatchHeads
 from visualwords.errors import ImageError
 from visualwords.images import encode_image, read_image
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from visualwords.apps.explanation.explanation import Explanation
     from visualwords.apps.pipeline.classifier import ImageClassifier
 
-PALE = 190  # grey of what stands for an image that is not at hand
 STYLE = Markup(
     "<style>.visualwords td.n,.visualwords th.n{text-align:right}"
     ".visualwords th[scope=row]{text-align:left}"
@@ -83,24 +82,16 @@ def comparison_html(rows: "Sequence[ComparedRecipe]") -> str:
     return _shown(comparison_plot(rows), table(*comparison_rows(rows)))
 
 
-def explanation_png(explanation: "Explanation", image: np.ndarray | None = None) -> bytes:
-    """Evidence maps of the best classes and their words, over the image where it is at hand.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    image : (h, w, 3) uint8 array, optional
-    """
+def explanation_png(explanation: "Explanation") -> bytes:
+    """The image, evidence maps of the best classes over it, and the words of the best one."""
     from visualwords.apps.explanation.pictures import draw_explanation
 
-    if image is None:
-        image = np.full((*explanation.shape, 3), PALE, np.uint8)
-    return encode_image(draw_explanation(image, explanation), "png")
+    return encode_image(draw_explanation(explanation.image, explanation), "png")
 
 
 def detections_png(image: np.ndarray, boxes_xyxy: np.ndarray, confidences: np.ndarray) -> bytes:
     """An image with a box and its confidence in percent for every detection."""
-    from visualwords.apps.detection.drawn_boxes import draw_detections
+    from visualwords.apps.detection.drawing import draw_detections
 
     return encode_image(draw_detections(image, boxes_xyxy, confidences), "png")
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from visualwords.apps.studio.class_folders import HIDDEN, own_folder
 from visualwords.apps.watching.journal import append, open_results
 from visualwords.errors import FolderError
 from visualwords.files import lock_file, move_without_replacing
 
+HIDDEN = ".studio"  # journal, trash and models; readers of image folders ignore hidden names
 JOURNAL = "changes.jsonl"
 TRASH = f"{HIDDEN}/trash"
 Move = tuple[str, str]  # from, to: places below the root; from or to nowhere (""): an empty folder
@@ -221,6 +221,15 @@ class ChangeLog:
                 self.done.append(Change(str(entry["change"]), str(entry["what"]), [], []))
             self.done[-1].moves += moves
             self.done[-1].accepted += accepted
+
+
+def own_folder(root: Path, place: str) -> Path:
+    """Return a folder of the studio's own, made if need be; a link is refused."""
+    folder = root / place
+    if os.path.realpath(folder) != os.path.join(os.path.realpath(root), place):
+        raise FolderError(f"{folder}: a link; the studio keeps its files here, remove the link")
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def _is_own(place: str) -> bool:

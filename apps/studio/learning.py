@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from visualwords.apps.command_line.terminal import printable, typed
-from visualwords.apps.page.classifier_answers import ClassifierAnswers
+from visualwords.apps.page.answers import ClassifierAnswers
 from visualwords.apps.page.guards import RefusedError, logger
 from visualwords.apps.page.served_models import ServedModels, answers_of
-from visualwords.apps.studio.class_folders import HIDDEN, own_folder
-from visualwords.apps.studio.tested_models import MOST_TABLE, UNKNOWN, Shelf, TestedModel
+from visualwords.apps.studio.change_log import HIDDEN, own_folder
+from visualwords.apps.studio.tested_models import UNKNOWN, Shelf, TestedModel
 from visualwords.apps.studio.trainer import BUDGET, FOLDS, warm_up
 from visualwords.apps.studio.workspace import Workspace
 from visualwords.errors import VisualWordsError
-from visualwords.files import read_settings, write_atomically
+from visualwords.files import write_atomically
 
 QUIET = 0.35  # seconds without a change before a quick model is trained
 LONGEST_WAIT = 2.5  # seconds after which it is trained while images still come
@@ -217,7 +217,7 @@ class Learning:
         return quick or better
 
     def file_of(self, kind: str, suffix: str = ".vw") -> Path:
-        """The path of a model, its report (.html) or its table (.json)."""
+        """The path of a model, or of its report (.html)."""
         return self.folder / f"{kind}{suffix}"
 
     def command(self, kind: str, output: str, *, unknown: bool) -> str:
@@ -283,13 +283,11 @@ class Learning:
                 os.replace(self.file_of(f"new-{kind}"), self.file_of(kind))
                 self._load(kind)
             if "finished" in news:
-                table = self.file_of(f"new-{kind}", ".json")
                 with suppress(FileNotFoundError):
                     os.replace(self.file_of(f"new-{kind}", ".html"), self.file_of(kind, ".html"))
-                self.shelf.add(json.loads(read_settings(table, MOST_TABLE)))
-                table.unlink(missing_ok=True)
+                self.shelf.add(news["finished"])
                 running.is_on = False
-        except (OSError, ValueError) as problem:  # a full disk, mostly
+        except OSError as problem:  # a full disk, mostly
             running.failed, running.is_on = f"the model can't be kept: {problem}", False
 
     def _load(self, kind: str) -> None:

@@ -20,10 +20,9 @@ from visualwords.apps.page.guards import PAGE_POLICY, Access, RefusedError
 from visualwords.apps.page.limits import Limits
 from visualwords.apps.page.questions import Question
 from visualwords.apps.studio.change_log import PartlyMovedError
-from visualwords.apps.studio.class_folders import shown
 from visualwords.apps.studio.learning import Learning
 from visualwords.apps.studio.tested_models import images_json, look_alikes, questions, what_changed
-from visualwords.apps.studio.workspace import Workspace
+from visualwords.apps.studio.workspace import Workspace, shown
 from visualwords.errors import ImageError
 from visualwords.files import open_regular
 from visualwords.images import read_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from visualwords.apps.command_line.terminal import printable
-from visualwords.apps.studio.class_folders import Listed, shown
+from visualwords.apps.studio.workspace import Listed, shown
 from visualwords.files import read_settings, write_atomically
 
 MOST_KEPT = 12  # models

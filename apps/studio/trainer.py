@@ -23,10 +23,9 @@ from visualwords.apps.evaluation.trial import Trial, cross_validate
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.dataset import Dataset
 from visualwords.apps.report import write_report
-from visualwords.apps.studio.class_folders import id_of
 from visualwords.apps.studio.tested_models import UNKNOWN
+from visualwords.apps.studio.workspace import id_of
 from visualwords.errors import ImageError, VisualWordsError
-from visualwords.files import write_atomically
 from visualwords.folders import ImageFolder
 from visualwords.progress import Silent, StageTimes
 
@@ -73,14 +72,14 @@ def run(
     command: str,
     settings: dict[str, Any],
 ) -> None:
-    """Train, save, test by cross-validation, and write what the studio shows of it.
+    """Train, save, test by cross-validation, and tell what the studio shows of it.
 
     Parameters
     ----------
     news : News
     kind : "quick" or "better"
     root : folder of classes
-    output : the model file; a table of the trial (.json) and the report (.html) go beside it
+    output : the model file; the report (.html) goes beside it
     unknown : whether images unlike all classes get the label "unknown"
     command : the equivalent command, for the report
     settings : parameters of `ImageClassifier`
@@ -112,15 +111,9 @@ def run(
         rows = _rows(model, trial, data, ids)
         if is_better:
             news.tell(phase="report")
-            about: dict[str, Any] = {"title": os.path.basename(root), "command": command}
-            write_report(
-                path.with_suffix(".html"),
-                model,
-                trial,
-                progress=news,
-                seconds=times.seconds,
-                **about,
-            )
+            page, title = path.with_suffix(".html"), os.path.basename(root)
+            about: dict[str, Any] = {"title": title, "command": command, "seconds": times.seconds}
+            write_report(page, model, trial, progress=news, **about)
     table = {
         "kind": kind,
         "recipe": model.recipe_.name,
@@ -130,8 +123,7 @@ def run(
         "copies": [[ids[name] for name in one] for one in model.duplicates_],
         "rows": rows,
     }
-    write_atomically(path.with_suffix(".json"), json.dumps(table).encode())
-    news.tell(finished=True)
+    news.tell(finished=table)
 
 
 def _rows(

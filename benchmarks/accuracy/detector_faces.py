@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.data import DATA
 from visualwords import load
 from visualwords.apps.detect_pedestrians.main import main as detect_pedestrians
-from visualwords.apps.detection.drawn_boxes import draw_detections
+from visualwords.apps.detection.drawing import draw_detections
 from visualwords.files import write_atomically
 from visualwords.images import encode_image, read_image
 

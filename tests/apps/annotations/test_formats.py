@@ -46,7 +46,7 @@ def yolo(tmp_path):
     return tmp_path
 
 
-def test_yolos_folders_are_read_from_the_folder_or_its_yaml(yolo):
+def test_yolos_folders_are_read_from_the_folder_or_its_yaml_or_a_part_alone(yolo):
     for path in (yolo, yolo / "data.yaml"):
         found = read_annotations(path)
         assert [(image.name, image.labels) for image in found.images] == [
@@ -54,36 +54,26 @@ def test_yolos_folders_are_read_from_the_folder_or_its_yaml(yolo):
             ("valid/images/valid.jpg", ()),
         ]
         assert found.images[0].boxes_xyxy.tolist() == [[75, 25, 125, 75]]
-
-
-def test_a_part_of_yolos_data_set_is_read_alone(yolo):
     (yolo / "valid" / "labels" / "train.txt").write_text("0 0.5 0.5 0.1 0.1\n")  # the same name
     found = read_annotations(yolo / "data.yaml", yolo / "train" / "images")
     assert [(image.name, image.labels) for image in found.images] == [("train.jpg", ("mug",))]
     assert found.skipped == []
-    assert [image.name for image in find_photographs(found, yolo / "train").images] == [
-        str(yolo / "train" / "images" / "train.jpg")
-    ]
+    (image,) = find_photographs(found, yolo / "train").images
+    assert image.name == str(yolo / "train" / "images" / "train.jpg")
 
 
-def test_yolos_polygons_become_boxes_and_label_files_may_stand_beside_images(tmp_path):
-    Image.new("RGB", (200, 100)).save(tmp_path / "a.jpg")
+def test_label_files_of_yolo_may_stand_beside_images_on_their_side_and_hold_polygons(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (100, 200)).save(tmp_path / "a.jpg", exif=exif)
     (tmp_path / "a.txt").write_text("0 0.1 0.2 0.5 0.3 0.2 0.9\n\n")
     (tmp_path / "lonely.txt").write_text("0 0.5 0.5 0.1 0.1\n")
     found = read_annotations(tmp_path)
-    assert found.images[0].boxes_xyxy.tolist() == [[20, 20, 100, 90]]
-    assert found.images[0].labels == ("0",)
-    assert found.skipped == [
-        (str(tmp_path / "lonely.txt"), "the image of this label file is missing")
-    ]
-
-
-def test_images_of_yolo_that_are_stored_on_their_side_have_their_upright_size(tmp_path):
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.new("RGB", (200, 100)).save(tmp_path / "a.jpg", exif=exif)
-    (tmp_path / "a.txt").write_text("0 0.5 0.5 1 1\n")
-    assert read_annotations(tmp_path).images[0].size_wh == (100, 200)
+    (image,) = found.images
+    assert (image.size_wh, image.boxes_xyxy.tolist()) == ((200, 100), [[20, 20, 100, 90]])
+    assert image.labels == ("0",)
+    lonely = str(tmp_path / "lonely.txt")
+    assert found.skipped == [(lonely, "the image of this label file is missing")]
 
 
 @pytest.mark.parametrize(

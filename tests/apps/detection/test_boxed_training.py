@@ -15,7 +15,7 @@ from visualwords.apps.detection.boxed_training import (
     fitting_parameters,
     training_regions,
 )
-from visualwords.apps.detection.detector_figures import drop_ignored, match, true_boxes
+from visualwords.apps.detection.detector_figures import match
 from visualwords.errors import FolderError
 
 
@@ -40,36 +40,25 @@ def test_a_region_reaches_beyond_the_image_by_repeating_its_border(tmp_path):
     assert Region(str(tmp_path / "a.png"), (0, 0, 4, 4), (8, 2))().shape == (2, 8, 3)
 
 
-def test_crops_have_the_object_in_the_middle_at_its_share_of_the_window(tmp_path):
-    image = photograph(tmp_path, 1)
+def test_objects_are_cut_out_in_the_middle_at_their_share_of_the_window(tmp_path):
     detector = PedestrianDetector(window=WINDOW, object_share=SHARE)
+    image = photograph(tmp_path, 1)
     regions = training_regions([image], detector, "figure")
-    assert len(regions.crops) == 2
-    for region, box in zip(regions.crops, image.boxes_xyxy):
+    for region, box in zip(regions.crops, image.boxes_xyxy, strict=True):
         assert region().shape == (WINDOW[1] + 16, WINDOW[0] + 16, 3)
         x0, y0, x1, y1 = region.box_xyxy
         np.testing.assert_allclose([(x0 + x1) / 2, (y0 + y1) / 2], (box[:2] + box[2:]) / 2)
         scale = (WINDOW[1] + 16) / (y1 - y0)
         np.testing.assert_allclose((box[3] - box[1]) * scale, SHARE[1] * WINDOW[1])
-
-
-def test_small_and_ignored_objects_and_those_of_other_labels_are_not_learned(tmp_path):
     boxes = np.array([[0, 0, 20, 20], [0, 0, 40, 90], [60, 0, 100, 90], [120, 0, 160, 90]])
-    image = BoxedImage(
-        "a.png",
-        boxes,
-        ("figure", "figure", "figure", "dog"),
-        (200, 100),
-        ignored=np.array([False, False, True, False]),
-    )
-    detector = PedestrianDetector(window=WINDOW, object_share=SHARE)
+    labels, ignored = ("figure", "figure", "figure", "dog"), np.array([0, 0, 1, 0], bool)
+    image = BoxedImage("a.png", boxes, labels, (200, 100), ignored=ignored)
     regions = training_regions([image], detector, "figure")
-    assert len(regions.crops) == 1
+    assert len(regions.crops) == 1  # neither the small nor the ignored one, nor the dog
     assert regions.skipped == [("a.png", "an object 20 pixels high; at least 36 are needed")]
     (background,) = regions.backgrounds  # right of the ignored figure, the dog included
     assert background.box_xyxy == (100, 0, 200, 100)
-    found, ignored = true_boxes(image, "figure")
-    assert (len(found), len(ignored)) == (2, 1)
+    assert [len(found) for found in image.boxes_of("figure")] == [2, 1]
 
 
 def largest_empty_area(free, xs, ys, least_wh):
@@ -111,16 +100,6 @@ def test_windows_fit_the_shape_of_the_objects(width, height):
     assert max(detector.object_share) <= 0.95
     with pytest.raises(FolderError, match="no box is labelled 'mug'"):
         fitting_parameters([image], "mug")
-
-
-def test_detections_of_ignored_objects_count_neither_way():
-    boxes = np.array([[0, 0, 10, 10], [20, 0, 30, 10], [21, 0, 31, 10], [50, 0, 60, 10.0]])
-    scores = np.array([4.0, 3, 2, 1])
-    truth, ignored = boxes[:1], np.array([[0, 0, 40, 40.0]])
-    kept, left = drop_ignored(boxes, scores, truth, ignored)
-    assert left.tolist() == [4, 1]
-    assert kept.tolist() == boxes[[0, 3]].tolist()
-    assert drop_ignored(boxes, scores, truth, np.empty((0, 4)))[0] is boxes
 
 
 def test_a_detector_learns_from_photographs_and_finds_their_objects(tmp_path):

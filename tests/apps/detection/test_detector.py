@@ -12,8 +12,8 @@ import visualwords
 from tests.apps.detection.figures import crop, scene, train
 from visualwords import PedestrianDetector
 from visualwords.apps.detection import windows
-from visualwords.apps.detection.demo_picture import demo_picture
 from visualwords.apps.detection.detector_figures import match
+from visualwords.apps.detection.drawing import demo_picture
 from visualwords.errors import FolderError, ImageError, ModelFileError
 
 
@@ -25,17 +25,14 @@ def test_it_finds_figures_of_several_sizes_and_nothing_else(detector, street):
     assert (np.diff(confidences) <= 0).all()
     nothing, _ = detector.detect(scene(np.random.default_rng(11)))
     assert nothing.shape == (0, 4)
-
-
-def test_boxes_stay_inside_the_image(detector, street):
-    image, boxes = street
-    left = int(boxes[:, 0].min()) + 4  # cut through an object
-    cut = np.ascontiguousarray(image[:, left:])
-    found, _ = clone_fitted(detector, threshold=0.02).detect(cut)
+    left = int(boxes[:, 0].min()) + 4  # cut through an object: boxes stay inside the image
+    found, _ = clone_fitted(detector, threshold=0.02).detect(image[:, left:])
     assert len(found)
     assert found.min() == 0
-    assert (found[:, [0, 2]] <= cut.shape[1]).all()
-    assert (found[:, [1, 3]] <= cut.shape[0]).all()
+    assert (found <= 2 * [image.shape[1] - left, image.shape[0]]).all()
+    grey = image[:, :, 1].copy()
+    same = np.repeat(grey[:, :, None], 3, axis=2)
+    np.testing.assert_allclose(detector.detect(grey)[0], detector.detect(same)[0])
 
 
 def test_large_levels_are_searched_in_strips_with_the_same_result(detector, street, monkeypatch):
@@ -46,18 +43,19 @@ def test_large_levels_are_searched_in_strips_with_the_same_result(detector, stre
     np.testing.assert_array_equal(strips[1], whole[1])
 
 
-def test_training_again_or_with_more_threads_gives_the_same_file(detector, tmp_path):
+def test_files_are_the_same_for_any_number_of_threads_and_detectors_from_them(
+    detector, street, tmp_path
+):
     detector.save(tmp_path / "one.vw")
     train(n_jobs=2).save(tmp_path / "two.vw")
     assert (tmp_path / "one.vw").read_bytes() == (tmp_path / "two.vw").read_bytes()
-
-
-def test_a_detector_from_a_file_is_the_same(detector, street, tmp_path):
-    detector.save(tmp_path / "figures.vw")
-    again = visualwords.load(tmp_path / "figures.vw")
+    again = visualwords.load(tmp_path / "two.vw")
     assert again.get_params() == detector.get_params()
     for one, other in zip(again.detect(street[0]), detector.detect(street[0])):
         np.testing.assert_array_equal(one, other)
+    clone_fitted(detector, window=(64, 128)).save(tmp_path / "wrong.vw")
+    with pytest.raises(ModelFileError, match="do not fit the window"):
+        visualwords.load(tmp_path / "wrong.vw")
 
 
 @pytest.mark.parametrize(
@@ -69,34 +67,23 @@ def test_images_without_a_window_have_no_detection(detector, shape):
     assert confidences.shape == (0,)
 
 
-def test_grey_and_colour_of_a_grey_image_agree(detector, street):
-    grey = street[0][:, :, 1].copy()
-    boxes, _ = detector.detect(grey)
-    same, _ = detector.detect(np.repeat(grey[:, :, None], 3, axis=2))
-    np.testing.assert_allclose(boxes, same)
-
-
 @pytest.mark.parametrize("bad", [np.zeros((200, 200)), np.zeros((200, 200, 4), np.uint8)])
 def test_arrays_that_are_no_images_are_refused(detector, bad):
     with pytest.raises(ImageError, match="an image is uint8"):
         detector.detect(bad)
 
 
-def test_training_skips_what_it_cannot_read_and_says_so(rng, tmp_path):
+def test_training_skips_what_it_cannot_read_and_names_what_it_lacks(rng, tmp_path):
     (tmp_path / "broken.png").write_bytes(b"no image")
     crops = [crop(rng) for _ in range(8)]
     photographs = [tmp_path / "broken.png", *[scene(rng, height=120, width=120) for _ in range(3)]]
-    settings = {"window": (48, 96), "min_height": 60, "n_rounds": 0, "n_trees": 32}
-    fitted = PedestrianDetector(**settings).fit(crops, photographs)
+    detector = PedestrianDetector(window=(48, 96), min_height=60, n_rounds=0, n_trees=32)
+    fitted = clone(detector).fit(crops, photographs)
     assert [name for name, _ in fitted.skipped_] == [str(tmp_path / "broken.png")]
     with pytest.raises(FolderError, match="only 0 readable crops"):
-        PedestrianDetector(**settings).fit([], photographs)
-
-
-def test_windows_need_photographs_that_hold_them(rng):
-    small = [np.zeros((20, 20, 3), np.uint8)] * 4
+        detector.fit([], photographs)
     with pytest.raises(FolderError, match="none of the photographs is as large as the window"):
-        PedestrianDetector(window=(48, 96), n_rounds=0).fit([crop(rng) for _ in range(4)], small)
+        detector.fit(crops, [np.zeros((20, 20, 3), np.uint8)] * 4)
 
 
 @pytest.mark.parametrize(
@@ -115,20 +102,6 @@ def test_windows_need_photographs_that_hold_them(rng):
 def test_wrong_parameters_are_named(detector, street, parameters, message):
     with pytest.raises(ValueError, match=message):
         clone_fitted(detector, **parameters).detect(street[0])
-
-
-def test_a_file_whose_tables_do_not_fit_is_refused(detector, tmp_path):
-    other = clone_fitted(detector, window=(64, 128))
-    other.save(tmp_path / "wrong.vw")
-    with pytest.raises(ModelFileError, match="do not fit the window"):
-        visualwords.load(tmp_path / "wrong.vw")
-
-
-def test_the_shipped_detector_is_small_and_quiet_where_nothing_is():
-    shipped = visualwords.load("pedestrian")
-    assert isinstance(shipped, PedestrianDetector)
-    assert shipped.get_params() == PedestrianDetector.load().get_params()
-    assert shipped.detect(np.full((240, 320, 3), 90, np.uint8))[0].shape == (0, 4)
 
 
 def clone_fitted(detector, **parameters):
@@ -162,8 +135,10 @@ def test_parameters_follow_the_conventions_of_scikit_learn():
         detector.detect(np.zeros((160, 120), np.uint8))
 
 
-def test_frames_with_blue_first_are_asked_about_once():
-    people, image = PedestrianDetector.load(), demo_picture()
+def test_the_bundled_detector_asks_once_about_frames_with_blue_first():
+    people, image = visualwords.load("pedestrian"), demo_picture()
+    assert people.get_params() == PedestrianDetector.load().get_params()
+    assert people.detect(np.full((240, 320, 3), 90, np.uint8))[0].shape == (0, 4)
     blue_first = np.ascontiguousarray(image[:, :, ::-1])
     boxes, _ = people.detect(image)  # red first: no warning
     assert len(boxes) == 3

@@ -4,29 +4,39 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve
 
-from visualwords.apps.detection.detector_figures import DetectionFigures, compare_detections, match
+from visualwords.apps.detection.detector_figures import (
+    DetectionFigures,
+    compare_detections,
+    drop_ignored,
+    match,
+)
 
 
 def square(x, y=0, side=10):
     return [x, y, x + side, y + side]
 
 
-def test_the_best_detection_of_an_object_is_right_and_the_second_is_not():
-    boxes = np.array([square(0), square(1), square(100)])
-    right = match(boxes, np.array([0.5, 0.9, 0.7]), np.array([square(0)]))
-    assert right.tolist() == [False, True, False]
+@pytest.mark.parametrize(
+    ("found", "scores", "marked", "right"),
+    [
+        ([0, 1, 100], [0.5, 0.9, 0.7], [0], [False, True, False]),  # the best of two is right
+        ([0, 0], [2, 1], [0, 2], [True, True]),  # another object, if the own one is taken
+        ([3], [1], [0], [True]),  # shares 7 of 13
+        ([4], [1], [0], [False]),  # and 6 of 14
+    ],
+)
+def test_each_object_is_found_once_by_half_of_the_union(found, scores, marked, right):
+    boxes, truth = (np.array([square(x) for x in xs]) for xs in (found, marked))
+    assert match(boxes, np.array(scores), truth).tolist() == right
 
 
-def test_a_detection_may_take_another_object_than_its_best_if_that_is_taken():
-    marked = np.array([square(0), square(2)])
-    right = match(np.array([square(0), square(0)]), np.array([2.0, 1.0]), marked)
-    assert right.tolist() == [True, True]
-
-
-@pytest.mark.parametrize(("shift", "expected"), [(3, True), (4, False)])
-def test_half_of_the_union_is_the_border(shift, expected):  # 7/13 and 6/14
-    right = match(np.array([square(shift)]), np.ones(1), np.array([square(0)]))
-    assert right.tolist() == [expected]
+def test_detections_of_ignored_objects_count_neither_way():
+    boxes = np.array([square(0), square(20), square(21), square(50)])
+    scores, ignored = np.array([4.0, 3, 2, 1]), np.array([[0, 0, 40, 40.0]])
+    kept, left = drop_ignored(boxes, scores, boxes[:1], ignored)
+    assert left.tolist() == [4, 1]
+    assert kept.tolist() == boxes[[0, 3]].tolist()
+    assert drop_ignored(boxes, scores, boxes[:1], ignored[:0])[0] is boxes
 
 
 def test_curves_are_those_of_scikit_learn_where_every_object_is_found(rng):
@@ -38,18 +48,13 @@ def test_curves_are_those_of_scikit_learn_where_every_object_is_found(rng):
     np.testing.assert_allclose(figures.recall, recall[-2::-1])
 
 
-def test_average_precision_is_the_area_under_the_envelope():
+def test_summaries_are_those_of_their_definitions():
     figures = DetectionFigures(np.arange(4)[::-1], np.array([True, False, True, True]), 4, 1)
     # precision 1, 1/2, 2/3, 3/4; the envelope is 1 up to recall 1/4, then 3/4 up to recall 3/4
     assert figures.average_precision == pytest.approx(0.25 * 1 + 0.5 * 0.75)
-
-
-def test_log_average_miss_rate_is_the_geometric_mean_at_nine_points():
     # 100 images: one false detection first (1e-2 a picture), then half of the objects
-    right = np.array([False, *[True] * 5])
-    figures = DetectionFigures(np.arange(6)[::-1], right, 10, 100)
-    assert figures.miss_rate_at(0.009) == 1.0
-    assert figures.miss_rate_at(0.01) == 0.5
+    figures = DetectionFigures(np.arange(6)[::-1], np.array([False, *[True] * 5]), 10, 100)
+    assert (figures.miss_rate_at(0.009), figures.miss_rate_at(0.01)) == (1.0, 0.5)
     assert figures.log_average_miss_rate == pytest.approx(0.5)
 
 

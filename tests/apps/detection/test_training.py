@@ -5,9 +5,8 @@ import pytest
 
 from tests.apps.detection.figures import SHARE, WINDOW, crop, scene
 from visualwords import PedestrianDetector
-from visualwords.apps.detection.bootstrapping import Bootstrap
 from visualwords.apps.detection.cascade import Cascade
-from visualwords.apps.detection.held_out import HeldOut, with_stages
+from visualwords.apps.detection.detector_training import Bootstrap, HeldOut, with_stages
 from visualwords.apps.detection.windows import Search, WindowShape
 from visualwords.errors import FolderError
 from visualwords.progress import Silent

@@ -1,5 +1,6 @@
 """A model that answers at once, a trained one, and servers of them on ports of their own."""
 
+import base64
 import socket
 import threading
 import time
@@ -107,3 +108,20 @@ def get(address, path="/", **options):
 
 def connect(address):
     return socket.create_connection(address, timeout=10)
+
+
+def drop(page, files, selector, event="drop"):
+    """Drop or paste files, (name, bytes) each, on an element of a page in a browser."""
+    page.evaluate(
+        """([files, selector, kind]) => {
+            const given = new DataTransfer();
+            for (const [name, data] of files) {
+                const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+                given.items.add(new File([bytes], name, { type: "image/png" }));
+            }
+            document.querySelector(selector).dispatchEvent(kind === "drop"
+                ? new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: given })
+                : new ClipboardEvent("paste", { bubbles: true, clipboardData: given }));
+        }""",
+        [[[name, base64.b64encode(data).decode()] for name, data in files], selector, event],
+    )

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator
 from tests.apps.conftest import COLORS, noisy
 from tests.apps.detection.figures import scene
 from visualwords import ImageClassifier
-from visualwords.apps.page.classifier_answers import MAP_SIDE
-from visualwords.apps.page.detector_answers import MAX_SIDE, DetectorAnswers
+from visualwords.apps.page.answers import MAP_SIDE, MAX_SIDE, DetectorAnswers
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
 from visualwords.apps.page.served_models import answers_of, served_models
@@ -96,16 +95,17 @@ def test_reasons_without_words_are_colours_and_kinds_of_structure(rng, tmp_path)
     assert "#2060a0" in colors  # the middles of bins of 64 levels
 
 
-def test_one_class_can_be_asked_for(answers, image):
-    assert [c["label"] for c in answers.explain(image, 3, "sea")["classes"]] == ["sea"]
+def test_one_class_can_be_asked_for_and_similar_images_come_with_pictures(answers, image):
+    answer = answers.explain(image, 3, "sea")
+    assert [c["label"] for c in answer["classes"]] == ["sea"]
+    assert answer["similar"][0]["label"] == "wood"
+    assert answer["similar"][0]["thumbnail"].startswith("data:image/jpeg;base64,/9j/")
     with pytest.raises(RefusedError, match="no such class"):
         answers.explain(image, 3, "<script>")
-
-
-def test_similar_training_images_come_with_pictures(answers, image):
-    similar = answers.explain(image, 1, None)["similar"]
-    assert similar[0]["label"] == "wood"
-    assert similar[0]["thumbnail"].startswith("data:image/jpeg;base64,/9j/")
+    about = answers.about()
+    assert about["name"] == "coast"
+    assert {c["label"]: c["images"] for c in about["classes"]} == dict.fromkeys(COLORS, 8)
+    json.dumps([about, answer])
 
 
 def test_two_classes_of_any_name_are_shown_as_the_terminal_shows_them(tmp_path, rng):
@@ -124,22 +124,12 @@ def test_two_classes_of_any_name_are_shown_as_the_terminal_shows_them(tmp_path, 
         json.dumps([answer, explained], ensure_ascii=False).encode()
 
 
-def test_what_is_no_usable_image_says_why(answers):
+def test_what_is_no_usable_image_or_model_says_why(answers, model, tmp_path):
     for ask in (lambda d: answers.predict(d, Question()), lambda d: answers.explain(d, 1, None)):
         with pytest.raises(ImageError, match="not an image"):
             ask(b"garbage")
         with pytest.raises(ImageError, match="400"):
             ask(encode_image(np.zeros((400, 400, 3), np.uint8)))
-
-
-def test_a_description_names_the_model_and_counts_its_images(answers):
-    about = answers.about()
-    assert about["name"] == "coast"
-    assert {c["label"]: c["images"] for c in about["classes"]} == dict.fromkeys(COLORS, 8)
-    json.dumps(about)
-
-
-def test_what_can_not_be_served_is_refused(model, tmp_path):
     (tmp_path / "no.vw").write_text("no model")
     with pytest.raises(ModelFileError):
         served_models([str(tmp_path / "no.vw")], 1000)
@@ -172,14 +162,10 @@ def test_boxes_are_in_pixels_of_the_image_as_it_was_sent():
     assert detector.model.threshold == 0.5
     with pytest.raises(RefusedError, match="no evidence map"):
         detector.explain(b"", 1, None)
-
-
-def test_a_detector_describes_what_it_detects():
-    people = DetectorAnswers(TwoPeople(), "people", 10_000_000).about()
-    assert people["classes"] == [{"label": "person", "images": None}]
-    assert people["summary"].startswith("Detects people who stand or walk")
-    mugs = DetectorAnswers(TwoPeople(label="mug"), "mugs", 10_000_000).about()
-    assert mugs["summary"].startswith("Detects objects of class mug")
+    assert detector.about()["classes"] == [{"label": "person", "images": None}]
+    for label, shown in (("person", "people who stand or walk"), ("mug", "objects of class mug")):
+        about = DetectorAnswers(TwoPeople(label=label), "found", 10_000_000).about()
+        assert about["summary"].startswith(f"Detects {shown}")
 
 
 def test_a_trained_detector_gives_the_boxes_of_the_library(detector_file):

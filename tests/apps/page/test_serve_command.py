@@ -7,7 +7,6 @@ import sys
 
 import httpx
 import numpy as np
-import pytest
 
 from tests.apps.conftest import COLORS, noisy
 from visualwords.apps.classify_images.main import main
@@ -60,21 +59,17 @@ def test_beyond_loopback_without_a_key_is_warned_about(capsys):
     assert "no password" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("content", "words"), [("short", "16 or more letters"), (None, "no such")])
-def test_a_key_that_can_not_be_used_is_an_error(model, tmp_path, capsys, content, words):
-    if content is not None:
-        (tmp_path / "key").write_text(content)
-    assert main(["serve", str(model), "--port", "0", "--api-key-file", str(tmp_path / "key")]) == 1
-    assert words in capsys.readouterr().err
-
-
-def test_a_port_in_use_a_bad_model_and_a_missing_report_end_with_a_sentence(
-    model, tmp_path, capsys
-):
+def test_what_can_not_be_used_ends_with_a_sentence(model, tmp_path, capsys):
+    for name in ("short", "no.vw"):
+        (tmp_path / name).write_text("short")
     with listen("127.0.0.1", 0) as listener:
-        assert main(["serve", str(model), "--port", str(listener.getsockname()[1])]) == 1
-    assert "choose another" in capsys.readouterr().err
-    (tmp_path / "no.vw").write_text("no model")
+        cases = {
+            ("--port", str(listener.getsockname()[1])): "choose another",
+            ("--report", str(tmp_path / "none.html")): "none.html",
+            ("--port", "0", "--api-key-file", str(tmp_path / "short")): "16 or more letters",
+            ("--port", "0", "--api-key-file", str(tmp_path / "none")): "no such",
+        }
+        for flags, words in cases.items():
+            assert main(["serve", str(model), *flags]) == 1
+            assert words in capsys.readouterr().err
     assert main(["serve", str(tmp_path / "no.vw")]) == 4
-    assert main(["serve", str(model), "--report", str(tmp_path / "none.html")]) == 1
-    assert "none.html" in capsys.readouterr().err

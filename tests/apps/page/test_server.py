@@ -33,15 +33,6 @@ def until(true, seconds=10.0):
         time.sleep(0.01)
 
 
-def has_ended(client):
-    try:
-        return client.recv(100) == b""
-    except TimeoutError:
-        return False
-    except OSError:
-        return True
-
-
 # what is answered
 
 
@@ -62,29 +53,28 @@ def test_every_page_is_there_and_asks_nothing_of_the_network(server):
         assert not re.findall(r"""https?://|["'(]//""", text), path
 
 
-@pytest.mark.parametrize(
-    ("body", "query", "status", "words"),
-    [
-        (b"x", "top=-1", 400, "top is the number"),
-        (b"x", "top=" + "9" * 50, 400, "top is the number"),
-        *((b"x", f"least={x}", 400, "lowest confidence") for x in ("0", "1", "nan", "1e-3", "-1")),
-        (b"x", "threshold=sea", 400, "such as defect:0.2"),
-        (b"x", "threshold=sea:2", 400, "from 0 to 1"),
-        (b"x", "unknown=1", 400, "between 0 and 1"),
-        (b"x", "min_confidence=-0.1", 400, "between 0 and 1"),
-        (b"x", "model=other", 404, "choose from echo"),
-        (b"", "", 400, "send the bytes of an image file"),
-        (b"damaged", "", 422, "the file ends too early"),
-        (b"crash", "", 422, "its decoder crashed"),
-    ],
-)
-def test_what_can_not_be_answered_gets_a_sentence(server, body, query, status, words):
-    refused(post(server(), body, f"/api/predict?{query}"), status, words)
+QUESTIONS = {  # what is asked of /api/predict → the status, and the words of the sentence
+    "top=-1": (400, "top is the number"),
+    "top=" + "9" * 50: (400, "top is the number"),
+    **{f"least={x}": (400, "lowest confidence") for x in ("0", "1", "nan", "1e-3", "-1")},
+    "threshold=sea": (400, "such as defect:0.2"),
+    "threshold=sea:2": (400, "from 0 to 1"),
+    "unknown=1": (400, "between 0 and 1"),
+    "min_confidence=-0.1": (400, "between 0 and 1"),
+    "model=other": (404, "choose from echo"),
+}
+IMAGES = {b"": (400, "send the bytes of an image file"), b"crash": (422, "its decoder crashed")}
+IMAGES |= {b"damaged": (422, "the file ends too early")}
 
 
-def test_unknown_addresses_and_methods_get_a_sentence(server):
-    refused(post(server(), b"x", "/api/nothing"), 404, "docs/page.md")
-    refused(get(server(), "/api/predict"), 405, "docs/page.md")
+def test_what_can_not_be_answered_gets_a_sentence(server):
+    address = server()
+    for question, answer in QUESTIONS.items():
+        refused(post(address, b"x", f"/api/predict?{question}"), *answer)
+    for image, answer in IMAGES.items():
+        refused(post(address, image), *answer)
+    refused(post(address, b"x", "/api/nothing"), 404, "docs/page.md")
+    refused(get(address, "/api/predict"), 405, "docs/page.md")
 
 
 def test_a_fault_is_logged_and_the_server_lives_on(server, caplog):
@@ -95,12 +85,9 @@ def test_a_fault_is_logged_and_the_server_lives_on(server, caplog):
     assert post(server(), b"fine").json()["length"] == 4
 
 
-def test_health_is_open_and_names_the_models(server):
+def test_health_is_open_and_a_report_is_offered_in_a_sandbox(server):
     answer = get(server(key=KEY), "/healthz")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "models": ["echo"]})
-
-
-def test_a_report_is_offered_in_a_sandbox(server):
     address = server(report=b"<h1>report")
     assert get(address, "/api/model").json()["report"] is True
     answer = get(address, "/report")
@@ -120,10 +107,22 @@ def send(address, files, path="/api/predict", **options):
     return CLIENT.post(f"http://127.0.0.1:{address[1]}{path}", files=files, **options)
 
 
-def test_a_form_with_one_file_is_that_file(server):
+FILE = b'--b\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\nx'
+NO_FORMS = [  # what is sent as a form, of a kind, and what is said
+    (b"x--", "", "damaged"),
+    (b"no boundary--\r\n", "; boundary=b", "damaged"),
+    (FILE, "; boundary=b", "ends too early"),
+    (FILE.replace(b'; filename="a"', b"") + b"\r\n--b--\r\n", "; boundary=b", "no file"),
+]
+
+
+def test_a_form_with_one_file_is_that_file_and_one_that_is_none_gets_a_sentence(server):
     content = bytes(range(256)) * 8000 + b"\r\n--not the boundary\r\n"
     answer = send(server(), [part(content)], data={"comment": "not an image"})
     assert answer.json()["length"] == len(content)
+    for body, kind, words in NO_FORMS:
+        headers = {"content-type": "multipart/form-data" + kind}
+        refused(post(server(), body, headers=headers), 400, words)
 
 
 def test_a_batch_has_an_answer_for_each_file_also_for_a_bad_one(server):
@@ -132,41 +131,18 @@ def test_a_batch_has_an_answer_for_each_file_also_for_a_bad_one(server):
     assert [one["name"] for one in found] == ["1.jpg", "<b>%0A", "a.jpg", "a.jpg"]
     assert [one.get("length") for one in found] == [5, None, None, 1]
     assert "the file ends too early" in found[1]["error"]
-
-
-FILE = b'--b\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\nx'
-
-
-@pytest.mark.parametrize(
-    ("body", "kind", "words"),
-    [
-        (b"x--", "", "damaged"),
-        (b"no boundary--\r\n", "; boundary=b", "damaged"),
-        (FILE, "; boundary=b", "ends too early"),
-        (FILE.replace(b'; filename="a"', b"") + b"\r\n--b--\r\n", "; boundary=b", "no file"),
-    ],
-)
-def test_forms_that_are_none_get_a_sentence(server, body, kind, words):
-    headers = {"content-type": "multipart/form-data" + kind}
-    refused(post(server(), body, headers=headers), 400, words)
-
-
-def test_too_many_files_and_several_where_one_is_due_are_refused(server):
     refused(send(server(), [part(b"1")] * 65, "/api/predict/batch"), 413, "more than 64 files")
-    refused(send(server(), [part(b"1")] * 2), 400, "/api/predict/batch")
+    refused(send(server(), files), 400, "/api/predict/batch")
     refused(post(server(), b"x", "/api/predict/batch"), 400, "send a form")
 
 
 # who may ask
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "10.0.0.1", "", "a@b"])
-def test_a_foreign_host_is_refused(server, host):
-    refused(post(server(), b"x", headers={"Host": host}), 403, "--allow-host")
-
-
-def test_the_page_of_another_site_is_refused(server):
+def test_a_foreign_host_and_the_page_of_another_site_are_refused(server):
     address = server()
+    for host in ("evil.example", "localhost.evil.example", "10.0.0.1", "", "a@b"):
+        refused(post(address, b"x", headers={"Host": host}), 403, "--allow-host")
     host = f"127.0.0.1:{address[1]}"
     others = ("http://evil.example", "null", f"http://{host}1", f"https://{host}", f"x://{host}")
     for origin in (*others, "http://["):
@@ -176,22 +152,11 @@ def test_the_page_of_another_site_is_refused(server):
     assert post(address, b"x", headers=behind_tls).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("host", "known"),
-    [
-        ("localhost", True),
-        ("LOCALHOST.:8000", True),
-        ("[::1]:8000", True),
-        ("[::1", False),
-        ("localhost:http", False),
-        ("192.168.1.5:8000", True),
-        ("box.lan", True),
-        ("box.lan.evil", False),
-    ],
-)
-def test_beyond_loopback_addresses_and_given_names_are_known(host, known):
-    names = {"localhost", "::1", "Box.lan"}
-    assert Guard(None, names=names, any_address=True).knows(host) is known
+def test_beyond_loopback_addresses_and_given_names_are_known():
+    guard = Guard(None, names={"localhost", "::1", "Box.lan"}, any_address=True)
+    known = ("localhost", "LOCALHOST.:8000", "[::1]:8000", "192.168.1.5:8000", "box.lan")
+    assert all(map(guard.knows, known))
+    assert not any(map(guard.knows, ("[::1", "localhost:http", "box.lan.evil")))
 
 
 def test_with_a_key_only_requests_that_know_it_are_answered(server):
@@ -237,21 +202,16 @@ def test_all_bodies_together_are_bounded(server):
 # time
 
 
-@pytest.mark.parametrize("sent", [b"", b"POST /api/pre", HEAD, b"GET /healthz HTTP/1.1\r\n"])
+STARTED = [b"", b"POST /api/pre", HEAD, b"GET /healthz HTTP/1.1\r\n"]
+STARTED += [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"]  # the next head
+
+
+@pytest.mark.parametrize("sent", STARTED)
 def test_a_head_that_does_not_come_ends_the_connection(server, sent):
     with connect(server(header_seconds=0.3)) as client:
         client.sendall(sent)
-        assert has_ended(client)
-
-
-def test_the_next_head_of_a_connection_has_the_same_time(server):
-    with connect(server(header_seconds=0.3)) as client:
-        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he")
         answers = b"".join(iter(lambda: client.recv(4096), b""))
-    assert answers.count(b"HTTP/1.1 200") == 1
-
-
-def test_a_head_sent_byte_by_byte_ends_the_connection(server):
+    assert answers.count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n")
     with connect(server(header_seconds=0.3)) as client, pytest.raises(OSError):  # noqa: PT012
         for byte in HEAD * 10:
             client.sendall(bytes([byte]))
@@ -307,16 +267,24 @@ def is_refused(client):
         return False
 
 
-def test_work_beyond_the_queue_is_refused_and_the_page_stays_there(server):
-    echo = Echo()
-    address = server(answers=echo, max_waiting=2)
+@pytest.mark.parametrize(("n_workers", "is_costly"), [(2, False), (1, True)])
+def test_work_beyond_a_queue_is_refused_and_all_else_answered(
+    server, monkeypatch, n_workers, is_costly
+):
+    monkeypatch.setattr(limits, "is_costly", lambda data, _: is_costly and data == b"wait")
+    echo, n_waiting = Echo(), 2
+    address = server(answers=echo, **{"max_costly" if is_costly else "max_waiting": n_waiting})
     with ThreadPoolExecutor(8) as threads:
         jobs = [threads.submit(post, address, b"wait") for _ in range(8)]
-        until(lambda: sum(job.done() for job in jobs) == 4)
-        assert get(address).status_code == 200  # while both workers are busy
+        until(lambda: sum(job.done() for job in jobs) == 8 - n_workers - n_waiting)
+        assert get(address).status_code == 200  # while the workers are busy
+        if is_costly:  # they wait for each other only
+            assert [post(address, b"x").status_code for _ in range(3)] == [200] * 3
         echo.go_on.set()
-        statuses = sorted(job.result().status_code for job in jobs)
-    assert statuses == [200] * 4 + [503] * 4
+        answers = sorted((job.result() for job in jobs), key=lambda answer: answer.status_code)
+    n_done = n_workers + n_waiting
+    assert [answer.status_code for answer in answers] == [200] * n_done + [503] * (8 - n_done)
+    refused(answers[-1], 503, "large images" if is_costly else "too many images")
     assert post(address, b"x").status_code == 200
 
 
@@ -335,20 +303,6 @@ def test_what_nobody_waits_for_is_not_begun(server):
             job.result()
     assert [post(address, b"x").status_code for _ in range(25)] == [200] * 25
     assert echo.n_begun == 27
-
-
-def test_costly_images_wait_for_each_other_only_and_few_of_them(server, monkeypatch):
-    monkeypatch.setattr(limits, "is_costly", lambda data, _: data == b"wait")
-    echo = Echo()
-    address = server(answers=echo, max_costly=2)
-    with ThreadPoolExecutor(6) as threads:
-        jobs = [threads.submit(post, address, b"wait") for _ in range(6)]
-        until(lambda: sum(job.done() for job in jobs) == 3)
-        assert [post(address, b"x").status_code for _ in range(3)] == [200] * 3
-        echo.go_on.set()
-        answers = [job.result() for job in jobs]
-    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [503] * 3
-    refused(next(a for a in answers if a.status_code == 503), 503, "large images")
 
 
 # what no client of ours sends

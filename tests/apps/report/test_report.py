@@ -60,14 +60,19 @@ def model(rng):
     return ImageClassifier("tiny").fit(images, labels)
 
 
+def written(folder, model, trial, **about):
+    """Write the report of a trial; return its text."""
+    write_report(folder / "r.html", model, trial, **about)
+    return (folder / "r.html").read_text(encoding="utf-8")
+
+
 def test_a_page_is_complete_and_harmless_whatever_the_names_are(tmp_path, rng, model):
     image = noisy(COLORS["sea"], rng)
     paths = [str(write_png(tmp_path / f"<b>{i}&\"'", image)) for i in range(40)]
     paths[-1] = str(tmp_path / "gone.png")
     trial = made_up_trial(paths, model.classes_.tolist(), rng, wrong=1.0)
     about = {"title": HOSTILE, "command": f"train {HOSTILE}"}
-    write_report(tmp_path / "r.html", model, trial, **about, seconds={"reading": 2.0, HOSTILE: 1.0})
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    page = written(tmp_path, model, trial, **about, seconds={"reading": 2.0, HOSTILE: 1.0})
     tags = Tags(page)
     assert not {"script", "b>0", "iframe"} & set(tags.tags)
     assert page.count("&lt;script&gt;") > 5
@@ -84,27 +89,18 @@ def test_a_page_is_complete_and_harmless_whatever_the_names_are(tmp_path, rng, m
         assert words in page, words
 
 
-def test_a_trial_by_folds_says_so(tmp_path, rng, model):
-    paths = [str(write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng))) for i in range(6)]
-    trial = replace(made_up_trial(paths, model.classes_.tolist(), rng, wrong=1.0), n_folds=3)
-    write_report(tmp_path / "r.html", model, trial)
-    text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "3-fold cross-validation" in text
-    assert "explain the final model" in text
-
-
-def test_images_of_no_class_have_a_column_of_the_matrix_and_their_evidence(tmp_path, rng, model):
+def test_folds_and_images_of_no_class_are_told(tmp_path, rng, model):
     paths = [str(write_png(tmp_path / f"{i}.png", noisy(COLORS["sea"], rng))) for i in range(12)]
     known = model.classes_.tolist()
     trial = made_up_trial(paths, known, rng, wrong=0.0)
     truth = [*trial.truth[:10], "unknown", "unknown"]  # a folder of images that are no class
     guesses = [*trial.guesses[:8], *["unknown"] * 3, known[0]]
-    trial = replace(trial, truth=truth, guesses=guesses)
-    write_report(tmp_path / "r.html", model, trial)
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    trial = replace(trial, truth=truth, guesses=guesses, n_folds=3)
+    page = written(tmp_path, model, trial)
     assert "predicted as none of the classes" not in page  # here "unknown" is a class of the test
-    write_report(tmp_path / "r.html", model, trial.part(range(10)))
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "3-fold cross-validation" in page
+    assert "explain the final model" in page
+    page = written(tmp_path, model, trial.part(range(10)))
     tags = Tags(page)
     assert {link[1:] for link in tags.links} <= tags.names
     assert page.count("predicted as none of the classes") >= 2
@@ -119,8 +115,7 @@ def test_a_perfect_trial_with_two_classes_and_no_probabilities(tmp_path, rng):
         write_png(tmp_path / "p" / name / "0.png", image)
     trial = run_trial(model, ImageFolder(tmp_path / "p"))
     assert trial.probabilities is None
-    write_report(tmp_path / "r.html", model, trial)
-    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    text = written(tmp_path, model, trial)
     assert "no probabilities" in text
     assert "<p class=lead>None.</p>" in text
 
@@ -131,8 +126,7 @@ def test_ten_thousand_images_of_a_hundred_classes_fit(tmp_path, rng):
     model = ImageClassifier("tiny").fit(images * 4, classes * 4)
     files = [str(write_png(tmp_path / f"{i}.png", image)) for i, image in enumerate(images)]
     paths = [files[i % 100] for i in range(10_000)]
-    write_report(tmp_path / "r.html", model, made_up_trial(paths, classes, rng))
-    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    text = written(tmp_path, model, made_up_trial(paths, classes, rng))
     tags = Tags(text)
     assert tags.tags.count("img") <= MOST_THUMBNAILS
     assert len(text) < 1.4 * MOST_THUMBNAIL_BYTES + 4_000_000
@@ -166,7 +160,5 @@ def test_calibration_compares_what_is_stated_with_what_is_observed():
 
 
 def test_shares_are_not_rounded_to_all_or_nothing():
-    assert percent(1.0) == "100.0 %"
-    assert percent(0.99999) == "99.9 %"
-    assert percent(0.0) == "0.0 %"
-    assert percent(0.0001) == "<0.1 %"
+    shown = [percent(share) for share in (1.0, 0.99999, 0.0, 0.0001)]
+    assert shown == ["100.0 %", "99.9 %", "0.0 %", "<0.1 %"]

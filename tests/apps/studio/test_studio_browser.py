@@ -1,6 +1,5 @@
 """The studio as people use it: a real browser, a real server and processes that train."""
 
-import base64
 import re
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.apps.conftest import COLORS, noisy
+from tests.apps.page.conftest import drop
 from visualwords import load
 from visualwords.images import encode_image, read_image
 
@@ -72,22 +72,6 @@ def visit(open_page, server):
 def wait_for_text(page, selector, text):
     page.wait_for_function(
         "([s, text]) => document.querySelector(s).textContent.includes(text)", arg=[selector, text]
-    )
-
-
-def drop(page, files, selector):
-    """Drop files, (name, bytes) each, on an element."""
-    page.evaluate(
-        """([files, selector]) => {
-            const given = new DataTransfer();
-            for (const [name, data] of files) {
-                const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-                given.items.add(new File([bytes], name, { type: "image/png" }));
-            }
-            document.querySelector(selector).dispatchEvent(
-                new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: given }));
-        }""",
-        [[[name, base64.b64encode(data).decode()] for name, data in files], selector],
     )
 
 
@@ -217,6 +201,19 @@ def test_everything_is_undone_and_two_tabs_show_the_same(visit, server):
     files = photographs(4)
     make_class(page, "sea", files["sea"])
     make_class(page, "sand", files["sand"])
+    page.focus("#grid")
+    for key in ("ArrowRight", " ", "End", " "):  # chosen by keyboard
+        page.keyboard.press(key)
+    assert page.text_content("#selected-count") == "2 selected"
+    assert page.get_attribute("#grid", "aria-activedescendant").startswith("cell-")
+    page.keyboard.press("Delete")
+    wait_for_text(page, "#chosen-count", "2 images")
+    page.keyboard.press("Control+z")
+    wait_for_text(page, "#chosen-count", "4 images")
+    page.keyboard.press("Control+Shift+z")
+    wait_for_text(page, "#chosen-count", "2 images")
+    page.keyboard.press("Control+z")
+    wait_for_text(page, "#chosen-count", "4 images")
     page.click(".cell >> nth=0")
     page.click(".cell >> nth=1")
     page.select_option("#move-to", "sea")
@@ -298,19 +295,3 @@ def test_axe_finds_no_fault_and_nothing_scrolls_sideways(visit, server, scheme, 
         "() => document.getElementById('viewer-words').textContent.includes('model')"
     )
     assert axe.run(page).response["violations"] == []
-
-
-def test_images_are_chosen_moved_and_deleted_by_keyboard(visit, server):
-    page = visit()
-    make_class(page, "sea", photographs(5)["sea"])
-    page.focus("#grid")
-    for key in ("ArrowRight", " ", "End", " "):
-        page.keyboard.press(key)
-    assert page.text_content("#selected-count") == "2 selected"
-    assert page.get_attribute("#grid", "aria-activedescendant").startswith("cell-")
-    page.keyboard.press("Delete")
-    wait_for_text(page, "#chosen-count", "3 images")
-    page.keyboard.press("Control+z")
-    wait_for_text(page, "#chosen-count", "5 images")
-    page.keyboard.press("Control+Shift+z")
-    wait_for_text(page, "#chosen-count", "3 images")

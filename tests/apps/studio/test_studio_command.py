@@ -33,15 +33,10 @@ def test_the_studio_runs_until_interrupted_and_its_training_process_ends_with_it
     assert "Traceback" not in errors
 
 
-def test_a_port_in_use_and_folders_of_other_layouts_end_with_a_sentence(tmp_path, capsys):
+def test_a_port_in_use_and_a_file_in_place_of_a_folder_end_with_a_sentence(tmp_path, capsys):
     with listen("127.0.0.1", 0) as listener:
         port = str(listener.getsockname()[1])
         assert main(["studio", str(tmp_path / "mine"), "--port", port]) == 1
     assert "choose another" in capsys.readouterr().err
-    for part in ("train", "test"):
-        (tmp_path / "parts" / part / "cat").mkdir(parents=True)
-        (tmp_path / "parts" / part / "cat" / "1.jpg").write_bytes(b"1")
-    assert main(["studio", str(tmp_path / "parts"), "--port", "0"]) == 1
-    assert "open one of them" in capsys.readouterr().err
     (tmp_path / "file").write_text("no folder")
     assert main(["studio", str(tmp_path / "file"), "--port", "0"]) == 2

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from tests.apps.conftest import COLORS
 from tests.apps.page.conftest import running
-from tests.apps.studio.conftest import LIMITS, TOKEN
+from tests.apps.studio.conftest import LIMITS
 from visualwords import load
 from visualwords.apps.studio.studio_server import create_studio
 from visualwords.images import encode_image, read_image
@@ -41,34 +42,28 @@ def test_images_become_files_and_an_undo_takes_them_back(studio, pictures):
     assert set(studio.images()) == {"Küste", "wood"}
 
 
-def test_pictures_are_jpegs_that_browsers_keep(studio, pictures):
+NO_IMAGES = {  # what is added → the status of the answer
+    b"not an image": 422,
+    b"": 400,
+    b"x" * 2_500_000: 413,
+    encode_image(np.zeros((1200, 1200, 3), np.uint8)): 422,
+}
+
+
+def test_what_is_no_image_within_the_limits_is_not_kept_and_pictures_are_jpegs(studio, pictures):
     fill(studio, pictures, ["sea"], 1)
-    number = studio.images()["sea"][0][1]
+    for data, status in NO_IMAGES.items():
+        answer = studio.add("sea", "x.png", data)
+        assert answer.status_code == status
+        assert answer.json()["error"]
+    ((_, number),) = studio.images()["sea"]
     for kind in ("thumbnail", "picture"):
         answer = studio.get(f"/studio/{kind}/{number}")
         assert answer.headers["content-type"] == "image/jpeg"
         assert "immutable" in answer.headers["cache-control"]
         assert read_image(answer.content).shape == (48, 64, 3)
-    assert studio.get("/studio/thumbnail/0000").status_code == 404
-    assert studio.get("/studio/thumbnail/..%2F..%2Fetc%2Fpasswd").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
-        (b"not an image", 422),
-        (b"", 400),
-        (b"x" * 2_500_000, 413),
-        (encode_image(np.zeros((1200, 1200, 3), np.uint8)), 422),
-    ],
-    ids=["no image", "empty", "long", "large"],
-)
-def test_what_is_no_image_within_the_limits_is_not_kept(studio, data, status):
-    studio.post("/studio/class", name="sea")
-    answer = studio.add("sea", "x.png", data)
-    assert answer.status_code == status
-    assert answer.json()["error"]
-    assert studio.images() == {"sea": []}
+    for path in ("0000", "..%2F..%2Fetc%2Fpasswd"):
+        assert studio.get(f"/studio/thumbnail/{path}").status_code == 404
 
 
 def test_foreign_hosts_and_pages_and_bodies_that_are_no_json_are_refused(studio):
@@ -78,9 +73,10 @@ def test_foreign_hosts_and_pages_and_bodies_that_are_no_json_are_refused(studio)
     assert client.post(path, content=b'{"name": "x"}').status_code == 415
     for body in (b"[]", b"{", b'{"name": 3}', b"[" * 100_000):
         assert client.post(path, content=body, headers=kind).status_code == 400
-    assert studio.post("/studio/move", images=3, **{"class": "sea"}).status_code == 404
-    assert studio.post("/studio/delete", images="all").status_code == 400
-    assert studio.post("/studio/settings", unknown="yes").status_code == 400
+    asked = {"move": {"images": 3, "class": "sea"}, "delete": {"images": "all"}}
+    asked |= {"settings": {"unknown": "yes"}, "train": {}}
+    statuses = [studio.post(f"/studio/{path}", **one).status_code for path, one in asked.items()]
+    assert statuses == [404, 400, 400, 409]
     assert studio.images() == {}
 
 
@@ -115,36 +111,34 @@ def test_the_page_has_a_strict_policy_and_only_its_report_may_be_framed(studio):
     assert answer.headers["x-frame-options"] == "SAMEORIGIN"
 
 
-def test_a_quick_model_comes_by_itself_and_answers_as_its_file_does(studio, pictures, tmp_path):
-    fill(studio, pictures)
+def test_a_quick_model_comes_by_itself_and_knows_what_is_none_of_these_unless_told_otherwise(
+    studio, pictures, tmp_path
+):
+    fill(studio, pictures, n=8)
     status = studio.wait_until_tested()
     model = status["models"][-1]
-    assert (model["kind"], model["recipe"], model["images"]) == ("quick", "tiny", 15)
-    assert model["right"] == model["tested"] == 15
+    assert (model["kind"], model["recipe"], model["images"]) == ("quick", "tiny", 24)
+    assert model["right"] == model["tested"] == 24  # figures of the classes
     assert studio.get("/api/model").json()["name"] == "quick"
     path = tmp_path / "taken.vw"
     path.write_bytes(studio.get("/studio/model.vw").content)
-    data = pictures("sea", 99)
-    answer = studio.client.post("/api/predict", content=data).json()
-    assert answer["label"] == load(path).predict([data])[0] == "sea"
+    data, noise = (
+        pictures("sea", 99),
+        encode_image(np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)),
+    )
+
+    def answer(data):
+        return studio.client.post("/api/predict", content=data).json()
+
+    assert answer(data)["label"] == load(path).predict([data])[0] == "sea"
     number = studio.images()["sand"][0][1]
     assert studio.get(f"/studio/explain/{number}").json()["classes"][0]["map"]
-    assert "--recipe tiny" in status["commands"]["train"]
-
-
-def test_images_unlike_all_classes_are_none_of_these_unless_a_person_wants_a_class(
-    studio, pictures
-):
-    fill(studio, pictures, n=8)
-    first = studio.wait_until_tested()
-    noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
-    assert studio.client.post("/api/predict", content=encode_image(noise)).json()["unknown"]
-    assert first["models"][-1]["knows_unknown"]
-    assert first["models"][-1]["right"] == first["models"][-1]["tested"]  # figures of the classes
-    assert "--unknown 0.05" in first["commands"]["train"]
+    assert answer(noise)["unknown"]
+    assert model["knows_unknown"]
+    assert "--recipe tiny --unknown 0.05" in status["commands"]["train"]
     assert studio.post("/studio/settings", unknown=False).status_code == 200
-    after = studio.wait_until_tested(after=first["models"][-1]["number"])
-    assert not studio.client.post("/api/predict", content=encode_image(noise)).json()["unknown"]
+    after = studio.wait_until_tested(after=model["number"])
+    assert not answer(noise)["unknown"]
     assert "--unknown" not in after["commands"]["train"]
 
 
@@ -153,7 +147,14 @@ def test_a_wrong_label_is_the_first_question_and_its_correction_shows_in_what_ch
 ):
     fill(studio, pictures)
     studio.add("sand", "wrong.png", pictures("sea", 50))
+    brighter = np.clip(read_image(pictures("wood", 1)).astype(int) + 2, 0, 255).astype("u1")
+    studio.add("wood", "copy.png", encode_image(brighter))
     first = studio.wait_until_tested()["models"][-1]
+    assert [pair["apart"] for pair in studio.get("/studio/queue").json()["pairs"]] == [False]
+    copy = dict(studio.images()["wood"])["copy.png"]
+    studio.post("/studio/move", images=[copy], **{"class": "sand"})
+    assert [pair["apart"] for pair in studio.get("/studio/queue").json()["pairs"]] == [True]
+    studio.post("/studio/undo")
     question = studio.get("/studio/queue").json()["questions"][0]
     wrong = dict(studio.images()["sand"])["wrong.png"]
     assert (question["id"], question["label"], question["guess"]) == (wrong, "sand", "sea")
@@ -171,26 +172,16 @@ def test_a_wrong_label_is_the_first_question_and_its_correction_shows_in_what_ch
     assert wrong not in asked()
     changed = studio.get(f"/studio/changed?first={first['number']}&second={second['number']}")
     found = changed.json()
-    assert found["images"] == 16
+    assert found["images"] == 17
     assert found["second_right"] >= found["first_right"]
     assert 0 < found["p"] <= 1
     assert studio.get("/studio/changed?first=77&second=1").status_code == 404
-
-
-def test_look_alikes_are_shown_as_pairs(studio, pictures):
-    fill(studio, pictures)
-    brighter = np.clip(read_image(pictures("wood", 1)).astype(int) + 2, 0, 255).astype("u1")
-    studio.add("sand", "copy.png", encode_image(brighter))
-    studio.wait_until_tested()
-    (pair,) = studio.get("/studio/queue").json()["pairs"]
-    assert pair["apart"]
 
 
 def test_a_better_model_answers_before_it_is_tested_and_shows_its_folds(
     studio, pictures, monkeypatch
 ):
     monkeypatch.setattr("visualwords.apps.studio.trainer.BUDGET", 0.01)
-    assert studio.post("/studio/train").status_code == 409
     fill(studio, pictures)
     studio.wait_until_tested()
     assert studio.post("/studio/train").status_code == 200
@@ -273,12 +264,12 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_changed(studio, pictures, monk
 
 def test_two_clients_at_once_lose_no_image(studio, pictures):
     studio.post("/studio/class", name="sea")
-    with httpx.Client(base_url=studio.address, timeout=30, trust_env=False) as other:
-        for i in range(6):
-            for client, token in ((studio.client, TOKEN), (other, "f" * 16)):
-                query = {"class": "sea", "name": "same.png", "change": token}
-                data = pictures("sea", 2 * i + (client is other))
-                assert client.post("/studio/add", params=query, content=data).status_code == 200
+    with ThreadPoolExecutor(4) as threads:
+        jobs = [
+            threads.submit(studio.add, "sea", "same.png", pictures("sea", i), f"{i % 2}" * 16)
+            for i in range(12)
+        ]
+    assert all(job.result().status_code == 200 for job in jobs)
     assert len(studio.images()["sea"]) == 12
 
 

@@ -1,5 +1,6 @@
-"""Predictions and explanations of a classifier, as plain values for JSON."""
+"""Answers of models to requests, as plain values for JSON: predictions, boxes, explanations."""
 
+import copy
 import math
 import re
 import time
@@ -11,19 +12,21 @@ import numpy as np
 
 import visualwords
 from visualwords.apps.command_line.terminal import printable
+from visualwords.apps.detection.detector import PedestrianDetector
 from visualwords.apps.explanation.explanation import ChannelEvidence, Explanation
 from visualwords.apps.page.guards import RefusedError
 from visualwords.apps.page.questions import Question
 from visualwords.apps.pipeline.classifier import ImageClassifier
 from visualwords.apps.pipeline.decision import Decision
-from visualwords.apps.pipeline.predictions import Answer
-from visualwords.images import encode_image
+from visualwords.images import encode_image, read_image, shrink
 
 JPEG = "data:image/jpeg;base64,"
 MAP_SIDE = 64  # places along the longer side of an evidence map
 N_REASONS = 9
 N_PATCHES = 12
 N_SIMILAR = 6
+MAX_SIDE = 1600  # larger images are shrunk before objects are detected: the time stays bounded
+PERSON = "person"
 KINDS = {  # extractor → what a person sees of it
     "DenseSIFT": "edges",
     "KeypointSIFT": "corners",
@@ -79,37 +82,36 @@ class ClassifierAnswers:
     def predict(self, data: bytes, question: Question) -> dict[str, Any]:
         """Return the best classes of an image."""
         start = time.perf_counter()
-        answer = self.model.predict_one(data)
-        names = [str(name) for name in self.model.classes_]
-        scores, shares = np.array([answer.scores[name] for name in names]), None
-        if answer.probabilities is not None:
-            shares = np.array([answer.probabilities[name] for name in names])
-        label = self._label(answer, shares, question)
+        model = self._by_the_rule_of(question)
+        answer = model.predict_one(data)
+        shares = answer.probabilities or {}
+        listed = [_class(name, score, shares.get(name)) for name, score in answer.scores.items()]
+        is_sure = answer.probability is None or answer.probability >= question.min_confidence
+        label = printable(answer.label) if is_sure else model.decision_.rejected
         return {
             "kind": "classifier",
             "label": label,
             "unknown": label not in self.labels,
             "novelty": None if answer.novelty is None else round(answer.novelty, 6),
-            "classes": _ranked(self.labels, scores, shares)[: question.top],
+            "classes": listed[: question.top],
             "seconds": round(time.perf_counter() - start, 4),
         }
 
-    def _label(self, answer: Answer, shares: np.ndarray | None, question: Question) -> str:
-        """Return the label, by the rule of the model or by that of the request."""
+    def _by_the_rule_of(self, question: Question) -> ImageClassifier:
+        """The model, or one that decides as a request asks for."""
         thresholds = {self._class_of(name): share for name, share in question.thresholds}
         if not (thresholds or question.unknown is not None or question.min_confidence):
-            return printable(answer.label)
-        if shares is None or (question.unknown is not None and answer.novelty is None):
+            return self.model
+        is_blind = question.unknown is not None and self.model.novelty_ is None
+        if self.model.calibration_ is None or is_blind:
             sentence = "the model has no probabilities or can't tell unknown images; train it again"
             raise RefusedError(409, sentence)
         rule = self.model.decision_
         asked = Decision.of(rule.classes, None, thresholds, question.unknown)
         changes = {"thresholds": asked.thresholds} if thresholds else {}
-        rule = replace(rule, unknown=asked.unknown or rule.unknown, **changes)
-        novelty = None if answer.novelty is None else np.array([answer.novelty])
-        label = str(rule.labels(shares[None], novelty)[0])
-        confidence = dict(zip(rule.classes.tolist(), shares)).get(label, 1.0)
-        return printable(label) if confidence >= question.min_confidence else rule.rejected
+        model = copy.copy(self.model)  # other threads use it, too
+        model.decision_ = replace(rule, unknown=asked.unknown or rule.unknown, **changes)
+        return model
 
     def _class_of(self, label: str) -> str:
         if label not in self.labels:
@@ -122,8 +124,12 @@ class ClassifierAnswers:
         if label is not None:
             self._class_of(label)
         found = self.model.explain(data)
-        ranked = _ranked(self.labels, found.scores, found.probabilities)
-        wanted = [c for c in ranked if c["label"] == label] if label is not None else ranked[:top]
+        shares = (
+            {} if found.probabilities is None else dict(zip(found.classes, found.probabilities))
+        )
+        columns = ((name, found.column_of(name)) for name in found.ranked)
+        listed = [_class(name, found.scores[k], shares.get(name)) for name, k in columns]
+        wanted = [c for c in listed if c["label"] == label] if label is not None else listed[:top]
         return {
             "label": printable(found.label),
             "novelty": None if found.novelty is None else round(found.novelty, 6),
@@ -150,17 +156,65 @@ class ClassifierAnswers:
         ]
 
 
-Ranked = list[dict[str, Any]]
+class DetectorAnswers:
+    """Answers of a detector; see `visualwords.apps.page.served_models.Answers`.
+
+    Parameters
+    ----------
+    model : PedestrianDetector
+    name : str
+    max_pixels : int
+    """
+
+    def __init__(self, model: PedestrianDetector, name: str, max_pixels: int):
+        self.model = model
+        self.name = name
+        self.max_pixels = max_pixels
+        model.detect(np.zeros((160, 120, 3), np.uint8))  # warm up: compile and load
+
+    def about(self) -> dict[str, Any]:
+        """Return a description of the model."""
+        facts = {"images": f"shrunk to {MAX_SIDE} pixels if larger"}
+        facts["visualwords"] = visualwords.__version__
+        label = printable(self.model.label)
+        objects = "people who stand or walk" if label == PERSON else f"objects of class {label}"
+        return {
+            "kind": "detector",
+            "name": self.name,
+            "summary": f"Detects {objects} and draws a box around each.",
+            "classes": [{"label": label, "images": None}],
+            "facts": [{"name": name, "value": value} for name, value in facts.items()],
+            "explains": False,
+        }
+
+    def predict(self, data: bytes, question: Question) -> dict[str, Any]:
+        """Return the boxes of an image, best first."""
+        start = time.perf_counter()
+        image = read_image(data, "rgb", self.max_pixels)
+        small = shrink(image, MAX_SIDE)
+        model = self.model
+        if question.least is not None:  # of a copy: other threads use the model, too
+            model = copy.copy(model).set_params(threshold=question.least)
+        boxes, confidences = model.detect(small)
+        zoom = image.shape[1] / small.shape[1]
+        found = zip(np.round(zoom * boxes, 1).tolist(), confidences.tolist())
+        listed = [{"box": box, "confidence": round(share, 4)} for box, share in found]
+        return {
+            "kind": "detector",
+            "boxes": sorted(listed, key=lambda one: -one["confidence"]),
+            "width": image.shape[1],
+            "height": image.shape[0],
+            "seconds": round(time.perf_counter() - start, 4),
+        }
+
+    def explain(self, data: bytes, top: int, label: str | None) -> dict[str, Any]:
+        """Refuse: a detector has no evidence map."""
+        raise RefusedError(404, "a detector has no evidence map; ask /api/predict for its boxes")
 
 
-def _ranked(labels: list[str], scores: np.ndarray, shares: np.ndarray | None) -> Ranked:
-    """Return classes with scores and probabilities, the most probable first."""
-    ranked: Ranked = []
-    for i in np.argsort(-scores if shares is None else -shares, kind="stable"):
-        share = None if shares is None else round(float(shares[i]), 6)
-        score = round(float(scores[i]), 6)
-        ranked.append({"label": labels[i], "score": score, "probability": share})
-    return ranked
+def _class(name: str, score: float, share: float | None) -> dict[str, Any]:
+    share = None if share is None else round(float(share), 6)
+    return {"label": printable(name), "score": round(float(score), 6), "probability": share}
 
 
 def _evidence(found: Explanation, column: int) -> dict[str, Any]:
