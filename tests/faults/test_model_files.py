@@ -13,12 +13,11 @@ from tests.faults.commands import exit_code_of
 from tests.faults.conftest import IS_LONG
 from visualwords import ImageClassifier, load
 from visualwords.errors import ModelFileError
-from visualwords.folders import ImageFolder
+from visualwords.images import read_image
 from visualwords.model_file import manifest_checksum, read_manifest
 
-N_FLIPS = 20_000 if IS_LONG else 200
 WRONG = [None, True, -1, 10**9, 0.5, 1e308, "", "other", [], {}, [1], {"a": 1}]
-N_VALUES = {"tiny": 3, "pedestrian": 1}  # of WRONG in every place of a manifest
+N_VALUES = {"tiny": 12 if IS_LONG else 2, "pedestrian": 1}  # of WRONG in every place of a manifest
 
 
 def refused(path):
@@ -32,21 +31,6 @@ def refused(path):
     assert sentence.startswith(str(path))
     assert "\n" not in sentence
     return True
-
-
-def test_any_bit_flipped_is_refused_or_changes_no_answer(model, model_bytes, photos, rng):
-    images = ImageFolder(photos).paths[::6]
-    answers = load(model).decision_function(images)
-    n_refused = 0
-    for place in rng.choice(8 * len(model_bytes), N_FLIPS, replace=False):
-        spoilt = bytearray(model_bytes)
-        spoilt[place // 8] ^= 1 << place % 8
-        model.write_bytes(spoilt)
-        if refused(model):
-            n_refused += 1
-        else:
-            np.testing.assert_array_equal(load(model).decision_function(images), answers)
-    assert n_refused > 0.9 * N_FLIPS
 
 
 def places_of(value, place=()):
@@ -92,7 +76,7 @@ def forgeries(members, manifest, n_values):
             yield place, {}, replaced(manifest, place, WRONG[(number + k) % len(WRONG)])
     rng = np.random.default_rng(14)
     for name, one in manifest["arrays"].items():
-        if name.startswith(("golden/", "training/", "gallery/")) or one["dtype"].startswith("<U"):
+        if name.startswith(("golden/", "training/")) or one["dtype"].startswith("<U"):
             continue
         for array in forged_arrays(np.load(io.BytesIO(members[f"{name}.npy"])), rng):
             buffer = io.BytesIO()
@@ -104,11 +88,23 @@ def forgeries(members, manifest, n_values):
             yield name, {f"{name}.npy": content}, changed
 
 
+def answers_of(model, image, picture):
+    """Yield all numbers that a model gives."""
+    if hasattr(model, "detect"):
+        yield from model.detect(picture)
+        return
+    answer = model.predict_one(image)
+    yield answer.novelty
+    yield from (list(answer.scores.values()), list(answer.probabilities.values()))
+    yield [similarity for *_, similarity in model.similar(image)]
+
+
 def forge(path, recipe, photos):
     """Forge values of a manifest and arrays one by one, and use what is not refused."""
+    image = read_image(photos / "sea" / "0.png")
     picture = np.random.default_rng(14).integers(0, 256, (160, 120, 3), np.uint8)
-    is_detector = recipe == "pedestrian"
-    (load("pedestrian") if is_detector else ImageClassifier(recipe).fit(photos)).save(path)
+    trained = load(recipe) if recipe == "pedestrian" else ImageClassifier(recipe).fit(photos)
+    trained.save(path)
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -120,13 +116,8 @@ def forge(path, recipe, photos):
                 for name, content in (members | forged | {"manifest.json": sealed}).items():
                     archive.writestr(name, content)
             if not refused(path):
-                model = load(path)
-                answer = (
-                    model.detect(picture)[1]
-                    if is_detector
-                    else model.decision_function(ImageFolder(photos).paths[::6])
-                )
-                assert np.isfinite(answer).all(), what
+                for numbers in answers_of(load(path), image, picture):
+                    assert np.isfinite(numbers).all(), what
 
 
 @pytest.mark.parametrize("recipe", ["tiny", "words", "pyramid-match", "pedestrian"])
