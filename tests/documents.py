@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from onnx import TensorProto, helper, save
 
+from tests.apps.pipeline.test_networks import write_network
 from tests.conftest import ROOT
 from visualwords import ImageClassifier, Recipe
 from visualwords.apps.classify_images.demo_images import texture_tiles, write_demo
@@ -118,26 +118,8 @@ def write_user_folder(folder: Path) -> None:
         images = folder / ("parts" if name == "parts" else "photos")
         recipe = Recipe.from_toml(hue) if name == "old" else "tiny"
         ImageClassifier(recipe).fit(images).save(folder / f"{name}.vw")
-    _write_network(folder / "net.onnx")
+    write_network(folder / "net.onnx", maps="patches")
     _write_tables(folder)
-
-
-def _write_network(path: Path) -> None:
-    """Write a network that gives the mean colour of an image, and its pixels as patches."""
-    pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, [None, 3, 16, 16])
-    outputs = [
-        helper.make_tensor_value_info("embedding", TensorProto.FLOAT, [None, 3]),
-        helper.make_tensor_value_info("patches", TensorProto.FLOAT, [None, 3, 16, 16]),
-    ]
-    nodes = [
-        helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
-        helper.make_node("Flatten", ["pooled"], ["embedding"]),
-        helper.make_node("Identity", ["pixels"], ["patches"]),
-    ]
-    graph = helper.make_graph(nodes, "means", [pixels], outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 8
-    save(model, path)
 
 
 def _write_tables(folder: Path) -> None:

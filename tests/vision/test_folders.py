@@ -50,54 +50,45 @@ def test_labels_and_splits_are_folders_in_a_fixed_order(layout, tree):
     assert {name: split_of(name) for name in known} == known
 
 
-@pytest.mark.parametrize(
-    ("files", "n_labelled", "warning"),
-    [
-        (
-            ["train/a/1.jpg", "train/b/2.jpg", "test/3.jpg", "test/4.jpg"],
-            2,
-            "2 files without class",
-        ),
-        (["train/a/1.jpg", "train/b/2.jpg", "test/a/3.jpg"], 3, "test has no images of 'b'"),
-        (["train/a/1.jpg", "test/a/3.jpg", "test/c/4.jpg"], 3, "images of 'c', which train lacks"),
-        (["cat/1.jpg"], 1, "'cat' is the only class; a classifier needs at least two"),
-        (["photos/cat/1.jpg", "photos/dog/2.jpg"], 2, "did you mean .*photos?"),
-        (
-            ["a/1.jpg", "b/2.jpg", "d.jpg", "c.jpg", "README.md"],
-            2,
-            r"2 files .*first: 'c.jpg'",
-        ),
-        (["train/a/1.jpg", "train/stray.jpg", "test/a/3.jpg"], 2, "1 file beside"),
-        (["Cat/1.jpg", "cat/2.jpg", "dog/3.jpg"], 3, "'Cat' and 'cat' differ only in case"),
-        (["cat/1.jpg", "dog/2.jpg", f"{NFD}/.hidden"], 2, f"class {NFC!r} is empty"),
-    ],
-)
-def test_likely_mistakes_are_warned_of(files, n_labelled, warning, tree):
-    folder = ImageFolder(tree(files))
+MISTAKES = {  # files → how many have a label, and the warning
+    "train/a/1.jpg train/b/2.jpg test/3.jpg test/4.jpg": (2, "2 files without class"),
+    "train/a/1.jpg train/b/2.jpg test/a/3.jpg": (3, "test has no images of 'b'"),
+    "train/a/1.jpg test/a/3.jpg test/c/4.jpg": (3, "images of 'c', which train lacks"),
+    "cat/1.jpg": (1, "'cat' is the only class; a classifier needs at least two"),
+    "photos/cat/1.jpg photos/dog/2.jpg": (2, "did you mean .*photos?"),
+    "a/1.jpg b/2.jpg d.jpg c.jpg README.md": (2, r"2 files .*first: 'c.jpg'"),
+    "train/a/1.jpg train/stray.jpg test/a/3.jpg": (2, "1 file beside"),
+    "Cat/1.jpg cat/2.jpg dog/3.jpg": (3, "'Cat' and 'cat' differ only in case"),
+    f"cat/1.jpg dog/2.jpg {NFD}/.hidden": (2, f"class {NFC!r} is empty"),
+}
+
+
+@pytest.mark.parametrize("files", MISTAKES)
+def test_likely_mistakes_are_warned_of(files, tree):
+    folder, (n_labelled, warning) = ImageFolder(tree(files.split())), MISTAKES[files]
     assert len(folder) == n_labelled
     assert sum(bool(re.search(warning, line)) for line in folder.warnings) == 1
     unexpected = [line for line in folder.warnings if "is the only class" not in line]
     assert len(unexpected) <= 1
 
 
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
-        (["train/1.jpg", "test/2.jpg"], "look like splits, but have no class folders; write train"),
-        (["train/a/1.jpg", "valid/a/2.jpg", "docs/3.jpg"], "train and valid look .*'docs' lies"),
-        (
-            ["training/cat/1.png", "training/dog/1.png", "holdout/cat/1.png", "holdout/dog/1.png"],
-            "looks like a split.*'cat', 'dog'.*write train/CLASS",
-        ),
-        (["val2017/a/1.png", "val2017/b/1.png", "x/a/1.png", "x/b/1.png"], "looks like a split"),
-        (["notes.txt"], "found nothing; put the images of each class"),
-        (["1.jpg", "2.jpg"], "2 files but no folders"),
-        (["cat/.hidden"], "no file in any of them"),
-    ],
-)
-def test_a_folder_that_is_not_understood_is_refused_with_a_cure(files, reason, tree):
-    with pytest.raises(FolderError, match=reason):
-        _ = ImageFolder(tree(files)).paths
+NOT_UNDERSTOOD = {  # files → the cure
+    "train/1.jpg test/2.jpg": "look like splits, but have no class folders; write train",
+    "train/a/1.jpg valid/a/2.jpg docs/3.jpg": "train and valid look .*'docs' lies",
+    "training/cat/1.png training/dog/1.png holdout/cat/1.png holdout/dog/1.png": (
+        "looks like a split.*'cat', 'dog'.*write train/CLASS"
+    ),
+    "val2017/a/1.png val2017/b/1.png x/a/1.png x/b/1.png": "looks like a split",
+    "notes.txt": "found nothing; put the images of each class",
+    "1.jpg 2.jpg": "2 files but no folders",
+    "cat/.hidden": "no file in any of them",
+}
+
+
+@pytest.mark.parametrize("files", NOT_UNDERSTOOD)
+def test_a_folder_that_is_not_understood_is_refused_with_a_cure(files, tree):
+    with pytest.raises(FolderError, match=NOT_UNDERSTOOD[files]):
+        _ = ImageFolder(tree(files.split())).paths
 
 
 def test_files_are_images_by_content_unless_hidden_or_named_otherwise(tree):

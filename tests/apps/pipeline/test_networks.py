@@ -31,14 +31,14 @@ def no_trial(monkeypatch):
     monkeypatch.setattr(onnx_features, "check_runs", lambda *settings: None)
 
 
-def write_network(path):
+def write_network(path, maps="maps"):
     """Write a network that gives signed means of colours, and the pixels as maps."""
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
         helper.make_node("Flatten", ["pooled"], ["embedding"]),
-        helper.make_node("AveragePool", ["pixels"], ["maps"], kernel_shape=[4, 4], strides=[4, 4]),
+        helper.make_node("AveragePool", ["pixels"], [maps], kernel_shape=[4, 4], strides=[4, 4]),
     ]
-    shapes = {"embedding": ("n", 3), "maps": ("n", 3, 4, 4)}
+    shapes = {"embedding": ("n", 3), maps: ("n", 3, 4, 4)}
     graph = helper.make_graph(
         nodes,
         "colours",
@@ -47,7 +47,7 @@ def write_network(path):
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     save(model, path)
     return path
 
